@@ -1,1 +1,1 @@
-"""Session files of harnesses: what is read of them, and how a session is given back."""
+"""Import harnesses' session files, and export sessions as files."""

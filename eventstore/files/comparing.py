@@ -1,4 +1,4 @@
-"""Compare the records of a file with a session of the log that may be theirs."""
+"""Compare the records of a file with a session of the log."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from eventstore.log import Snapshot
 
 
 class Agreement(Enum):
-    """The result of comparing a file's record with the stored event that has its id."""
+    """The result of comparing an imported record with the stored event."""
 
     SAME = "same"
-    """The very event."""
+    """The record equals the event."""
     EXPORTED = "exported"
-    """The event as an export writes it."""
+    """The record equals an export of the event."""
     CHANGED = "changed"
-    """Something else than the session has under this id."""
+    """The session has something else under this id."""
 
 
 class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A file held against a session: records in both by their agreement; of the file's own, how many there are.
+    """A file's records, counted by their agreement with a session.
 
-    `changed` maps the ids of changed records to how often the session has seen them change before.
+    `new` records are only in the file. `changed` maps the ids of changed records to how often the session has
+    seen them change before.
     """
 
     same: int
@@ -38,20 +39,20 @@ class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_session(self) -> bool:
-        """True if the file is the session's: they share records, and more of those agree than not.
+        """True if the file belongs to the session: most shared records agree.
 
-        A file without any record is anybody's.
+        A file without records matches any session.
         """
         agreeing = self.same + len(self.exported)
         return agreeing > len(self.changed) or not (agreeing or self.changed or self.new)
 
 
 IsExported = Callable[[Snapshot, NewEvent, Event], bool]
-"""Tells if a record is what an export makes of the stored event with its id."""
+"""Returns True if a record equals an export of the stored event with its id."""
 
 
 class EventComparer:
-    """Compares a file's records, one after another, with a session that may be theirs."""
+    """Compare a file's records, one after another, with a session."""
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
         self._snapshot, self._session = snapshot, session
@@ -76,7 +77,7 @@ class EventComparer:
 
     def _agreement(self, event: NewEvent, seq: int, seen: list[bytes], is_exported: IsExported) -> Agreement:
         if seen:
-            # The newest change is what the session holds; its record is kept beside the event, not in it.
+            # The session's version is the newest change, which is stored beside the event.
             return Agreement.EXPORTED if event.body == seen[-1] else Agreement.CHANGED
         stored = decode(self._snapshot.frame(self._session, seq), self._session)
         if is_same(event, stored):
@@ -85,6 +86,6 @@ class EventComparer:
 
     @property
     def result(self) -> ComparisonResult:
-        """The comparison of the records so far."""
+        """Return the comparison of the records so far."""
         exported, changed = frozenset(self._exported), dict(self._changed)
         return ComparisonResult(same=self._same, exported=exported, changed=changed, new=self._new)

@@ -1,4 +1,4 @@
-"""Whose session a file is, told by its contents alone; and which session files there are on a machine."""
+"""Identify the harness of a file by its contents, and find session files on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eventstore.formats.unread import UNREAD, unread_harness
 
 
 class ForeignSessionError(BadInputError):
-    """A file that looks like a session of a harness whose sessions cannot be imported."""
+    """A file looks like a session of a harness whose sessions cannot be imported."""
 
     def __init__(self, source: str, harness: str) -> None:
         names = " and ".join(f"{each.name}'s" for each in harnesses())
@@ -25,9 +25,9 @@ class ForeignSessionError(BadInputError):
 
 
 def open_source(source: Source) -> SourceContents:
-    """Open a source by the format that is surest of it.
+    """Open a source with the format that recognizes it best.
 
-    Raises BadInputError for what is no session's, and of it ForeignSessionError for a session of another harness.
+    Raises BadInputError for a file that is no session, ForeignSessionError for one of another harness.
     """
     refused: BadInputError | None = None
     for each in _claims(source):
@@ -45,23 +45,23 @@ def open_source(source: Source) -> SourceContents:
 
 
 def _claims(source: Source) -> list[Format]:
-    """Return the formats that a source may be of, the surest first."""
+    """Return the formats that recognize a source, most certain first."""
     beginning = source.beginning()
     sure = [(each.recognize(beginning, source.path), each) for each in harnesses()]
     return [each for certainty, each in sorted(sure, key=lambda pair: -pair[0]) if certainty]
 
 
 def unreadable_harness(path: str) -> str:
-    """Return the harness whose session a file looks like that no format reads.
+    """Return the unsupported harness whose session a file looks like.
 
-    "" for none that is known, and for what cannot be read.
+    Return "" if there is none, or if the file cannot be read.
     """
     return unread_harness(_beginning(path))
 
 
 def _beginning(path: str) -> bytes:
-    """Return the first bytes of a file, none of what cannot be read."""
-    # Reading a pipe that nobody writes to would take for ever.
+    """Return the first bytes of a file, b"" if it cannot be read."""
+    # Reading a pipe without a writer would block forever.
     if not Path(path).is_file():
         return b""
     try:
@@ -72,17 +72,17 @@ def _beginning(path: str) -> bytes:
 
 
 class SearchedFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder in which a harness keeps its sessions, whether it is there or not."""
+    """A folder in which a harness keeps sessions; it may not exist."""
 
     harness: str
     folder: str
 
 
 class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The session files of one harness in one folder and below it.
+    """The session files of one harness in a folder and below.
 
-    `place` is the folder that the harness keeps all its sessions in. `newest` is when one of the files last
-    changed, in epoch milliseconds; `bytes` is the size of all of them. `importable`: a format reads them.
+    `place` is the harness's folder for all sessions. `newest` is the time of the last change of a file, in
+    epoch milliseconds; `bytes` is the size of all files. `importable` means that a format reads them.
     """
 
     harness: str
@@ -95,21 +95,21 @@ class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def session_places(environment: Mapping[str, str]) -> list[SearchedFolder]:
-    """Return where each harness that refold knows keeps its sessions, those first that it can import."""
+    """Return the session folders of all known harnesses, importable ones first."""
     return [SearchedFolder(harness=name, folder=folder) for name, folder, _ in _places(environment)]
 
 
 def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
-    """Find the session files of every harness that refold knows; list their folders, the newest first.
+    """Find the session files of all known harnesses; return their folders, newest first.
 
-    A folder is one right below a harness's place: of a project, with most. Nothing is imported.
+    A folder is a direct child of a harness's place, mostly that of a project. Nothing is imported.
     """
     readable = {each.name for each in harnesses()}
     found: dict[tuple[str, str, str], list[os.stat_result]] = {}
     seen: set[str] = set()
     for owner, folder, pattern in _places(environment):
         for path in Path(folder).glob(pattern):
-            # Several harnesses may share a folder.
+            # Harnesses may share a folder.
             if str(path) in seen:
                 continue
             seen.add(str(path))
@@ -136,7 +136,7 @@ def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
 
 
 def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of each harness with a folder of its sessions and the pattern of their files."""
+    """Yield each harness's name, session folder and file pattern."""
     known: list[tuple[str, Iterable[SessionLocation]]] = [(each.name, each.places) for each in harnesses()]
     known += [(each.name, each.places) for each in UNREAD]
     for name, places in known:
@@ -145,7 +145,7 @@ def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _writer(path: str, owner: str) -> str:
-    """Return the harness that wrote a file: as its contents say, or else the one in whose folder it lies."""
+    """Return the harness that wrote a file, by its contents, else by its folder."""
     beginning = _beginning(path)
     sure = (each.name for each in harnesses() if each.recognize(beginning, path) is Certainty.SURE)
     return next(sure, "") or unread_harness(beginning) or owner

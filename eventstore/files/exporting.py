@@ -1,4 +1,4 @@
-"""Give a session back: its file as it came, or as a session file of a harness, with what has grown here."""
+"""Export a session: the imported file unchanged, or a harness's file with later events."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from eventstore.records import Import
 
 
 def export_original(log: EventLog, session: str) -> Iterator[bytes]:
-    """Yield the file that a session was imported from, as it was at its newest import, in pieces.
+    """Yield the file that a session was imported from, in pieces, as at its newest import.
 
-    A file with several sessions is given whole for each of them. Raises NotFoundError for a session that was not
-    imported from a file, and at its end CorruptionError if the pieces were not the bytes that were read.
+    A file with several sessions is returned whole for each of them. Raises NotFoundError for a session that
+    was not imported from a file; raises CorruptionError at the end if the pieces differ from the bytes that
+    were read.
     """
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
@@ -39,7 +40,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
 
 
 def _pieces(snapshot: Snapshot, session: str, newest: Import) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of a file; those that change in place as the newest import has them."""
+    """Yield the bytes of a file; bytes that change in place come from the newest import."""
     changed = b"".join(segment_bytes(snapshot, [session], newest.head))
     yield changed
     to_skip = len(changed)
@@ -57,7 +58,7 @@ def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
 
 
 def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
-    """Yield a session as a file of a harness: what has grown in the store goes with it. Raises BadInputError."""
+    """Yield a session as a harness's file, including later events. Raises BadInputError."""
     exports = export_formats()
     if form not in exports:
         raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
@@ -66,5 +67,5 @@ def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
 
 
 def export_formats() -> dict[str, Export]:
-    """Return how sessions are written as files of each harness, by the names of these formats."""
+    """Return the exporters by format name."""
     return {name: export for each in harnesses() for name, export in each.exports.items()}

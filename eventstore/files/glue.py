@@ -1,4 +1,4 @@
-"""The bytes of a file between its records, kept so that a file can be put together again, byte for byte."""
+"""Store the bytes between a file's records, so that exports reproduce it byte for byte."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _decode_payload: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 class SegmentWriter:
-    """Collects part of a file: gap, record, gap, record, …, gap.
+    """Collect part of a file: gap, record, gap, record, …, gap.
 
-    Equal gaps in a row are counted, not repeated: a million line ends take a few bytes.
+    Equal gaps in a row are counted, so that a million line ends take a few bytes.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class SegmentWriter:
         self._gap = bytearray()
 
     def between(self, data: bytes) -> None:
-        """More bytes that are no record."""
+        """Add bytes that belong to no record."""
         self._gap += data
 
     def record(self) -> int:
-        """Return the slot of the record that stands here; `number` tells later which event it became."""
+        """Return a slot for a record at this place; `number` fills it in later."""
         self._slots += 1
         gap = bytes(self._gap)
         self._gap.clear()
@@ -52,7 +52,7 @@ class SegmentWriter:
         return self._slots - 1
 
     def number(self, slot: int, seq: int, session: int = 0) -> None:
-        """Take the sequence number of the record in a slot. It may come before those of earlier slots."""
+        """Fill a slot with the record's sequence number, in any order of slots."""
         if slot != self._numbered:
             self._early[slot] = (seq, session)
             return
@@ -74,7 +74,7 @@ class SegmentWriter:
         self._gaps, self._gaps_bytes = [], 0
 
     def finish(self) -> tuple[Segment, list[bytes]]:
-        """Return the segment and the payloads that it names."""
+        """Return the segment and its payloads."""
         self.record()
         self._flush()
         return (
@@ -88,14 +88,14 @@ class SegmentWriter:
 
 
 def segment_digests(*segments: Segment) -> list[bytes]:
-    """Return the digests of the payloads that segments name."""
+    """Return the digests of the payloads of segments."""
     return [bytes.fromhex(digest) for segment in segments for digest in segment.glue]
 
 
 def segment_bytes(
     snapshot: Snapshot, sessions: Sequence[str], segment: Segment
 ) -> Iterator[bytes | memoryview]:
-    """Yield a segment's part of its file, in pieces. `sessions` are the import's own and the others in its file."""
+    """Yield a segment's part of its file; `sessions` are the import's own and the others."""
     places = segment.sessions or [0] * len(segment.records)
     bodies = (
         body_of(frame)

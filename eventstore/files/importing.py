@@ -1,7 +1,7 @@
-"""Take a source of sessions into a log: every record an event, every other byte kept with the import.
+"""Import a source: every record becomes an event, other bytes are stored with the import.
 
-A file that grew adds what is new; a record that its harness changed is observed; a file that says otherwise
-of most of what the log holds becomes another generation of the session, beside the first.
+If a file has grown, only new records are added. A record that its harness changed is stored as an
+observation. A file that contradicts most of what the log holds becomes another generation of the session.
 """
 
 from __future__ import annotations
@@ -51,25 +51,23 @@ from eventstore.records import (
 
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20
-"""An append holds at most this many events and, one record aside, this many bytes of bodies."""
+"""Maximum bytes of an append's bodies, except for one large record."""
 _SAYNOTHING: Final = frozenset({"label", "session_info"})
-"""Kinds of our own entries that do not keep the leaf from following a file that grew."""
+"""Kinds of refold's own entries that do not keep the leaf from following a grown file."""
 _SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of what cannot be read"
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes read so far and the file's size."""
+"""Called with the number of bytes read so far and the file's size."""
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an import: `earlier` is the generation before this one, where the file was written anew.
+    """The result of an import; `earlier` is the previous generation if the file was rewritten.
 
-    `events` is the number of records that the file holds, `added` how many were new.
-
-    `rewritten` counts known records that their harness has changed. `diverged`: the session had grown here
-    and the file elsewhere, so the leaf stays where it was. `skipped` is what of the file is no record, or
-    repeats one; `differs_from_harness` where its harness reads other than refold does; `orphans` are records
-    whose parent the file does not have; `not_utf8` records with bytes that are no UTF-8, which contexts show
-    as U+FFFD.
+    `events` is the number of records in the file, `added` the number of new ones, `rewritten` the number of
+    known records that the harness changed. `diverged` means that the session grew in the store and the file
+    elsewhere, so that the leaf is unchanged. `skipped` are lines without a record, or with a repeated one;
+    `differs_from_harness` are those that the harness reads differently; `orphans` are records with a missing
+    parent; `not_utf8` are records with invalid UTF-8, which contexts show as U+FFFD.
     """
 
     id: str
@@ -92,10 +90,10 @@ def import_file(
     name: str | None = None,
     progress: Progress = lambda *_: None,
 ) -> ImportResult:
-    """Import a file that holds one session of a harness; what the log has already is not added again.
+    """Import a file with one session; skip what the log already has.
 
-    `name` takes it as another session than its header says. Raises BadInputError for what is no session
-    file, holds several, or cannot be read.
+    `name` overrides the session id in the header. Raises BadInputError for a file that is no session, holds
+    several, or cannot be read.
     """
     with _opened(path) as source:
         contents = open_source(source)
@@ -112,7 +110,7 @@ def import_sessions(
     name: str | None = None,
     progress: Progress = lambda *_: None,
 ) -> list[ImportResult]:
-    """Import all sessions of a file; see `import_file`. `name` is for a file with one of them."""
+    """Import all sessions of a file; see `import_file`. `name` needs a file with one session."""
     with _opened(path) as source:
         contents = open_source(source)
         if name is None:
@@ -159,7 +157,7 @@ class _Digest:
         self.of_all = source.digest_to(self.offset) if slot else self.of_lasting
 
     def update(self, data: bytes) -> None:
-        """Take the next bytes of the source."""
+        """Add the next bytes of the source."""
         self.of_all.update(data)
         if self._slot:
             self.of_lasting.update(data[max(0, self._slot - self.offset) :])
@@ -167,7 +165,7 @@ class _Digest:
 
 
 class _Importing:
-    """One import of one open source. The first of its sessions keeps the bytes between the records of all."""
+    """One import of one open source. The first session keeps the bytes between all records."""
 
     def __init__(
         self, log: EventLog, source: Source, contents: SourceContents, name: str | None, progress: Progress
@@ -181,7 +179,7 @@ class _Importing:
         self._batch_bytes = 0
 
     def run(self) -> list[ImportResult]:
-        """Import the source, unless it is as it was at the newest import."""
+        """Import the source unless it is unchanged since the newest import."""
         with self._log.snapshot() as snapshot:
             self._matching.find(snapshot)
         if self._matching.is_unchanged():
@@ -196,7 +194,7 @@ class _Importing:
         return self._read(continued.resume, continues=self._main.newest_seq)
 
     def _read(self, resume: Resume, *, continues: int) -> list[ImportResult]:
-        """Read the source from where the import before it ended, append what is new, and record what was read."""
+        """Read from where the last import ended, append what is new, record the import."""
         reader, digest = self._matching.reader(resume), _Digest(self._source, self._contents.slot, resume)
         lines, tail = SegmentWriter(), SegmentWriter()
         segment, end = lines, None
@@ -249,7 +247,7 @@ class _Importing:
         )
         glue = [*head_glue, *lines_glue, *tail_glue] if self._has_bytes else []
         self._append_elsewhere()
-        # The first session's record says that the source has been read: it comes when all others are there.
+        # The first session's record completes the import, so it is appended after all others.
         reports = [
             self._conclude_other(each, main, reader, orphans[each.place]) for each in self._targets[1:]
         ]
@@ -278,7 +276,7 @@ class _Importing:
     def _conclude_other(
         self, target: ImportTarget, main: Import, reader: SessionReader, orphans: list[Remark]
     ) -> ImportResult:
-        """Append the record of an import of another session than the first, if it brought anything."""
+        """Append an import record to another session than the first, if it has news."""
         record = msgspec.structs.replace(
             main,
             source_format=target.of.format,
@@ -300,11 +298,11 @@ class _Importing:
         return self._report(target, record, is_diverged=is_diverged)
 
     def _orphans(self, target: ImportTarget, reader: SessionReader) -> list[Remark]:
-        """Return remarks on records without a parent; those whose parent has not come after all are stored now."""
+        """Return remarks on records with a missing parent, and store those that waited in vain."""
         orphans = [*reader.orphans(target.place)]
         while target.waiting:
             parent, waiting = next(iter(target.waiting.items()))
-            # One by one: of records that wait for each other, the others have their parents then.
+            # One by one: storing one record of a cycle gives the others their parents.
             segment, slot, record = waiting.pop(0)
             if not waiting:
                 del target.waiting[parent]
@@ -320,7 +318,7 @@ class _Importing:
         ]
 
     def _take(self, record: SourceRecord, segment: SegmentWriter) -> None:
-        """Take a record at its place: a new one into a slot, one that the session has or has otherwise as bytes."""
+        """Handle a record: put a new one into a slot, keep a repeated or changed one as bytes."""
         target, event = self._targets[record.session], record.event
         if not _is_utf8(event.body):
             target.not_utf8.append(Remark(record.line, _SHOWN_OTHERWISE))
@@ -340,7 +338,7 @@ class _Importing:
             self._release(target, event.id)
 
     def _release(self, target: ImportTarget, parent: str) -> None:
-        """Store the records that have waited for a parent, and those that have waited for them."""
+        """Store the records that waited for a parent, and recursively their children."""
         ready = target.waiting.pop(parent, [])
         while ready:
             segment, slot, record = ready.pop(0)
@@ -356,7 +354,7 @@ class _Importing:
             self._append_batches()
 
     def _derive(self, piece: DerivedEvent, segment: SegmentWriter) -> None:
-        """Take an event that follows from the source, unless its session has it already."""
+        """Handle an event that follows from the source, unless its session has it already."""
         target = self._targets[piece.session]
         if piece.into:
             self._elsewhere.setdefault(piece.into, []).append(piece.event)
@@ -368,7 +366,7 @@ class _Importing:
             return snapshot.locate(session, event.id) > 0
 
     def _append_elsewhere(self) -> None:
-        """Append what follows from the source to sessions of other sources, as far as the store has them."""
+        """Append derived events to other sources' sessions, if these are in the store."""
         for name, events in self._elsewhere.items():
             with self._log.snapshot() as snapshot:
                 newest = generations(snapshot, name)[-1:]
@@ -377,7 +375,7 @@ class _Importing:
                 self._log.append(head.name, new)
 
     def _observe(self, target: ImportTarget, event: NewEvent) -> None:
-        """Keep a known record that has changed as it came, beside the event that had it before."""
+        """Store the new version of a changed record beside the original event."""
         record = ObservedRewrite(target_id=event.id, record=embed(event.body))
         count = target.shared.changed[event.id] + 1
         target.observed.append(compose(record, id=f"observed-{event.id}-{count}", time=event.time))
@@ -410,8 +408,8 @@ class _Importing:
         target.batch = []
 
     def _conclude(self, target: ImportTarget, record: Import, glue: list[bytes]) -> bool:
-        """Append what the import observed and the import itself; and whether session and file have diverged."""
-        # The same file may come again after another state of it: the import before tells the two apart.
+        """Append observations and the import record, and detect divergence."""
+        # The same file may come again after another state of it; the previous import distinguishes them.
         behind = f"-{target.newest_seq}" if target.newest_seq else ""
         events = [*target.observed, compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)]
         if target.before is not None and not target.newest_seq:
@@ -429,12 +427,12 @@ class _Importing:
                     source=str(Path(self._source.name).absolute()),
                 )
             except VersionConflictError:
-                # Somebody appended meanwhile: where the session stands by itself is to be seen again.
+                # Others appended meanwhile: find the session's own leaf again.
                 continue
             return is_diverged
 
     def _move_back(self, target: ImportTarget, record: Import) -> tuple[int, bool, NewEvent | None]:
-        """Return the session's version, True if file and session have diverged, and a move that keeps its leaf."""
+        """Return the session's version, True if it has diverged, and a move to its leaf."""
         with self._log.snapshot() as snapshot:
             try:
                 head = snapshot.head(target.session)
@@ -445,7 +443,7 @@ class _Importing:
             if stood is None or not added or stood in _path(snapshot, target.session, added):
                 return head.version, False, None
             if head.leaf == stood or added in _path(snapshot, target.session, stood):
-                # The session went on while the file was read: it stands where it should.
+                # The session grew while the file was read: its leaf is right.
                 return head.version, added not in _path(snapshot, target.session, stood), None
             here = decode(snapshot.frame(target.session, stood), target.session)
             newest = decode(snapshot.frame(target.session, head.leaf), target.session)
@@ -470,7 +468,7 @@ class _Importing:
 
 
 def _is_new(target: ImportTarget) -> bool:
-    """Return True if the session has something new, or was never imported."""
+    """Return True if the session has news or was never imported."""
     return bool(target.appended or target.observed or target.newest is None)
 
 
@@ -479,7 +477,7 @@ def _path(snapshot: Snapshot, session: str, leaf: int) -> set[int]:
 
 
 def _own_leaf(snapshot: Snapshot, target: ImportTarget) -> int | None:
-    """Return the newest entry of the session's own since the import before, if any of them says something."""
+    """Return the newest of the session's own meaningful entries since the last import."""
     newest = None
     for frame in snapshot.frames(target.session, first=target.newest_seq + 1, backward=True):
         event = decode(frame, target.session)

@@ -1,4 +1,4 @@
-"""Match the sessions of a source with those of the log, and find where the import of it goes on."""
+"""Match a source's sessions with the log's, and find where an import continues."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ NOTHING_SHARED: Final = ComparisonResult(same=0, exported=frozenset(), changed={
 
 
 class ImportTarget:
-    """A session of the source, and the one in the log that it goes into.
+    """A session of the source, and the session of the log that it goes into.
 
-    `newest` is the import before, `before` the generation before where this is another one, `shared` what source and
-    log have in common. The others are what has been read: events to append, changes observed, remarks, and records
-    that wait for a parent which comes later, by that parent's id; `held` are their own ids.
+    `newest` is the last import. `before` is the previous generation if this is another one, `shared` the
+    comparison of source and log. The other fields hold what was read: events to append, observed changes,
+    remarks, and records that wait for a later parent, by the parent's id; `held` are their ids.
     """
 
     def __init__(self, place: int, of: SourceSession, base: str) -> None:
@@ -64,18 +64,18 @@ class ImportTarget:
         self.held = set[str]()
 
     def go_on(self, head: Head, snapshot: Snapshot, shared: ComparisonResult, before: str | None) -> None:
-        """Take the session of a head for the source's."""
+        """Continue the log's session with this head."""
         self.session, self.newest_seq = head.name, head.import_seq
         self.newest = newest_import(snapshot, head)
         self.shared = shared
         self.before = before if head.name != self.base else None
 
     def begin(self, snapshot: Snapshot, before: str | None) -> None:
-        """Take a session that is not there yet."""
+        """Start a new session."""
         self.session, self.before = new_generation(snapshot, self.base), before
 
     def keep_remarks(self, resume: Resume, passing: frozenset[str]) -> None:
-        """Take over what the import before remarked on lines that are not read again."""
+        """Copy the last import's remarks on lines that are not read again."""
         if self.newest is not None:
             self.skipped, self.differs, self.not_utf8 = (
                 [each for each in some if each.line < resume.line and each.reason not in passing]
@@ -84,7 +84,7 @@ class ImportTarget:
 
 
 class _KnownParts:
-    """The contents of the log for the parts of a source that are not read again."""
+    """The log's contents for parts of a source that are not read again."""
 
     def __init__(self, log: EventLog, targets: list[ImportTarget], continued: Import | None) -> None:
         self._log, self._targets, self._continued = log, targets, continued
@@ -125,7 +125,7 @@ class _KnownParts:
         return None
 
     def _read_before(self, snapshot: Snapshot, continued: Import) -> Iterator[tuple[int, int, int]]:
-        """Yield the runs of records in those parts, each with the place of its session in the source."""
+        """Yield the runs of records in those parts, each with its session's place in the source."""
         places = {target.session: target.place for target in self._targets}
         main = self._targets[0].session
         for part in import_parts(snapshot, main, continued):
@@ -136,10 +136,10 @@ class _KnownParts:
 
 
 class SessionMatcher:
-    """The sessions of one open source, and the sessions of the log that they go into.
+    """Match the sessions of one open source with sessions of the log.
 
-    `continued` is the import of the first session that the source goes on from, None where it is read from its
-    beginning or, for a database, from `resumed` on.
+    `continued` is the import of the first session that reading continues from, None if the source is read
+    from its beginning or, for a database, from `resumed` on.
     """
 
     def __init__(self, log: EventLog, source: Source, contents: SourceContents, name: str | None) -> None:
@@ -153,7 +153,7 @@ class SessionMatcher:
         self.resumed = BEGINNING
 
     def is_unchanged(self) -> bool:
-        """Return True if the source is as it was at the newest import."""
+        """Return True if the source is unchanged since the newest import."""
         if any(each.newest is None for each in self.targets):
             return False
         if not self.has_bytes:
@@ -161,7 +161,7 @@ class SessionMatcher:
         return self._is_read(self.main.newest)
 
     def _is_read(self, newest: Import | None) -> bool:
-        """Return True if the file is, byte for byte, what an import read."""
+        """Return True if the file equals, byte for byte, what an import read."""
         return (
             newest is not None
             and newest.size == self._source.size
@@ -169,7 +169,7 @@ class SessionMatcher:
         )
 
     def find(self, snapshot: Snapshot) -> None:
-        """Find the session in the log for each of the source's, and the import that it goes on from."""
+        """Find the log's session for each of the source's, and the import to continue."""
         known = [generations(snapshot, each.base) for each in self.targets]
         if self._contents.growth is Growth.APPENDED:
             for head in reversed(known[0]):
@@ -182,7 +182,7 @@ class SessionMatcher:
             self._keep(snapshot, known)
             return
         else:
-            # What is written anew may be as it was.
+            # A rewritten file may be unchanged.
             for head in reversed(known[0]):
                 newest = newest_import(snapshot, head)
                 if newest is not None and self._is_read(newest):
@@ -193,14 +193,14 @@ class SessionMatcher:
             self._choose(snapshot, each, heads, shared)
 
     def _watermark(self, snapshot: Snapshot, heads: list[Head]) -> Resume:
-        """Return where an earlier reading of a database ended; its format knows what that means."""
+        """Return where an earlier reading of a database ended, as its format defines it."""
         newest = newest_import(snapshot, heads[-1]) if heads else None
         return BEGINNING if newest is None or newest.is_file else newest.resume
 
     def _begins_as(self, newest: Import) -> bool:
-        """Return True if the file begins with what an import read, but for a torn record at its end.
+        """Return True if the file starts with what an import read, except a torn record.
 
-        What changes in place at its beginning is not compared.
+        Bytes at its beginning that change in place are not compared.
         """
         size, digest, slot = newest.resume.offset, newest.resume.digest, self._contents.slot
         if newest.tail.records:
@@ -208,13 +208,13 @@ class SessionMatcher:
         return slot <= size <= self._source.size and self._source.digest_to(size, slot).hexdigest() == digest
 
     def _continue(self, snapshot: Snapshot, head: Head, newest: Import, known: list[list[Head]]) -> None:
-        """Go on from an import of the first session, and of the others with it."""
+        """Continue an import of the first session, and those of the others with it."""
         self.continued = newest
         self._stay(snapshot, head, known)
         self._compare_chosen(snapshot, newest.resume, known)
 
     def _keep(self, snapshot: Snapshot, known: list[list[Head]]) -> None:
-        """Take the newest generation of each session: rows change in place, and never make another."""
+        """Choose the newest generation of each session: rows never make another generation."""
         for each, heads in zip(self.targets, known, strict=True):
             if heads:
                 before = earlier_generation(snapshot, heads[-1].name)
@@ -222,7 +222,7 @@ class SessionMatcher:
         self._compare_chosen(snapshot, self.resumed, known)
 
     def _compare_chosen(self, snapshot: Snapshot, resume: Resume, known: list[list[Head]]) -> None:
-        """Compare the records from a place on with the sessions that have been taken."""
+        """Compare the records from a place on with the chosen sessions."""
         chosen = [
             [each for each in heads if each.name == target.session]
             for target, heads in zip(self.targets, known, strict=True)
@@ -232,7 +232,7 @@ class SessionMatcher:
             each.shared = shared.get((each.place, each.session), NOTHING_SHARED)
 
     def _stay(self, snapshot: Snapshot, head: Head, known: list[list[Head]]) -> None:
-        """Take the sessions of the newest import of the first session, whose head is given."""
+        """Choose the sessions of the newest import of the first session."""
         self.main.go_on(head, snapshot, NOTHING_SHARED, earlier_generation(snapshot, head.name))
         for each, heads in zip(self.targets[1:], known[1:], strict=True):
             for other in reversed(heads):
@@ -250,7 +250,7 @@ class SessionMatcher:
         heads: list[Head],
         shared: dict[tuple[int, str], ComparisonResult],
     ) -> None:
-        """Take the newest session that agrees with the source's records, or else a new one."""
+        """Choose the newest session that agrees with the source's records, else a new one."""
         whole = [head.name for head in heads if head.name == target.base or head.import_seq]
         for head in reversed(heads):
             found = shared[target.place, head.name]
@@ -263,7 +263,7 @@ class SessionMatcher:
     def _compare(
         self, snapshot: Snapshot, resume: Resume, candidates: list[list[Head]]
     ) -> dict[tuple[int, str], ComparisonResult]:
-        """Return the comparisons of the source's records with sessions that may be theirs, by place and name."""
+        """Compare the source's records with candidate sessions, by place and name."""
         comparing = [
             [(head.name, EventComparer(snapshot, head.name)) for head in heads] for heads in candidates
         ]

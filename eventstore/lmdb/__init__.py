@@ -1,1 +1,1 @@
-"""The log on disk, in an LMDB environment."""
+"""Store the log on disk in an LMDB environment."""

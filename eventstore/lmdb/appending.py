@@ -1,4 +1,4 @@
-"""One append to an LMDB store, inside its transaction."""
+"""Append events to an LMDB store inside a transaction."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Append:
             stored = self._transaction.get(b"h" + bytes(found), db=self._dbs.sessions)
             return decode_head(stored, session)
         cursor = self._transaction.cursor(self._dbs.sessions)
-        # Keys "h…" are the heads by number and sort before "n…", the numbers by name.
+        # Keys "h…" (heads by number) sort before "n…" (numbers by name).
         has_any = cursor.set_range(b"n") and cursor.prev()
         return Head(name=session, number=int.from_bytes(cursor.key()[1:], "big") + 1 if has_any else 1)
 
@@ -144,6 +144,6 @@ class Append:
         return seq, new.parent
 
     def _put(self, db: Any, key: bytes, value: bytes, *, append: bool = False) -> None:
-        # A put that does not happen says so only by what it returns.
+        # A put that fails says so only by its return value.
         if not self._transaction.put(key, value, db=db, overwrite=False, append=append):
             raise CorruptionError(self._session, self._next, "a row stands where the next event belongs")

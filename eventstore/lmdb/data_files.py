@@ -1,4 +1,4 @@
-"""The two files of a store on disk: made in one step, private, and watched while the store is open."""
+"""Create the two files of a store atomically and privately, and watch them while it is open."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if sys.platform != "win32":
 DATA_FILE: Final = "data.mdb"
 LOCK_FILE: Final = "lock.mdb"
 UNFINISHED_PREFIX: Final = ".new-store-"
-"""Prefix of the name of a data file that is not in place yet."""
+"""Prefix of a data file that is not in place yet."""
 PRIVATE_FILE: Final = 0o600
-"""Sessions are nobody's business but their owner's."""
+"""Only the owner may read sessions."""
 PRIVATE_FOLDER: Final = 0o700
 _ROOM_TO_BEGIN: Final = 1 << 16
-"""Bytes of disk that a new store, or an old one without its lock file, takes to open."""
+"""Bytes of disk that opening needs for a new store, or one without a lock file."""
 _OF_THE_DISK: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 
 
@@ -35,10 +35,10 @@ Identity = tuple[int, int]
 
 
 class StoreFiles:
-    """The files of an open store, known by device and inode.
+    """The files of an open store, identified by device and inode.
 
-    A path is not enough: where `lock.mdb` is removed, the next process makes another, and two writers no longer
-    exclude each other; where the folder is moved, appends go where nobody looks.
+    A path is not enough: if `lock.mdb` is removed, the next process makes another, and two writers no longer
+    exclude each other; if the folder is moved, appends go where nobody looks.
     """
 
     def __init__(self, path: str) -> None:
@@ -49,15 +49,15 @@ class StoreFiles:
 
     @property
     def identity(self) -> Identity | None:
-        """That of the data file, None if it was not there."""
+        """The data file's identity, None if it did not exist."""
         return self._opened[0]
 
     def are_in_place(self) -> bool:
-        """Return True if both files are those that were there at first."""
+        """Return True if both files are the original ones."""
         return (_identity(self._data), _identity(self._lock)) == self._opened
 
     def check(self) -> None:
-        """Raise StoreError if either file is not the one that was there at first."""
+        """Raise StoreError if either file has been replaced."""
         found = _identity(self._data), _identity(self._lock)
         for name, now, before in zip((DATA_FILE, LOCK_FILE), found, self._opened, strict=True):
             if now != before:
@@ -65,9 +65,9 @@ class StoreFiles:
 
     @contextmanager
     def held(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> Iterator[None]:
-        """Check that the store is still the one that was opened, and keep it so while the block commits.
+        """Check that the files are unchanged, and keep them so while the block commits.
 
-        Raises StoreError where it is not: the transaction may not be committed.
+        Raises StoreError if they were replaced; then the transaction must not be committed.
         """
         try:
             handle = os.open(self._data, os.O_RDONLY)
@@ -78,13 +78,13 @@ class StoreFiles:
                 self._path, f"cannot be written ({error.strerror})", "mend what it says, then append again"
             ) from error
         try:
-            # Whoever has to make a new lock file waits until the block has ended: see `begin_lock_file`.
+            # A process that must make a new lock file waits for the end of this block: see `begin_lock_file`.
             lock(handle, is_shared=True)
             if _pair(os.fstat(handle)) != self._opened[0]:
                 raise self._moved(DATA_FILE)
             if _identity(self._lock) != self._opened[1]:
                 raise self._moved(LOCK_FILE)
-            # The lock file counts the transactions: a file that was copied into the data file is at another count.
+            # The lock file counts transactions: a data file copied over this one has another count.
             if transaction.id() != env.info()["last_txnid"] + 1:
                 raise self._moved(DATA_FILE)
             yield
@@ -124,10 +124,10 @@ def _pair(found: os.stat_result) -> Identity:
 
 
 def make_store(folder: Path, fill: Callable[[str], None]) -> None:
-    """Put a data file that `fill` writes into a folder, which is made too. Raises OSError.
+    """Create a folder and a data file that `fill` writes. Raises OSError.
 
-    It is put in place whole, and only where none has come meanwhile: a power loss leaves all of it or nothing,
-    and of several processes one makes the store.
+    The file is put in place atomically, unless another process was first, so that a power loss leaves all of
+    it or nothing.
     """
     new_folders = [each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()]
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def make_store(folder: Path, fill: Callable[[str], None]) -> None:
         fill(made)
         _put_in_place(made, folder / DATA_FILE)
     except (OSError, lmdb.Error):
-        # Another process that was first may clear this one's file away at any moment, see `begin_lock_file`.
+        # Another process that was first may remove this file at any moment, see `begin_lock_file`.
         if Path(made).exists() or not (folder / DATA_FILE).exists():
             raise
     finally:
@@ -149,32 +149,32 @@ def make_store(folder: Path, fill: Callable[[str], None]) -> None:
 
 def _put_in_place(made: str, data: Path) -> None:
     if data.exists() and not data.stat().st_size:
-        # An older refold has left it where it lost its power.
+        # Left by an older refold at a power loss.
         Path(made).replace(data)
         return
-    # Another process may be first, and may have cleared away this one's file besides.
+    # Another process may be first, and may have removed this process's file.
     with suppress(FileExistsError, FileNotFoundError):
         link_new(Path(made), data)
 
 
 def link_new(made: Path, target: Path) -> None:
-    """Give a file another name, which may not be taken. Raises FileExistsError if it is, and OSError."""
+    """Link a file to a new name. Raises FileExistsError if it is in use, and OSError."""
     try:
         target.hardlink_to(made)
     except (FileExistsError, FileNotFoundError):
         raise
     except OSError:
-        # A file system that knows no links.
+        # The file system does not support links.
         if target.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
         made.rename(target)
 
 
 def begin_lock_file(data: Path) -> None:
-    """Make an empty lock file where there is none, and wait for the commit of whoever has lost his. Raises OSError.
+    """Create a missing lock file, and wait for writers that lost theirs. Raises OSError.
 
-    From then on that writer sees that his lock file is gone, and commits no more. LMDB takes over what the data
-    file says when it finds the lock file empty.
+    Those writers then see that their lock file is gone, and do not commit. LMDB initializes an empty lock
+    file from the data file.
     """
     lock_file = data.with_name(LOCK_FILE)
     if size_of_file(lock_file):
@@ -190,9 +190,9 @@ def begin_lock_file(data: Path) -> None:
 
 
 def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> bool:
-    """Take a lock that ends with the handle; return False where there is none to be had.
+    """Take a lock that lasts as long as the handle; return False if it cannot be had.
 
-    That is where the system or the file system knows none, or where another has it and this one does not wait.
+    The system or file system may not support locks, or another process has it and this one does not wait.
     """
     if sys.platform == "win32":
         return False
@@ -204,7 +204,7 @@ def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> bool:
 
 
 def _check_room(folder: Path) -> None:
-    """Refuse to make files on a full disk: LMDB writes its lock file through memory, where that is a signal."""
+    """Refuse a full disk: LMDB writes its lock file through memory, which would raise a signal."""
     if sys.platform == "win32":
         return
     disk = os.statvfs(folder)
@@ -213,7 +213,7 @@ def _check_room(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk, where its system knows how to. Raises OSError of a disk that fails."""
+    """Flush a folder's names to disk, if the system can. Raises OSError if the disk fails."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

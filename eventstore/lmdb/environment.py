@@ -1,4 +1,4 @@
-"""One LMDB environment for all logs by which a process has a store open."""
+"""Share one LMDB environment among all logs of a store in a process."""
 
 from __future__ import annotations
 
@@ -18,25 +18,28 @@ from eventstore.lmdb.group_commit import GroupCommit, Request
 from eventstore.lmdb.keys import Transaction
 
 Durability = Literal["each", "batch"]
-"""Each append has a flush of its own, or shares one with those of other threads."""
+"""Flush each append by itself, or together with those of other threads."""
 
 _PROCESS = os.getpid()
-"""This process, kept because every snapshot asks twice for it, and to ask the system costs as much as a lock."""
+"""This process's id, cached because every snapshot needs it twice.
+
+A system call costs as much as a lock.
+"""
 _COMMITS_A_CHECK: Final = 256
-"""Commits after which the slots of readers that died are looked for."""
+"""Number of commits between clean-ups of dead readers' slots."""
 
 
 class Options(NamedTuple):
-    """The options that all logs of an environment have to agree on."""
+    """The options that all logs of an environment must agree on."""
 
     durability: Durability
     map_size: int
 
 
 class Environment:
-    """An open environment, and the logs that use it: it is closed with the last of them.
+    """An open environment and the logs that use it; closed with the last of them.
 
-    What still reads goes on to its end; the files are let go of with the last snapshot.
+    Open snapshots keep working; the last one releases the files.
     """
 
     def __init__(self, path: str, options: Options, *, create: bool) -> None:
@@ -47,23 +50,23 @@ class Environment:
         self.env: lmdb.Environment | None = env
         self.process = _PROCESS
         self._has_lock = env.flags()["lock"]
-        # One writer at a time in this process, too, so that the map can grow between two of them.
+        # Allow one writer at a time in this process, so that the map can grow between writes.
         self._writing = Lock()
         self._mapping = Lock()
         self._commits = 0
         self._open_snapshots = 0
         self._to_close: lmdb.Environment | None = None
         self.group = GroupCommit(self.commit) if options.durability == "batch" else None
-        # A log that nobody has any more uses nothing, closed or not.
+        # An unreachable log uses nothing, closed or not.
         self._users: WeakSet[object] = WeakSet()
 
     @property
     def is_open(self) -> bool:
-        """Return True if this process has opened it, and it is not closed yet."""
+        """Return True if this process opened the environment and has not closed it."""
         return self.process == _PROCESS and (self.env is not None or self._to_close is not None)
 
     def take(self, user: object) -> bool:
-        """Add a user, also where only snapshots keep the environment open; False where it is closed by now."""
+        """Add a user, even if only snapshots keep it open; return False if it is closed."""
         with self._mapping:
             if self.env is None:
                 self.env, self._to_close = self._to_close, None
@@ -75,10 +78,10 @@ class Environment:
         """Close the environment unless others use it."""
         if self.process != _PROCESS:
             if self._open_snapshots or self._writing.locked() or self._mapping.locked():
-                # What was going on at the fork belongs to the parent, and closing here would end it there.
+                # Transactions open at the fork belong to the parent; closing here would end them there.
                 self.env = None
                 return
-            # No log of before the fork is of use here.
+            # Logs from before the fork are unusable here.
             self._users.clear()
         with _OPENING:
             self._users.discard(user)
@@ -89,13 +92,13 @@ class Environment:
     def _let_go(self) -> None:
         env, self.env = self.env, None
         if env is not None and self._open_snapshots:
-            # Their frames are slices of the map: without it, reading one would end the process.
+            # Frames are slices of the map: without it, reading one would crash the process.
             self._to_close = env
         elif env is not None:
             env.close()
 
     def environment(self) -> lmdb.Environment:
-        """Return the environment of LMDB. Raises StoreError where it is closed, or was opened before a fork."""
+        """Return LMDB's environment. Raises StoreError if closed, or opened before a fork."""
         if self.env is None:
             raise closed(self.path)
         if self.process != _PROCESS:
@@ -105,12 +108,12 @@ class Environment:
         return self.env
 
     def commit(self, requests: Sequence[Request[Transaction]]) -> None:
-        """All requests in one transaction, a failed one without what it wrote."""
+        """Run all requests in one transaction; a failed one leaves nothing in it."""
         with self._writing:
             outcomes = self._run(requests)
             self._commits += 1
             if self._commits % _COMMITS_A_CHECK == 0:
-                # Readers that died keep the pages that they saw. The append is stored, whatever comes of this.
+                # Dead readers keep their pages. The append is stored whether or not this succeeds.
                 with suppress(lmdb.Error, StoreError):
                     self.environment().reader_check()
         for request, (result, error) in zip(requests, outcomes, strict=True):
@@ -120,7 +123,7 @@ class Environment:
                 request.fail(error)
 
     def _run(self, requests: Sequence[Request[Transaction]]) -> list[tuple[Any, Exception | None]]:
-        """Return the result of each request; where the map is too small, it grows and everything is run again."""
+        """Return the result of each request; if the map is full, enlarge it and run all again."""
         while True:
             env = self.environment()
             try:
@@ -137,14 +140,14 @@ class Environment:
             except lmdb.MapResizedError:
                 self._resize(env, 0)
             except Exception as failure:
-                # Without a common lock file, another writer may have overwritten what this one has read.
+                # Without a common lock file, another writer may have overwritten pages that were read.
                 self.files.check()
                 if isinstance(failure, lmdb.Error):
                     raise opening.translated(self.path, "written", failure) from failure
                 raise
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
-        """Give the file another map (0: as large as another process has made it), while nothing here uses it."""
+        """Resize the map (0: as another process has resized it) while nothing here uses it."""
         with self._mapping:
             if self._open_snapshots:
                 raise StoreError(
@@ -155,7 +158,7 @@ class Environment:
             try:
                 env.set_mapsize(size)
             except lmdb.Error as failure:
-                # The old map is gone by now.
+                # The old map is already gone.
                 self._let_go()
                 raise StoreError(
                     self.path, f"the map cannot grow ({failure})", "give this process more memory addresses"
@@ -179,9 +182,9 @@ class Environment:
                 raise opening.translated(self.path, "read", failure) from failure
 
     def end_reading(self, transaction: Transaction, error: BaseException | None) -> None:
-        """End a read transaction; `error` is what the reading was left by."""
+        """End a read transaction; `error` is the exception that ended the reading, if any."""
         if self.process != _PROCESS:
-            # The reader's place in the lock file is the parent's, who may be reading still.
+            # The reader's slot in the lock file is the parent's, which may still be reading.
             return
         is_stale = not self._has_lock and self.env is not None and _may_be_overwritten(self.env, transaction)
         transaction.abort()
@@ -199,20 +202,20 @@ class Environment:
 
 
 def closed(path: str) -> StoreError:
-    """Return the error of a store that is used after it was closed."""
+    """Return the error for use of a closed store."""
     return StoreError(path, "the store is closed", "open it again")
 
 
 _OPENING = RLock()
-"""Held while a store is opened or closed: of threads that open the same one, the first opens it for all."""
+"""Held while a store is opened or closed, so that threads open the same one only once."""
 _OPEN: Final[WeakValueDictionary[Identity, Environment]] = WeakValueDictionary()
-"""The environments that this process has opened, by device and inode of their data files."""
+"""The environments that this process has opened, by their data files' device and inode."""
 
 
 def shared(path: str, user: object, options: Options, *, create: bool) -> Environment:
-    """Return the environment of a store for one more user: the one that is open, else a new one.
+    """Return a store's environment for one more user: the open one, else a new one.
 
-    Raises StoreError, and of it StoreOptionsError where it is open with other options.
+    Raises StoreError, and StoreOptionsError if it is open with other options.
     """
     with _OPENING:
         identity = data_identity(path)
@@ -248,7 +251,7 @@ if hasattr(os, "register_at_fork"):
 def _run_apart(
     env: lmdb.Environment, transaction: Transaction, request: Request[Transaction], *, alone: bool
 ) -> tuple[Any, Exception | None]:
-    """Return a request's result, or the error for which nothing of it is in the transaction."""
+    """Return a request's result, or the error that rolled it back."""
     inner = transaction if alone else env.begin(parent=transaction, write=True, buffers=True)
     try:
         result = request.write(inner)
@@ -267,5 +270,8 @@ def _run_apart(
 
 
 def _may_be_overwritten(env: lmdb.Environment, reader: Transaction) -> bool:
-    """Return True if pages that a reader without a lock sees may be in use again: two commits on, LMDB takes them."""
+    """Return True if pages of a reader without a lock may have been reused.
+
+    LMDB reuses pages after two commits.
+    """
     return env.info()["last_txnid"] > reader.id() + 1

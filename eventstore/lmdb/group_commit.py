@@ -1,4 +1,4 @@
-"""Group commit: writes of any number of threads in one transaction."""
+"""Commit writes of any number of threads in one transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Context = TypeVar("Context")
 
 
 class Request(Generic[Context]):
-    """One caller's write, and what came of it."""
+    """One caller's write and its result."""
 
     def __init__(self, write: Callable[[Context], Any]) -> None:
         self.write = write
@@ -29,10 +29,10 @@ class Request(Generic[Context]):
 
 
 class GroupCommit(Generic[Context]):
-    """Runs writes of any number of threads.
+    """Run writes of any number of threads.
 
-    `commit` gets the writes that are waiting, does them in one transaction, and makes each a success or a
-    failure by itself; it is never called twice at a time.
+    `commit` gets the waiting writes, runs them in one transaction, and marks each as a success or failure; it
+    is never called concurrently.
     """
 
     def __init__(self, commit: Callable[[Sequence[Request[Context]]], None]) -> None:
@@ -42,17 +42,17 @@ class GroupCommit(Generic[Context]):
         self._turn = Lock()
 
     def run(self, write: Callable[[Context], T]) -> T:
-        """Return the result of a write, once it is durable. Raises what the write raised."""
+        """Return the result of a write once it is durable. Raises what the write raised."""
         request: Request[Context] = Request(write)
         try:
             with self._queue:
                 self._waiting.append(request)
-            # Whoever gets the turn first commits for all who wait; they find their own done when their turn comes.
+            # The first caller commits for all that wait; they find their writes done when their turn comes.
             with self._turn:
                 if not request.is_done:
                     self._commit_waiting()
         finally:
-            # A caller who was interrupted takes only the own request along: the next one commits the others'.
+            # An interrupted caller withdraws only its own request: the next one commits the others'.
             with self._queue:
                 self._waiting = [each for each in self._waiting if each is not request and not each.is_done]
         if request.error is not None:
@@ -71,7 +71,7 @@ class GroupCommit(Generic[Context]):
                 self._commit_each(batch)
 
     def _commit_each(self, batch: Sequence[Request[Context]]) -> None:
-        """Commit each write by itself: one of them may be what made the transaction fail."""
+        """Commit each write by itself, because one of them may have failed the transaction."""
         for request in batch:
             try:
                 self._commit([request])

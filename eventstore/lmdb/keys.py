@@ -1,4 +1,4 @@
-"""Keys and values of the tables of an LMDB store."""
+"""Encode the keys and values of an LMDB store's tables."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ MAX_ID_BYTES_IN_KEY: Final = 480
 _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
 _CHECKED_HEAD: Final = 2
-"""The first byte of a head with a checksum; those of stores of version 1, which have none, begin with another."""
+"""The first byte of a head with a checksum; heads of version 1 start with another."""
 
 
 def utf8(name: str) -> bytes:
-    """Return a name to look for; one with a lone surrogate, which no stored name has, is found nowhere."""
+    """Encode a name for a lookup; a lone surrogate, which is never stored, matches nothing."""
     return name.encode("utf-8", "surrogatepass")
 
 
 def id_key(number: int, event_id: str) -> bytes:
-    """Return an id as a key; a long one keeps its beginning, so that prefixes still find it, and gets its digest."""
+    """Return an id as a key; a long one keeps its beginning, for prefixes, and gets its digest."""
     name = utf8(event_id)
     if len(name) > MAX_ID_BYTES_IN_KEY:
         name = name[: MAX_ID_BYTES_IN_KEY - 32] + sha256(name).digest()
@@ -44,13 +44,13 @@ def id_key(number: int, event_id: str) -> bytes:
 
 
 def encode_head(head: Head) -> bytes:
-    """Return a session's head as it is stored: a mark, a CRC-32 of the rest, then MessagePack."""
+    """Encode a session's head: a mark, a CRC-32 of the rest, then MessagePack."""
     packed = _encode_head(head)
     return bytes([_CHECKED_HEAD]) + zlib.crc32(packed).to_bytes(4, "little") + packed
 
 
 def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
-    """Return the head in a stored value. Raises CorruptionError for what is none, naming `session`."""
+    """Decode a stored head. Raises CorruptionError that names `session`."""
     stored = stored or b""
     try:
         if not stored or stored[0] != _CHECKED_HEAD:

@@ -1,4 +1,4 @@
-"""Opening a folder as a store, if it is one, of a version that this refold knows, and whole."""
+"""Open a store; check its version and size."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 
 STORE_VERSION: Final = 2
-"""Goes up with the layout, and with frames that an older refold could not read.
+"""Changes with the layout, and with frames that older versions of refold cannot read.
 
-Version 1 has frames of version 1 and heads without a checksum; it becomes version 2 with the first append.
+Version 1 has frames of version 1 and heads without a checksum; the first append makes it version 2.
 """
 _ENGINE: Final = 0
-"""py-lmdb's number for its 0.9 engine; its two engines cannot read each other's files."""
+"""py-lmdb's number for its 0.9 engine; its engines cannot read each other's files."""
 MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
-"""Large and sparse: 64 GiB of addresses cost nothing until they are written, but on Windows they do."""
+"""Bytes of addresses: 64 GiB, which cost nothing until written, except on Windows."""
 _READERS: Final = 510
 _META_KEY: Final = b"refold"
 _META_PAGES: Final = 2
 _NEW_MAP: Final = 1 << 20
-"""The largest size of a new store while its tables are made."""
+"""Maximum bytes of a new store while its tables are created."""
 _OPENINGS: Final = 3
-"""Times that a store is opened whose files change meanwhile: a layered file system copies one that is written."""
+"""Number of attempts if files change during opening: a layered file system copies on write."""
 _WALKS: Final = 3
-"""Walks through the pages of a file before what is found counts."""
+"""Number of walks through a file's pages before findings count."""
 _OF_ANOTHER_KIND: Final = (lmdb.InvalidError, lmdb.VersionMismatchError)
 _DAMAGED: Final = (lmdb.CorruptedError, lmdb.PageNotFoundError)
 
@@ -67,7 +67,7 @@ _REMEDY: Final = "check its permissions and the room on its disk"
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
-    """A store's own description: its layout's version and the oldest frame version it may hold."""
+    """A store's description: layout version, oldest frame version."""
 
     version: int
     oldest_frame: int
@@ -86,7 +86,7 @@ class Databases(NamedTuple):
 
 
 class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The room that a store takes: bytes of its file, bytes in it that are free to be written again."""
+    """A store's size: bytes of its file, and bytes in it that are free for reuse."""
 
     file_bytes: int
     free_bytes: int
@@ -107,9 +107,9 @@ def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction
 def open_environment(
     path: str, *, create: bool, map_size: int
 ) -> tuple[lmdb.Environment, StoreFiles, Databases, int]:
-    """Return the environment, its files, its tables and the oldest frame version in it. Raises StoreError.
+    """Return the environment, its files, its tables and the oldest frame version.
 
-    Files that may not be written are opened for reading. The slots of readers that died are cleared.
+    Read-only files are opened for reading. Slots of dead readers are cleared. Raises StoreError.
     """
     data = Path(path, DATA_FILE)
     try:
@@ -135,7 +135,10 @@ def open_environment(
 
 
 def _not_opened(path: str, data: Path, error: lmdb.Error) -> StoreError:
-    """Return why LMDB could not open a store: damaged first pages can ask for more addresses than there are."""
+    """Return why LMDB could not open a store.
+
+    Damaged first pages may ask for more addresses than there are.
+    """
     is_of_size = isinstance(error, lmdb.MemoryError | lmdb.MapResizedError)
     if is_of_size and data.is_file() and (problems := page_problems(data)):
         return StoreError(path, f"is damaged ({problems[0]})", _RESTORE)
@@ -143,12 +146,12 @@ def _not_opened(path: str, data: Path, error: lmdb.Error) -> StoreError:
 
 
 def open_for_walk(folder: str) -> lmdb.Environment:
-    """Open a store for reading alone; check and make nothing. Raises lmdb.Error and OSError.
+    """Open a store read-only, without checks. Raises lmdb.Error and OSError.
 
-    Readers stand in the lock file where this process may write it.
+    Readers register in the lock file if this process may write it.
     """
     may_lock = os.access(Path(folder, LOCK_FILE), os.W_OK)
-    # With a smaller map, a store that grows between opening and reading refuses the transaction.
+    # With a smaller map, a store that grows between opening and reading would refuse the transaction.
     map_size = max(MAP_SIZE, Path(folder, DATA_FILE).stat().st_size)
     return lmdb.open(
         folder, readonly=True, map_size=map_size, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE
@@ -156,7 +159,7 @@ def open_for_walk(folder: str) -> lmdb.Environment:
 
 
 def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:
-    """Open the files that are at the path, and no others that came in their place meanwhile."""
+    """Open the files at the path, and make sure that they are not replaced meanwhile."""
     for _ in range(_OPENINGS):
         may_write, may_lock = _rights(data)
         if may_lock:
@@ -180,16 +183,16 @@ def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment,
 
 
 def _rights(data: Path) -> tuple[bool, bool]:
-    """Return True if this process may write the data file, and have its readers and writers stand in the lock file."""
+    """Return True if this process may write the data file and register in the lock file."""
     lock = data.with_name(LOCK_FILE)
     may_write = os.access(data, os.W_OK)
-    # A lock file that only a reader made would shut the store's owner out.
+    # A lock file that a mere reader made would lock the store's owner out.
     may_lock = os.access(lock, os.W_OK) if lock.exists() else may_write and os.access(data.parent, os.W_OK)
     return may_write, may_lock
 
 
 def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
-    """Return what an error of LMDB means for a store that was to be `done`: "opened", "read" or "written"."""
+    """Translate an LMDB error for a store that was to be "opened", "read" or "written"."""
     if "already open" in str(error):
         return StoreError(
             path, "is already open in this process", "close what was opened before a fork, then open it again"
@@ -201,14 +204,14 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
     if isinstance(error, lmdb.ReadersFullError):
         return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
     remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)
-    # When a store is opened, the function of LMDB that failed says nothing to anybody.
+    # When a store is opened, the name of the failed LMDB function helps nobody.
     problem = getattr(error, "reason", error) if done == "opened" else error
     nothing = "; nothing of this append was stored" if done == "written" else ""
     return StoreError(path, f"cannot be {done} ({problem})", remedy + nothing)
 
 
 def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
-    """Return True if a store is there to be opened, False where one is to be made. Raises StoreError where neither."""
+    """Return True if a store exists, False if one is to be created; else raise StoreError."""
     size = size_of_file(data)
     if size:
         return True
@@ -231,7 +234,7 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
 
 
 def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
-    """Refuse a file that ends before its last page: reading on would end the process with a signal."""
+    """Refuse a file that ends before its last page: reading on would crash the process."""
     pages = env.info()["last_pgno"] + 1
     expected, actual = pages * env.stat()["psize"], data.stat().st_size
     if actual >= expected:
@@ -245,11 +248,11 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
 
 
 def page_problems(data: Path) -> list[str]:
-    """Walk the pages of a file in use, and return what is wrong with them, a line each."""
+    """Walk the pages of a file in use; return a line for each problem."""
     from lmdb.verify import VerifyError, verify  # noqa: PLC0415
 
     problems: list[str] = []
-    # A file that grows just when its size and its newest page are asked looks cut, a page in writing damaged.
+    # A file that grows during this check looks truncated, and a page being written looks damaged.
     for _ in range(_WALKS):
         try:
             problems = verify(str(data))  # type: ignore[no-untyped-call]
@@ -268,7 +271,7 @@ def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[D
         else:
             with env.begin(write=True) as transaction:
                 if not transaction.stat()["entries"]:
-                    # An older refold has left it where it was ended.
+                    # Left by an older refold that was killed.
                     _fill(env, transaction)
                 dbs = Databases._make(env.open_db(name, txn=transaction, create=False) for name in names)
                 with files.held(env, transaction):
@@ -298,7 +301,7 @@ def _can_read(frame_version: int) -> bool:
 
 
 def mark_version(transaction: Transaction, dbs: Databases) -> None:
-    """Make an older store one of the current version, so that refolds that cannot read it refuse it."""
+    """Upgrade an older store's version, so that refolds that cannot read it refuse it."""
     meta = msgspec.msgpack.decode(transaction.get(_META_KEY, db=dbs.meta) or b"", type=StoreMeta)
     if meta.version != STORE_VERSION:
         newer = msgspec.structs.replace(meta, version=STORE_VERSION)
@@ -306,7 +309,7 @@ def mark_version(transaction: Transaction, dbs: Databases) -> None:
 
 
 def _make(file: str) -> None:
-    """Write an empty store's data file, and flush it."""
+    """Create an empty store's data file, and flush it."""
     with (
         lmdb.open(
             file,

@@ -1,7 +1,7 @@
-"""The pages of a store's file, looked at before LMDB is trusted with them.
+"""Check the pages of a store's file before LMDB reads them.
 
-Reading a damaged page through LMDB can end the process with a signal. So they are walked in a process of its own,
-which may end like that: `python -m eventstore.lmdb.pages FOLDER`.
+Reading a damaged page through LMDB can crash the process with a signal. So they are walked in a separate
+process: `python -m eventstore.lmdb.pages FOLDER`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from eventstore.verify import IntegrityFinding, Verification, verify
 
 
 def check_pages(folder: str | os.PathLike[str]) -> Verification | None:
-    """Return what is wrong with the pages of a store's file and what that does to its sessions; None if nothing is.
+    """Return the problems of a store's pages and their effect on its sessions, None if sound.
 
-    The store may be in use meanwhile. One that is not there, or cannot be read, is not judged: opening it says so.
-    Raises StoreError where the pages are damaged so that it cannot be opened.
+    The store may be in use meanwhile. A missing or unreadable store is not judged: opening it reports that.
+    Raises StoreError if damaged pages prevent opening.
     """
     data = Path(folder, DATA_FILE)
     if not os.access(data, os.R_OK) or not data.is_file() or not data.stat().st_size:
         return None
     beside = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-    # -P: what lies in the folder that one stands in is not imported.
+    # -P: do not import from the current folder.
     done = subprocess.run(  # noqa: S603  this very program
         [sys.executable, "-P", "-m", "eventstore.lmdb.pages", os.fspath(folder)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, beside))},
@@ -66,7 +66,7 @@ def require_sound_pages(folder: str | os.PathLike[str]) -> None:
 
 
 def _main(folder: str) -> None:
-    """Print the problems of the pages as a line of JSON; if there are any, another of what a verification finds."""
+    """Print the pages' problems as a line of JSON; if any, verify and print the findings."""
     problems = _walk(folder)
     _print(problems)
     if not problems:
@@ -89,7 +89,7 @@ def _walk(folder: str) -> list[str]:
 
 
 def _print(found: object) -> None:
-    # Each at once: what comes next may be the end of the process.
+    # Print each at once: the next step may crash the process.
     sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     sys.stdout.buffer.flush()
 

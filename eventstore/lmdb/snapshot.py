@@ -1,4 +1,4 @@
-"""Reading an LMDB store: one read transaction."""
+"""Read an LMDB store in one read transaction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_CONTENTS: Final = (
     AssertionError,
     msgspec.MsgspecError,
 )
-"""Errors that a fold raises of contents that no append lets in: if they are damaged, that is why."""
+"""Errors that a fold raises for contents that no append allows: a sign of damage."""
 
 
 class LmdbSnapshot:
@@ -57,10 +57,10 @@ class LmdbSnapshot:
         self._is_mixed = oldest_frame < frames_.OLDEST
 
     def damage(self, error: BaseException) -> CorruptionError | None:
-        """Return the damage that an error of this snapshot's reader stands for, None if it stands for none.
+        """Return the damage that explains a reader's error, None if there is none.
 
-        It names the session if no other was read. Where the loop over frames is, nothing is asked: a rebuild's
-        cost is made of it.
+        It names the session if no other was read. Nothing is checked inside the loop over frames, which
+        determines a rebuild's cost.
         """
         session = next(iter(self._numbers)) if len(self._numbers) == 1 else ""
         if isinstance(error, struct.error):
@@ -72,7 +72,7 @@ class LmdbSnapshot:
         return self._altered() if isinstance(error, _OF_CONTENTS) else None
 
     def _altered(self) -> CorruptionError | None:
-        """Return the first event of the sessions read here that is not as it was appended, None if all are."""
+        """Return the first altered event of the sessions read here, None if all are sound."""
         for session in self._numbers:
             digest = START
             try:

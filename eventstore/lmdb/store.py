@@ -1,4 +1,4 @@
-"""The log on disk: a folder with one LMDB environment."""
+"""Implement the log on disk: a folder with one LMDB environment."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ T = TypeVar("T")
 class LmdbLog:
     """An `EventLog` in a folder. Made by `eventstore.open_store`.
 
-    `clock` gives epoch milliseconds for `recorded`. With `durability` "batch" the appends of threads that
-    come while the disk is busy share one flush; each still returns when its own is on disk. `map_size` is what
-    the file may grow to before the map has to. Threads may share a log, and a process may open a store several times:
-    all its logs share one environment, so that they have to agree on the options.
+    `clock` returns epoch milliseconds for `recorded`. With `durability` "batch", appends of threads that
+    arrive while the disk is busy share one flush; each returns when its own is on disk. `map_size` is the
+    file's initial maximum size, which grows as needed. Threads may share a log, and a process may open a
+    store several times: all its logs share one environment and must agree on the options.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LmdbLog:
         self.close()
 
     def close(self) -> None:
-        """Let go of the store. What still reads goes on to its end; the files are let go of with the last snapshot."""
+        """Close the log. Open snapshots keep working; the last one releases the files."""
         self._is_closed = True
         self._shared.release(self)
 
@@ -103,19 +103,22 @@ class LmdbLog:
             self._write(write)
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
-        """Copy one consistent state into an empty folder, free pages left out. Writers go on. Raises StoreError."""
+        """Copy a consistent state into an empty folder, without free pages. Raises StoreError.
+
+        Writers may continue.
+        """
         with _Snapshots(self) as snapshot:
             try:
                 self._environment().copy(os.fspath(folder), compact=True, txn=snapshot._transaction)
             except (lmdb.CorruptedError, lmdb.PageNotFoundError):
-                raise  # The store is at fault, not the folder: the snapshot makes it a CorruptionError.
+                raise  # The store is damaged, not the folder: the snapshot raises CorruptionError.
             except lmdb.Error as error:
                 raise StoreError(
                     os.fspath(folder), f"cannot be written ({error})", "name another place"
                 ) from error
 
     def size(self) -> StoreSize:
-        """Return how much room the store takes, and how many readers it has at this moment."""
+        """Return the store's size and its current number of readers."""
         with _Snapshots(self) as snapshot:
             try:
                 return opening.size_of(self._environment(), self._shared.dbs, snapshot._transaction)
@@ -123,11 +126,11 @@ class LmdbLog:
                 raise opening.translated(self.path, "read", error) from error
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
-        """Run `write` in a durable transaction: its own, or one that it shares with other threads'."""
+        """Run `write` in a durable transaction, its own or a shared one."""
         if self._environment().flags()["readonly"]:
             raise StoreError(self.path, "is read-only", "write where its files can be written")
         if self._files is not self._shared.files:
-            # A commit checks the files of the path by which the environment was opened.
+            # A commit checks the files at the path by which the environment was opened.
             self._files.check()
         if self._shared.group is not None:
             return self._shared.group.run(write)
@@ -144,7 +147,10 @@ class LmdbLog:
 
 
 class _Snapshots:
-    """Opens a read transaction when entered. A class, because a generator costs as much as the transaction."""
+    """Open a read transaction on entry.
+
+    This is a class because a generator costs as much as the transaction.
+    """
 
     __slots__ = ("_log", "_shared", "_snapshot", "_transaction")
 
