@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -68,6 +70,9 @@ COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in g
 NOBODY_READS: Final = 141
 """The exit code where the reader of the output has seen enough: a shell's for programs that end by SIGPIPE."""
 
+SYSTEMS: Final = ("linux", "darwin")
+NOT_HERE: Final = 69
+"""The exit code on a system that refold does not support: what sysexits.h has for services that are unavailable."""
 FAULT: Final = 70
 """The exit code where refold itself is at fault: what sysexits.h has for programs."""
 _WHOLE_HYPHEN: Final = "\u2011"
@@ -140,6 +145,31 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's
+    """Print the version, and a note for each of refold's packages that another one of its name hides."""
+    if not value or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"refold, version {version('refold')}")
+    for hidden in _hidden_packages():
+        echo_problem(f"note: {hidden}", _OF_ITS_OWN)
+    ctx.exit()
+
+
+_OF_ITS_OWN: Final = "install refold by pipx, or in an environment of its own"
+
+
+def _hidden_packages() -> Iterator[str]:
+    """Yield a line for each of refold's packages that is not found beside this one."""
+    home = Path(__file__).resolve().parents[1]
+    for name in ("eventstore", "projections", "compaction", "cli", "refold"):
+        spec = find_spec(name)
+        found = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
+        if not any(Path(place).resolve() == home / name for place in found):
+            yield f"the package {name} is not refold's own but {found[0] if found else 'missing'}"
+
+
 @click.command(
     cls=_Commands,
     invoke_without_command=True,
@@ -154,7 +184,14 @@ class _Commands(click.Group):
     callback=utf8,
     help="The store's folder.  [env: REFOLD_STORE; default: the platform's data directory]",
 )
-@click.version_option(package_name="refold", prog_name="refold")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def refold(ctx: click.Context, store: str | None) -> None:
     """Keep coding-agent sessions, replay every context, see what compactions lost.
@@ -176,10 +213,12 @@ def refold(ctx: click.Context, store: str | None) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command; every error that refold knows becomes a line on stderr for each thing wrong, and an exit code.
 
-    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 70: a fault of refold itself, which the
-    environment can have shown with its traceback; 130: interrupted; 141: nobody read on.
+    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 69: not on this system; 70: a fault of
+    refold itself, which the environment can have shown with its traceback; 130: interrupted; 141: nobody read on.
     """
     _prepare_streams()
+    if sys.platform not in SYSTEMS:
+        _fail(f"it runs on Linux and macOS, not on {sys.platform}", "on Windows, use WSL", code=NOT_HERE)
     try:
         code = refold.main(args=args, prog_name="refold", standalone_mode=False)
         sys.stdout.flush()
@@ -204,6 +243,9 @@ def main(args: list[str] | None = None) -> None:
 
 def _fail_by(error: Exception) -> NoReturn:
     """End by an error that refold raised on purpose, or by one that it did not: a fault of the program."""
+    if isinstance(error, ImportError):
+        for hidden in _hidden_packages():
+            _fail(hidden, _OF_ITS_OWN, code=FAULT)
     from eventstore.errors import RefoldError
 
     if isinstance(error, RefoldError):

@@ -330,6 +330,7 @@ def test_every_exit_code_is_in_the_page() -> None:
         "0",
         "1",
         "2",
+        "69",
         "70",
         "130",
         "141",

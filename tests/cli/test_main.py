@@ -61,6 +61,35 @@ def test_the_version_is_told(refold: Refold) -> None:
     assert refold("--version").out.split()[-1] == version("refold")
 
 
+@pytest.mark.parametrize("room", ["eventstore", "projections", "compaction", "refold"])
+def test_the_version_comes_with_a_note_on_a_package_that_hides_one_of_refolds(
+    refold: Refold, tmp_path: Path, room: str
+) -> None:
+    hiding = tmp_path / "other" / room
+    hiding.mkdir(parents=True)
+    (hiding / "__init__.py").write_text("")
+    outcome = refold.program("--version", PYTHONPATH=f"{hiding.parent}{os.pathsep}{PROJECT}")
+    (note,) = outcome.notes
+    assert str(hiding) in note
+    assert outcome.out.split()[-1] == version("refold")
+    if room == "eventstore":
+        done = refold.program("sessions", code=70, PYTHONPATH=f"{hiding.parent}{os.pathsep}{PROJECT}")
+        assert (done.errors.count("\n"), str(hiding) in done.errors) == (1, True)
+
+
+def test_the_version_of_refold_alone_comes_without_a_note(refold: Refold) -> None:
+    assert refold.program("--version").errors == ""
+
+
+@pytest.mark.parametrize("system", ["win32", "cygwin", "freebsd14"])
+def test_on_other_systems_it_says_where_it_runs(
+    refold: Refold, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    monkeypatch.setattr("cli.main.sys.platform", system)
+    outcome = refold("sessions", code=69)
+    assert (outcome.errors.count("\n"), system in outcome.errors) == (1, True)
+
+
 def test_without_a_command_the_help_goes_to_stderr_and_the_exit_code_is_2(refold: Refold) -> None:
     assert refold(code=2).out == ""
     assert refold(code=2).errors == refold("--help").out
