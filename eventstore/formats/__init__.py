@@ -1,7 +1,7 @@
-"""The registry of formats: how each harness writes its sessions, one line a harness.
+"""Register the formats: how each harness writes its sessions.
 
-Adding a harness: a folder here with its `Format` (`eventstore.formats.base`), a line in `_FORMATS`, the names of its
-records at the end of `eventstore.frame.FORMATS`; and its rules (`projections.rules`).
+To add a harness, write a folder with its `Format` (`eventstore.formats.base`), a line in `_FORMATS`, its
+records' names at the end of `eventstore.frame.FORMATS`, and its rules (`projections.rules`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from eventstore.log import Snapshot
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
-# A harness that writes files like another's, with marks of its own, stands before it.
+# A harness that extends another's files comes before it.
 _FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, oh_my_pi.FORMAT, pi.FORMAT, claude_code.FORMAT)
 
 
 @cache
 def format_of(version: str) -> Format:
-    """Return the format that has records of this name, as "pi/3". Raises KeyError for a name that none has."""
+    """Return the format of records with this name, such as "pi/3". Raises KeyError."""
     for each in _FORMATS:
         if version in each.versions:
             return each
@@ -32,7 +32,7 @@ def format_of(version: str) -> Format:
 
 
 def harness(name: str) -> Format:
-    """Return the format of a harness by its name, as "pi". Raises KeyError for one that refold does not know."""
+    """Return a harness's format by name, such as "pi". Raises KeyError for an unknown one."""
     for each in _FORMATS:
         if each.name == name:
             return each
@@ -40,12 +40,12 @@ def harness(name: str) -> Format:
 
 
 def harnesses() -> tuple[Format, ...]:
-    """Return the formats of all harnesses, refold's own records left out."""
+    """Return the formats of all harnesses, without refold's own."""
     return tuple(each for each in _FORMATS if each is not refold.FORMAT)
 
 
 def tools_of(version: str) -> Tools:
-    """Return the tools of the harness that has records of this name."""
+    """Return the tools of the harness with records of this name."""
     return format_of(version).tools
 
 
@@ -55,7 +55,7 @@ def prompt_kinds() -> frozenset[str]:
 
 
 class Recorded(Protocol):
-    """An event, decoded or not, as far as its view needs it."""
+    """An event, decoded or not, with the fields that its view needs."""
 
     @property
     def session(self) -> str: ...
@@ -74,9 +74,9 @@ class Recorded(Protocol):
 
 
 def view_of(event: Recorded, snapshot: Snapshot | None = None) -> View:
-    """Return what the record of an event says, in refold's words.
+    """Return the meaning of an event's record.
 
-    Some say all of it only together with their parent's, which is read from `snapshot`: compactions of some harnesses.
+    Compactions of some harnesses need their parent's record too, which is read from `snapshot`.
     """
     its = format_of(event.format)
     if snapshot is None or event.kind not in its.kinds_of_two:
@@ -89,30 +89,30 @@ def _record_above(event: Recorded, snapshot: Snapshot) -> bytes | None:
 
 
 def view_of_event(event: Recorded) -> Message | None:
-    """Return the message that an event holds or stands for; None where it tells the model nothing."""
+    """Return the message that an event holds or stands for, None if the model gets none."""
     messages = view_of(event).messages
     return messages[0] if messages else None
 
 
 def rewrites_of(event: Recorded) -> Sequence[TextReplacement]:
-    """Return what an entry of the kind `rewrite` shows otherwise of earlier ones, oldest first."""
+    """Return the replacements in a `rewrite` entry, oldest first."""
     return format_of(event.format).rewrites(event.format, event.body)
 
 
 def facts_of(event: Recorded, snapshot: Snapshot) -> EventFacts:
-    """Return what the log keeps of an event's record beside its bytes, read out of the record again."""
+    """Extract again the facts that the log stores beside an event's record."""
     its = format_of(event.format)
     parent = _record_above(event, snapshot) if event.kind in its.kinds_of_two else None
     return its.facts(event.format, event.kind, event.body, parent)
 
 
 def view_of_message(message: bytes, format: str) -> Message:
-    """Return the view of a message as it stands in a context: its JSON in the shape of a format, as "pi/3"."""
+    """Return the view of a message in a context: JSON in the shape of a format such as "pi/3"."""
     return format_of(format).message(message)
 
 
 def payloads_of_message(message: bytes, format: str) -> list[Payload]:
-    """Return what the view of a message in a context leaves out, by block; nothing where its content is a text."""
+    """Return the block contents that a message's view omits; none for plain text."""
     return format_of(format).payloads(message)
 
 

@@ -1,4 +1,4 @@
-"""The protocol of a format: names, tools, typed views of its records, and the sources that it opens."""
+"""Define the protocol of a format: names, tools, typed views of records, sources."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ from eventstore.records import FileSets, TextReplacement
 from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
-"""The mark of messages that go on after a compaction: in their metadata, or as the type of an extension's message."""
+"""The mark of continuation messages: in their metadata, or as an extension's message type."""
 
 
 class Editor(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that views or changes files: by the value of `command` it only `views`, and `paths` name the files."""
+    """A tool that views or changes files; some values of `command` only view.
+
+    `paths` are the arguments that name the files.
+    """
 
     command: str
     views: str
@@ -29,13 +32,13 @@ class Editor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools of a harness, as data: which of them do what, and which argument says to what.
+    """The tools of a harness, as data: what they do, and which arguments they use.
 
-    `reads` and `modifies` map a tool to the arguments that may name its file, in order, `shells` to those that may hold
-    the script. The arguments of `patches` hold patches, the newest call of one of `plans` holds the current plan. In
-    calls of any tool, `paths` are the arguments that may name a file or an address, `scripts` those that may hold a
-    command, in order; `ranges` those that choose lines of a file. `selector` matches the selector of lines in
-    which a path that is read may end.
+    `reads` and `modifies` map tools to the arguments that may name their file, in order, `shells` to those
+    that may hold the script. The arguments of `patches` hold patches; the newest call of one of `plans` holds
+    the current plan. In calls of any tool, `paths` are arguments that may name a file or address, `scripts`
+    those that may hold a command, in order, `ranges` those that choose lines of a file. `selector` matches a
+    line selector at the end of a read path.
     """
 
     reads: Mapping[str, tuple[str, ...]]
@@ -55,10 +58,10 @@ NO_TOOLS: Final = Tools(reads={}, modifies={})
 
 
 class RequestView(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for a summary: who was asked, with which prompt, and what came of it.
+    """A request for a summary: who was asked, the prompt, the answer.
 
-    `provider` and `model` answered, None where the record does not say; `template` is the prompt's. `usage` is None
-    where nothing was counted. `answer` is the text, None where there was none; `is_cut`: it ended at its limit.
+    `provider` and `model` answered, None if unknown. `template` is the prompt's. `usage` is None if not
+    counted. `answer` is the text, None if there was none; `is_cut` means that it ended at its limit.
     """
 
     summarizer: str = ""
@@ -73,10 +76,10 @@ class RequestView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary, as its record describes it; None and "" where it says nothing.
+    """A summary as its record describes it; None and "" for missing fields.
 
-    `missing_sections` are those that the template asks for and the summary lacks. `files` are those that the record
-    claims, None where an extension wrote it.
+    `missing_sections` are required by the template but missing. `files` are those that the record claims,
+    None if an extension wrote it.
     """
 
     summary: str = ""
@@ -86,10 +89,10 @@ class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompactionView(SummaryView, frozen=True, kw_only=True):
-    """A compaction, as its record describes it.
+    """A compaction as its record describes it.
 
-    `kept` lists the ids of the messages that stay, where the harness lists them; `keeps_before`: they stand before the
-    summary in the context, not behind it.
+    `kept` lists the ids of the kept messages, if the harness lists them; `keeps_before` means that they
+    precede the summary in the context.
     """
 
     tokens_before: int | None = None
@@ -102,13 +105,13 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
 
 
 class BranchView(SummaryView, frozen=True, kw_only=True):
-    """A branch summary, as its record describes it: `left` is the id of the leaf that was left."""
+    """A branch summary as its record describes it; `left` is the id of the leaf left."""
 
     left: str = ""
 
 
 class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that a record puts in use; UNSET where it has no such field."""
+    """The settings that a record makes; UNSET for missing fields."""
 
     provider: Any = msgspec.UNSET
     model: Any = msgspec.UNSET
@@ -116,27 +119,27 @@ class SettingsView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelView(msgspec.Struct, frozen=True, kw_only=True):
-    """A label that is set on the event with an id, or taken away ("")."""
+    """A label set on the event with an id, or removed ("")."""
 
     target: str
     label: str = ""
 
 
 class TitleRank(IntEnum):
-    """The author of a title. The titles of the highest rank count."""
+    """The origin of a title. Titles of the highest rank count."""
 
     SUMMARY = 0
-    """The harness: it is a summary of the session, or its beginning."""
+    """The harness, from a summary of the session or its beginning."""
     MODEL = 1
-    """A model that was asked for one."""
+    """A model that was asked for a title."""
     PERSON = 2
-    """A person, or a tool in a person's name."""
+    """A person, or a tool on a person's behalf."""
 
 
 class TitleView(msgspec.Struct, frozen=True, kw_only=True):
-    """A title of the session. Of several of the highest rank, the newest holds.
+    """A title of the session. Of several of the highest rank, the newest counts.
 
-    A record of another kind than `session_info` that has one needs `Flag.GIVES_TITLE` among its facts.
+    A record with a title whose kind is not `session_info` needs `Flag.GIVES_TITLE` in its facts.
     """
 
     text: str
@@ -144,30 +147,30 @@ class TitleView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):
-    """A system prompt, and tool definitions as a JSON list; "" and b"" where the record has none."""
+    """A system prompt, and tool definitions as a JSON list; "" and b"" for missing ones."""
 
     system: str = ""
     tools: bytes = b""
 
     def or_else(self, other: PromptView) -> PromptView:
-        """Return the same with what it lacks taken from another."""
+        """Fill missing fields from another view."""
         return PromptView(system=self.system or other.system, tools=self.tools or other.tools)
 
 
 class UsageView(msgspec.Struct, frozen=True, kw_only=True):
-    """A usage that comes in a later record: `about` is the id of the event with the message that it was paid for."""
+    """A usage recorded later; `about` is the id of the event with the message."""
 
     about: str
     usage: Usage
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """The meaning of one record, in refold's words; every aspect that it says nothing of is empty.
+    """The meaning of one record; each aspect that it lacks is empty.
 
-    `messages` are what it tells a model. Records of one `group` make one message together; its usage counts once.
-    `by_person`: a human wrote the message. `continues`: it goes on after a compaction, and no person said it.
-    `requests` are those for its summary, or for one that came to nothing. `line` is a line for logs where the messages
-    give none.
+    `messages` go to the model. Records of one `group` form one message together; its usage counts once.
+    `by_person` means that a person wrote the message, `continues` that it is a continuation after a
+    compaction. `requests` are those for its summary, or for a failed one. `line` is a line for logs if there
+    are no messages.
     """
 
     messages: tuple[Message, ...] = ()
@@ -187,18 +190,18 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> SummaryView | None:
-        """The summary in the record, whatever it stands for."""
+        """The summary in the record, of whatever kind."""
         return self.compaction or self.branch
 
 
 NOTHING = View()
-"""The view of a record that says nothing to anybody above the store."""
+"""The view of a record without meaning above the store."""
 
 
 class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
-    """The content that contexts show instead of the result of the tool call with the id `call`.
+    """The content that contexts show instead of the result of the call `call`.
 
-    A format leaves `target` empty: the entry with the result is looked for where the rewrite has its effect.
+    A format leaves `target` empty: the entry with the result is looked up where the rewrite takes effect.
     """
 
     call: str
@@ -206,7 +209,7 @@ class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
 
 
 class Certainty(IntEnum):
-    """The certainty of a format that a source is of its harness."""
+    """How certain a format is that a source is of its harness."""
 
     NONE = 0
     POSSIBLE = 1
@@ -214,63 +217,66 @@ class Certainty(IntEnum):
 
 
 Export: TypeAlias = Callable[[Snapshot, str], Iterator[bytes]]
-"""Yields a session of any harness as a file of one harness."""
+"""Yields a session of any harness as one harness's file."""
 
 
 class Format(Protocol):
-    """Everything that knows how one harness writes its sessions."""
+    """Everything about how one harness writes its sessions."""
 
     name: str
-    """The harness's name, as people give it to `--format`."""
+    """The harness's name, as in `--format`."""
     versions: tuple[str, ...]
-    """The names that its records have in frames, as "pi/3"; each stands in `eventstore.frame.FORMATS`."""
+    """The names of its records in frames, such as "pi/3"; each is in `eventstore.frame.FORMATS`."""
     tools: Tools
     prompt_kinds: frozenset[str] = frozenset()
-    """The kinds of its records that may hold a prompt."""
+    """Kinds of its records that may contain a prompt."""
     infers_model: bool = False
-    """True if an answer tells the model in use only where nothing on its path has put one in use."""
+    """True if an answer sets the model only where no record on its path does."""
     kinds_of_two: frozenset[str] = frozenset()
-    """The kinds of its records that say something together with their parent's: `view` and `facts` get that one too."""
+    """Kinds of records that need their parent's record for `view` and `facts`."""
     places: tuple[SessionLocation, ...]
-    """The folders in which the harness keeps its sessions."""
+    """The folders of the harness's sessions."""
     exports: Mapping[str, Export]
-    """The files of its own that it can be given, by the names that people give to `--format`."""
+    """The exporters of its files by name, as in `--format`."""
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:
-        """Return what a record says; `parent` is its parent's, for `kinds_of_two` and where there is one."""
+        """Return a record's meaning; `parent` is its parent's record, for `kinds_of_two`."""
 
     def continues(self, kind: str, record: bytes) -> bool:
-        """Return `view(...).continues` of a user's or an extension's message, decoding as little as may be."""
+        """Return `view(...).continues` of a user's or extension's message, decoding little."""
 
     def by_person(self, version: str, kind: str, record: bytes) -> bool:
-        """Return `view(...).by_person` of a user's or an extension's message that does not `continue`."""
+        """Return `view(...).by_person` of a user's or extension's message, unless it `continues`."""
         return self.view(version, kind, record).by_person
 
     def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002  others ask it
-        """Return what a record of the kind `rewrite` shows otherwise, oldest first; "" may show nothing at all.
+        """Return the replacements of a `rewrite` record, oldest first; "" may show nothing.
 
-        A `ResultReplacement` is for a harness that names calls and not records.
+        A `ResultReplacement` is for a harness that names calls rather than records.
         """
         return ()
 
     def message(self, raw: bytes) -> Message:
-        """Return the view of a message as it stands in a context: its JSON in the harness's shape."""
+        """Return the view of a message in a context: JSON in the harness's shape."""
 
     def result_block(self, raw: bytes) -> bytes:  # noqa: ARG002  others are asked
         """Return the JSON of the one `tool_result` block of the Messages API that a message is; b"" if it is none."""
         return b""
 
     def payloads(self, raw: bytes) -> list[Payload]:
-        """Return what the view of such a message leaves out, block for block."""
+        """Return the contents that the view of such a message omits, block by block."""
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
-        """Return what the log keeps of a record beside its bytes; `needs_source` if it cannot tell the target."""
+        """Extract the facts that the log stores beside a record.
+
+        Set `needs_source` if only the source resolves the target.
+        """
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
-        """Return how sure it is, by the first 64 KiB of a file, that the harness wrote it."""
+        """Return the certainty that a file is the harness's, by its first 64 KiB."""
 
     def open(self, source: Source) -> SourceContents:
-        """Open a source. Raises BadInputError for one that is not the harness's, or cannot be read."""
+        """Open a source. Raises BadInputError if it is not the harness's or cannot be read."""
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
-        """Return True if a record is what an export makes of the stored event with its id."""
+        """Return True if a record equals an export of the stored event with its id."""

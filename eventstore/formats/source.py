@@ -1,4 +1,4 @@
-"""A source of sessions, and the pieces that a format reads it as."""
+"""Define sources of sessions, and the pieces that a format reads them as."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COPY_BYTES: Final = 1 << 20
 
 
 class Source:
-    """A file with sessions, open for reading. `name` is what messages call it by."""
+    """An open file with sessions; `name` identifies it in messages."""
 
     def __init__(self, file: BinaryIO, path: str | os.PathLike[str], name: str) -> None:
         self.file, self.path, self.name = file, path, name
@@ -32,7 +32,7 @@ class Source:
         return self.file.read(BEGINNING)
 
     def digest_to(self, offset: int, skip: int = 0):  # type: ignore[no-untyped-def]  # noqa: ANN201  hashlib's type is private
-        """Return SHA-256 of the bytes before `offset` but for the first `skip`, and stand there."""
+        """Return SHA-256 of the bytes before `offset`, except the first `skip`; seek to `offset`."""
         digest = sha256()
         self.file.seek(skip)
         offset -= skip
@@ -43,18 +43,18 @@ class Source:
 
 
 class Growth(Enum):
-    """The ways that a source changes, which decide where the next import of it begins."""
+    """The ways in which a source changes, which determine where the next import starts."""
 
     APPENDED = "appended"
-    """Bytes come behind those that are there: reading goes on where it ended."""
+    """Bytes are appended: reading continues where it ended."""
     REWRITTEN = "rewritten"
-    """The file is written anew: it is read from its beginning."""
+    """The file is rewritten: reading starts at the beginning."""
     ROWS = "rows"
-    """Rows of a database: there are no bytes to keep, and so no export of the original."""
+    """Rows of a database: there are no bytes to keep, so that the original cannot be exported."""
 
 
 class SourceSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in a source: its name, the format of its records, and its header as it came ("{}": none)."""
+    """A session in a source: name, format of its records, header as written ("{}" for none)."""
 
     name: str
     format: str
@@ -62,10 +62,10 @@ class SourceSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record at its place in the source: where the source has bytes, those of the event's body.
+    """A record at its place in the source; its bytes are the event's body.
 
-    `session` is its session's place among the source's. `waits_for` is the id of a record that comes later in the
-    source and is to be stored before this one, its parent.
+    `session` is the index of its session in the source. `waits_for` is the id of a later record that must be
+    stored before this one, its parent.
     """
 
     event: NewEvent
@@ -81,10 +81,10 @@ class Glue(msgspec.Struct, frozen=True, gc=False):
 
 
 class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event that follows from the source and has no bytes in it: a link, a move, a note.
+    """An event that follows from the source without bytes in it: a link, a move, a note.
 
-    `into` names a session of another source that the event goes into, its newest generation; where the store does not
-    have it, the event is dropped. One that the session has under the event's id already stays as it is.
+    `into` names the session of another source that gets the event, in its newest generation; if it is not in
+    the store, the event is dropped. An event with an existing id is skipped.
     """
 
     event: NewEvent
@@ -93,7 +93,7 @@ class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SourceRemark(msgspec.Struct, frozen=True, gc=False):
-    """Something to know of a line: it holds what is no record, or its harness reads it otherwise."""
+    """A remark on a line that is no record, or that the harness reads differently."""
 
     what: Literal["skipped", "differs"]
     line: int
@@ -102,58 +102,58 @@ class SourceRemark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tail(msgspec.Struct, frozen=True, gc=False):
-    """From here on the source is not finished: the next import reads it again."""
+    """Marks the unfinished rest of a source, which the next import reads again."""
 
 
 Piece = SourceRecord | Glue | DerivedEvent | SourceRemark | Tail
 
 
 class KnownEvents(Protocol):
-    """The contents of the log for the parts of a source that are not read again."""
+    """The log's contents for parts of a source that are not read again."""
 
     def has(self, session: int, event_id: str) -> bool:
         """Return True if the session has this event."""
 
     def body(self, session: int, event_id: str) -> bytes | None:
-        """Return the bytes of the record with this id in the parts that are not read again, or None."""
+        """Return the bytes of the record with this id in those parts, or None."""
 
     def sessions_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
-        """Return the names of the sessions of other sources that have an event with this id.
+        """Return the other sources' sessions that have an event with this id.
 
-        It asks each session of the store once, or those in `among`: ask of all by the first record alone.
+        Each call checks every session, or those in `among`: search all for the first record only.
         """
 
     def event(self, session: str, event_id: str) -> Event | None:
-        """Return an event of any session of the store, by the session's name, or None."""
+        """Return an event of any session in the store, or None."""
 
 
 class SessionReader(Protocol):
-    """One reading of a source. All but `pieces` tells of what has been read so far."""
+    """One reading of a source. All but `pieces` describes what was read so far."""
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the source's pieces in the order of its bytes, of which none is left out."""
+        """Yield all pieces of the source in the order of its bytes."""
 
     @property
     def line(self) -> int:
-        """The number of the next line, from 1; where there are none, of the next record."""
+        """The number of the next line, from 1; without lines, of the next record."""
 
     @property
     def state(self) -> dict[str, Any]:
-        """The data that another reading needs to go on from here."""
+        """The data that another reading needs to continue here."""
 
     def records(self, session: int) -> int:
-        """Return how many records a session has in the source, those of earlier readings included."""
+        """Return a session's number of records in the source, including earlier readings."""
 
     def orphans(self, session: int) -> Sequence[tuple[int, str]]:
-        """Return the lines of records whose parent has not come, with the parent's id, in order."""
+        """Return lines of records with a missing parent, with the parent's id, in order."""
 
 
 class SourceContents(Protocol):
     """A source that a format has opened.
 
-    `is_mutable`: whatever has changed in it, a session in it is the one that the log has under its name. Otherwise one
-    of which more records have changed than not is another generation. `passing` are the reasons of remarks that hold
-    only as long as nothing follows. The first `slot` bytes are no record, and change in place.
+    With `is_mutable`, a changed session is still the log's session of that name; otherwise one with mostly
+    changed records becomes another generation. `passing` are reasons of remarks that hold only while nothing
+    follows. The first `slot` bytes are no record, and change in place.
     """
 
     sessions: Sequence[SourceSession]
@@ -163,14 +163,14 @@ class SourceContents(Protocol):
     slot: int = 0
 
     def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
-        """Begin to read where an earlier reading has ended."""
+        """Start to read where an earlier reading ended."""
 
 
 class SessionLocation(msgspec.Struct, frozen=True, kw_only=True):
     """A folder in which a harness keeps its sessions.
 
-    `environment` maps a variable that names a folder to the place in that one, the first that is set and not empty
-    counts; `default` is where it is without one. `pattern` matches the sessions' files below it.
+    `environment` maps variables that name a folder to the place in that folder; the first nonempty one
+    counts. `default` is the place without one. `pattern` matches the session files below it.
     """
 
     environment: Mapping[str, str]
@@ -178,7 +178,7 @@ class SessionLocation(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
 
     def folder(self, environment: Mapping[str, str]) -> str:
-        """Return the folder; "~" in it stands for the home folder."""
+        """Return the folder, with "~" expanded to the home folder."""
         named = (
             Path(environment[name], place)
             for name, place in self.environment.items()

@@ -1,4 +1,7 @@
-"""The harnesses whose sessions no format reads yet, and how their files begin. A row goes when its format comes."""
+"""Recognize harnesses whose sessions no format reads yet.
+
+Remove a row when its format comes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def _records(beginning: bytes) -> Iterator[dict[str, Any]]:
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
-    """A harness whose sessions no format reads: its name, how its files begin, and where it keeps them."""
+    """A harness without a format: its name, how its files begin, where it keeps them."""
 
     name: str
     recognizes: Callable[[bytes], bool]
@@ -78,5 +81,5 @@ UNREAD: Final = (
 
 
 def unread_harness(beginning: bytes) -> str:
-    """Return the harness whose session a file that begins so looks like; "" for none that is known."""
+    """Return the name of the unsupported harness that a file's beginning suggests, "" for none."""
     return next((each.name for each in UNREAD if each.recognizes(beginning)), "")

@@ -1,4 +1,4 @@
-"""pi's session files, versions 1 to 3, and the records in them."""
+"""Read and write pi's session files, versions 1 to 3."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
 
 
 class PiFormat(Format):
-    """Everything that knows how pi writes its sessions."""
+    """Everything about how pi writes its sessions."""
 
     name: str = "pi"
     versions: tuple[str, ...] = ("pi/1", "pi/2", "pi/3")
@@ -66,12 +66,12 @@ class PiFormat(Format):
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
         number = int(version.rpartition("/")[2])
         facts = self.dialect.facts(number, kind, record, entry_of(record))
-        # A compaction of version 1 names what it keeps by a place in its file.
+        # A compaction of version 1 refers to its first kept entry by an index in the file.
         is_by_place = number == 1 and kind == "compaction"
         return msgspec.structs.replace(facts, target=None, needs_source=True) if is_by_place else facts
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
-        # Of a damaged file, nothing may be left to tell it by: pi takes what nobody else claims.
+        # A damaged file may lack every mark: pi takes files that no other format claims.
         return Certainty.SURE if _HEADER.match(beginning) else Certainty.POSSIBLE
 
     def open(self, source: Source) -> SourceContents:

@@ -1,7 +1,4 @@
-"""One entry as pi writes it: what the log has to know of it, and the message in it.
-
-refold's own records have the same shape, so this module reads them, too.
-"""
+"""Parse entries in pi's shape, which refold's own records share."""
 
 from __future__ import annotations
 
@@ -30,16 +27,16 @@ KINDS: Final = frozenset(
         "session_info",
     }
 )
-"""The entry types that pi itself writes."""
+"""The types of entries that pi itself writes."""
 
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
-"""The largest number that a frame has room for."""
+"""The largest number that fits into a frame."""
 _MAX_NAME_LENGTH: Final = 60_000
-"""Bytes of UTF-8; leaves room in an id for what sets it apart from one that is taken."""
+"""Bytes of UTF-8; leaves room in an id for a suffix."""
 
 
 def is_name(text: str) -> bool:
-    """Return True if a text can name something in a log: not empty, not endless, and without lone surrogates."""
+    """Return True if a text can be an id in a log: nonempty, short, without lone surrogates."""
     try:
         return 0 < len(text.encode()) <= _MAX_NAME_LENGTH
     except UnicodeEncodeError:
@@ -54,17 +51,17 @@ _RESERVED: Final = re.compile(
 
 
 def is_reserved(event_id: str) -> bool:
-    """Return True for the ids that imports give to the events which they add beside a file's records."""
+    """Return True for ids that imports give to the events that they add."""
     return _RESERVED.fullmatch(event_id) is not None
 
 
 def stored_id(name: str) -> str:
-    """Return the id that a log has for what a file calls by a name: a reserved one gets an ending."""
+    """Return the log's id for a name in a file; a reserved one gets a suffix."""
     return f"{name}~file" if is_reserved(name) else name
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The fields of any entry that carry meaning for the log; what else there is stays in the record."""
+    """The fields of an entry that matter to the log; others stay in the record."""
 
     type: Any = None
     id: Any = UNSET
@@ -81,12 +78,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 MENDED: Final = Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
-"""Records that their harness reads otherwise than they stand there."""
+"""Records that their harness reads differently from how they are written."""
 _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
 
 
 def entry_of(body: bytes) -> Entry:
-    """Return the entry of a record. Raises msgspec.DecodeError where the record is no JSON object."""
+    """Parse a record. Raises msgspec.DecodeError unless it is a JSON object."""
     try:
         return _decode_entry(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -103,7 +100,7 @@ def entry_of(body: bytes) -> Entry:
 def facts_of(
     kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = False, is_own: bool = True
 ) -> EventFacts:
-    """Return what the log keeps of a record beside its bytes; `is_own`: refold wrote it, not a file's harness."""
+    """Extract the facts that the log stores beside a record; `is_own`: refold wrote it."""
     message = message_of(kind, entry)
     flags = Flag(0)
     role = ""
@@ -140,7 +137,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
-    """Return where a message's bytes lie in its record. Equal bytes are as good as the same."""
+    """Return the span of a message's bytes in its record; equal bytes elsewhere will do."""
     if isinstance(message, UnsetType):
         return (0, 0)
     raw = bytes(message)
@@ -151,7 +148,7 @@ def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
 
 
 def message_of(kind: str, entry: Entry) -> Message | None:
-    """Return the message that an entry is or holds; None where it tells the model nothing."""
+    """Return the message that an entry is or contains, None if the model gets none."""
     if kind == "message":
         return None if isinstance(entry.message, UnsetType) else message_view(bytes(entry.message))
     if kind == "custom_message":

@@ -1,4 +1,4 @@
-"""Sessions as files of version 3 of pi, or of oh-my-pi, whatever their entries came as."""
+"""Export sessions as files of version 3 of pi or oh-my-pi, whatever their format."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from eventstore.log import Head, Snapshot
 from eventstore.records import FORMAT, embedded
 
 CUSTOM_TYPE_PREFIX: Final = "refold."
-"""Kinds that pi does not have become its `custom` entries, of this type and the kind's name."""
+"""Prefix of the types of `custom` entries that replace kinds unknown to pi."""
 _SHAPED: Final = ("pi", "oh-my-pi")
 """The harnesses whose records have pi's shape."""
 OH_MY_PIS: Final = frozenset(
     {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
 )
-"""Fields of a header that pi does not have."""
+"""Fields of a header that pi does not know."""
 
 
 def export_file(snapshot: Snapshot, session: str, dialect: Dialect = PI) -> Iterator[bytes]:
-    """Yield a session as a file of version 3, line by line: what has grown in the store goes with it.
+    """Yield a session as a file of version 3, line by line, including later events.
 
-    Off-path events stay behind. Entries of kinds that the harness does not know become `custom` entries, so that
-    the newest entry, which it takes for the leaf, stays the newest.
+    Off-path events are omitted. Entries of unknown kinds become `custom` entries, so that the newest entry,
+    which the harness takes for the leaf, stays the newest.
     """
     head = snapshot.head(session)
     yield stringify(_header(snapshot, head, dialect)).encode() + b"\n"
@@ -40,7 +40,7 @@ def export_file(snapshot: Snapshot, session: str, dialect: Dialect = PI) -> Iter
 
 
 def is_exported(snapshot: Snapshot, event: NewEvent, stored: Event, dialect: Dialect) -> bool:
-    """Return True if a file's record is what an export makes of the event with its id."""
+    """Return True if a file's record equals an export of the event with its id."""
     if not stored.is_entry:
         return False
     return stringify(tolerant_json(event.body)).encode() == pi_line(snapshot, stored, dialect)
@@ -59,7 +59,7 @@ def _header(snapshot: Snapshot, head: Head, dialect: Dialect) -> dict[str, Any]:
     parent = _forked_from(snapshot, head)
     if isinstance(parent, Head):
         cwd = cwd or _header(snapshot, parent, dialect).get("cwd", "")
-    # pi names a parent's file; what has none goes by its name.
+    # pi names a parent's file; a parent without one is given by its name.
     named = {"parentSession": parent.source or parent.name if isinstance(parent, Head) else parent}
     return {
         "type": "session",
@@ -72,7 +72,7 @@ def _header(snapshot: Snapshot, head: Head, dialect: Dialect) -> dict[str, Any]:
 
 
 def _forked_from(snapshot: Snapshot, head: Head) -> Head | str:
-    """Return the session that a fork was made of, by name where it is not in the store; "" for what is no fork."""
+    """Return the file or name of a fork's parent session, "" for no fork."""
     link = origin_of(snapshot, head.name, "fork")
     if link is None:
         return ""
@@ -110,7 +110,7 @@ def _entry(event: Event, target: str | None, dialect: Dialect) -> dict[str, Any]
 
 
 def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[str, Any]:
-    """Return an older record in version 3, as pi's migration has it: hook messages are custom, an index is an id."""
+    """Convert an older record to version 3 as pi does: hook messages become custom, indexes ids."""
     if Flag.MIGRATED_ROLE in event.flags:
         record["message"]["role"] = "custom"
     if event.format.endswith("/1") and event.kind == "compaction":
@@ -121,7 +121,7 @@ def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[
 
 
 def _translated(record: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
-    """Return an entry of pi as oh-my-pi writes it, or the other way round; what has no counterpart is `custom`."""
+    """Convert an entry between pi's and oh-my-pi's form; one without a counterpart is `custom`."""
     translate = (_TO_PI if dialect is PI else _TO_OH_MY_PI).get(str(record.get("type")))
     translated = record if translate is None else {**_node(record), **translate(record)}
     if translated.get("type") in dialect.kinds:
@@ -140,7 +140,7 @@ def _node(record: dict[str, Any]) -> dict[str, Any]:
 
 def _model_for_pi(record: dict[str, Any]) -> dict[str, Any]:
     provider, slash, model = str(record.get("model", "")).partition("/")
-    # A model for another role than the conversation's has no counterpart.
+    # A model for a role other than the conversation's has no counterpart.
     if not slash or record.get("role") not in (None, "default"):
         return {"type": ""}
     return {"provider": provider, "modelId": model}
@@ -173,7 +173,7 @@ _TO_OH_MY_PI: Final = {
 
 
 def _as_pi_writes(kind: str, record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record of refold's without what pi would not expect, and with what it does."""
+    """Convert a record of refold's to the fields that pi expects."""
     if kind == "message":
         record.pop("shape", None)
     elif kind == "compaction":
@@ -187,7 +187,7 @@ def _as_pi_writes(kind: str, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_whom(record: dict[str, Any]) -> None:
-    """Say of a summary whether an extension wrote it, with what that gave among the `details`, as pi has it."""
+    """Mark a summary by an extension, and put its data into `details`, as pi does."""
     record["fromHook"] = record.pop("fromExtension", False)
     if given := record.pop("extensionDetails", None):
         record["details"] = {**given, **(record.get("details") or {})}

@@ -1,4 +1,4 @@
-"""pi's session files, versions 1 to 3: the header, the lines, and reading lines into events."""
+"""Parse pi's session files, versions 1 to 3: header and lines."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ NEWEST_VERSION: Final = 3
 REPEAT: Final = "the same record as before: it counts once"
 _LONGEST_QUOTE: Final = 40
 _SPREAD: Final = 0x9E3779B1
-"""Odd, so that multiplying by it permutes the 32-bit numbers: minted ids cannot meet."""
+"""Odd, so that multiplication permutes the 32-bit numbers and minted ids are unique."""
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A harness that writes files as pi does: its name, and the types of the entries that it writes itself.
+    """A harness that writes files like pi: its name and the types of its entries.
 
-    `same` are types that mean what a kind of another name means. `slot` is the type of a first line with the session's
-    title, "" where there is none. `reads_first`: of several records in one line, the harness reads the first.
-    `names_model` tells whether a record (its kind, the role of its message, itself) puts a model in use.
+    `same` are types that mean the same as a kind of another name. `slot` is the type of a first line with the
+    session's title, "" for none. With `reads_first`, the harness reads the first of several records in a
+    line. `names_model` tells if a record (kind, role of its message, record) sets the model in use.
     """
 
     harness: str
@@ -43,7 +43,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The types of its lines but the slot's."""
+        """The types of its lines except the slot's."""
         return self.kinds | {"session"}
 
     @cached_property
@@ -52,11 +52,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return re.compile(r'\{\s*"type"\s*:\s*"(?:%s)"' % "|".join(sorted(self.types)))  # noqa: UP031  braces
 
     def is_type(self, type_: Any) -> bool:
-        """Return True for the types of the harness's own entries, and of its header."""
+        """Return True for the types of the harness's own entries and header."""
         return isinstance(type_, str) and type_ in self.types
 
     def kind(self, type_: Any) -> str:
-        """Return the kind of an entry; a type that only refold has otherwise is kept apart from refold's own."""
+        """Return the kind of an entry; a type that clashes with refold's own gets another kind."""
         if not isinstance(type_, str) or not is_name(type_):
             return "untyped"
         if type_ in CODE_OF_KIND and type_ not in self.kinds:
@@ -64,7 +64,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.same.get(type_, type_)
 
     def facts(self, version: int, kind: str, record: bytes, entry: Entry) -> EventFacts:
-        """Return what the log keeps of a record beside its bytes, its place in the file left aside."""
+        """Extract the facts that the log stores beside a record, apart from its place."""
         is_old = version < NEWEST_VERSION
         facts = facts_of(kind, record, entry, renames_hook_role=is_old, is_own=False)
         if self.names_model is None or not facts.flags & Flag.SETS_MODEL:
@@ -77,9 +77,9 @@ PI: Final = Dialect(harness="pi", kinds=KINDS)
 
 
 class ParsedLine(msgspec.Struct, frozen=True):
-    """The contents of one line of a file: its events with their spans in the line, and what of it is no record.
+    """The contents of a line: events with their spans, and the bytes that are no record.
 
-    `differs` are the lines, this or earlier ones, of which pi makes something else, and what.
+    `differs` are lines, this or earlier ones, that pi reads differently, with the difference.
     """
 
     number: int
@@ -89,9 +89,9 @@ class ParsedLine(msgspec.Struct, frozen=True):
 
 
 class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """The header of a file: `raw` is the header as it came ("{}": there is none), `line` its line (0: none).
+    """The header of a file: `raw` as written ("{}" for none), `line` its line (0 for none).
 
-    `differs` is what pi makes of a file whose header is not as it should be.
+    `differs` says how pi reads a file with an invalid header.
     """
 
     raw: bytes
@@ -102,10 +102,10 @@ class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PiReader:
-    """Reads a file's lines, its header's among them.
+    """Read a file's lines, including the header's.
 
-    `state` continues an earlier reading. `is_known` tells of ids that earlier imports have brought;
-    `earlier` returns the bytes of the record with an id in the lines that are not read again, if there is one.
+    `state` continues an earlier reading. `is_known` tells if an earlier import brought an id. `earlier`
+    returns the bytes of the record with an id in lines that are not read again, if there is one.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class PiReader:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The data that another reader needs to go on behind the lines read so far."""
+        """The data that another reader needs to continue after the lines read so far."""
         return {
             "records": self._records,
             "unseenByPi": list(self._unseen_by_pi),
@@ -148,24 +148,24 @@ class PiReader:
 
     @property
     def records(self) -> int:
-        """The number of records that the file has had so far."""
+        """The number of records read so far."""
         return self._records
 
     @property
     def repeated(self) -> int:
-        """The line of an older record's repeat with which the file ends so far; 0 if it does not.
+        """The line of an earlier record's repeat at the end of the file so far, 0 for none.
 
-        pi goes on from the record that comes last, whether or not it is a repeat.
+        pi continues from the last record, even if it is a repeat.
         """
         return self._repeated
 
     @property
     def orphans(self) -> list[tuple[int, str]]:
-        """The lines of records whose parent has not come so far, with the parent's id, in order."""
+        """Lines of records whose parent has not come yet, with the parent's id, in order."""
         return sorted((at, parent) for parent, lines in self._awaited.items() for at in lines)
 
     def line(self, number: int, line: bytes) -> ParsedLine:
-        """Return a line's events. Whatever it holds, reading it does not raise: what is no record is *skipped*."""
+        """Return a line's events; never raise: bytes that are no record are *skipped*."""
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
         text = line[start : len(line.rstrip(BLANK))]
         found = ParsedLine(number, [], [], [])
@@ -211,7 +211,7 @@ class PiReader:
     def _entries(
         self, number: int, line: bytes, text: bytes, found: ParsedLine
     ) -> tuple[list[tuple[int, int, Entry]], bool]:
-        """Return the entries in a line, and whether it is one entry and nothing else: the only lines that pi reads."""
+        """Return a line's entries, and True if it is exactly one entry, as pi requires."""
         try:
             return self._without_slot(number, [(0, len(text), entry_of(text))], found), True
         except msgspec.DecodeError:
@@ -234,7 +234,7 @@ class PiReader:
     def _without_slot(
         self, number: int, entries: list[tuple[int, int, Entry]], found: ParsedLine
     ) -> list[tuple[int, int, Entry]]:
-        """Return a line's entries but for titles, which are no records; one that begins the file is in its place."""
+        """Remove titles, which are no records, from a line's entries."""
         slot = self._dialect.slot
         kept = [each for each in entries if not slot or each[2].type != slot]
         in_place = number == 1 and entries[0][2].type == slot if entries else False
@@ -249,7 +249,7 @@ class PiReader:
             self._headers.append(self._last_index() + 1)
 
     def _read(self, body: bytes, entry: Entry) -> tuple[str, EventFacts, int | None]:
-        """Return a record's kind, facts and time: what can fail changes nothing of the reader's state."""
+        """Return a record's kind, facts and time; do not change the reader if this fails."""
         kind = self._dialect.kind(entry.type)
         facts = self._dialect.facts(self._header.version, kind, body, entry)
         return kind, facts, epoch_ms(entry.timestamp)
@@ -257,7 +257,7 @@ class PiReader:
     def _place(
         self, found: ParsedLine, kind: str, body: bytes, entry: Entry, facts: EventFacts, *, is_alone: bool
     ) -> tuple[str, str | None, EventFacts]:
-        """Return the next record's id and parent, and its facts with what follows from its place in the file."""
+        """Return the next record's id, parent, and facts that depend on its place."""
         flags = Flag(0)
         self._records += 1
         if not is_alone:
@@ -271,7 +271,7 @@ class PiReader:
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._ids[event_id] = sha256(body).digest()
         self._last, self._repeated = event_id, 0
-        # Earlier versions kept who waits by the id in the log.
+        # Earlier versions stored waiting records by their id in the log.
         for name in (entry.id, event_id) if isinstance(entry.id, str) else ():
             for earlier in self._awaited.pop(name, ()):
                 found.differs.append(
@@ -298,11 +298,14 @@ class PiReader:
             yield f"its firstKeptEntryId is {_short(kept)}, which names no record above: it keeps no messages"
 
     def _minted(self, record: int) -> str:
-        """Return the id of a version 1 record: eight hex digits from the session's id and the record's place."""
+        """Return the id of a version 1 record: eight hex digits of session id and place."""
         return f"{(self._base + record * _SPREAD) & 0xFFFFFFFF:08x}"
 
     def _kept_by_index(self, entry: Entry) -> str | None:
-        """Return the id of a version 1 compaction's first kept entry; its index counts from the header."""
+        """Return the id of a version 1 compaction's first kept entry.
+
+        Its index counts from the header.
+        """
         index = entry.firstKeptEntryIndex
         if isinstance(index, float) and index.is_integer():
             index = int(index)
@@ -314,11 +317,11 @@ class PiReader:
         return self._minted(record) if record < self._records else None
 
     def _last_index(self) -> int:
-        """Return the place of the newest line in what pi parses."""
+        """Return the index of the newest line that pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
     def _identity(self, found: ParsedLine, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
-        """Id and parent of a record of versions 2 and 3; one that cannot have what it names is an orphan root."""
+        """Return id and parent of a record of versions 2 and 3; an invalid one is an orphan root."""
         own, parent = (
             stored_id(each) if isinstance(each, str) else each for each in (entry.id, entry.parentId)
         )
@@ -340,22 +343,22 @@ class PiReader:
         if parent == own:
             found.differs.append((found.number, "it is its own parent: pi never finishes reading its path"))
         elif isinstance(parent, str) and is_name(parent):
-            # By the file's own name, which the remark quotes.
+            # By the file's own id, which the remark quotes.
             self._awaited.setdefault(entry.parentId, []).append(found.number)
         return own, None, Flag.ORPHAN
 
     def _free(self, event_id: str, number: int) -> str:
-        """Return an id that no record of the file has: this one, else `ID~LINE`, `ID~LINE.2` and so on."""
+        """Return an unused id: this one, else `ID~LINE`, `ID~LINE.2` and so on."""
         free = event_id
         while self._is_taken(free):
-            # Counting goes on where it was: one line may hold thousands of records of one id.
+            # Continue counting: one line may hold thousands of records with the same id.
             self._copies[event_id] += 1
             nth = self._copies[event_id]
             free = f"{event_id}~{number}" if nth == 1 else f"{event_id}~{number}.{nth}"
         return free
 
     def _is_repeat(self, body: bytes, entry: Entry) -> bool:
-        """Return True if the record that has this id has these bytes."""
+        """Return True if the record with this id has these bytes."""
         if self._header.version == 1 or not isinstance(entry.id, str):
             return False
         own = stored_id(entry.id)
@@ -387,11 +390,11 @@ _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 TOO_DEEP: Final = "nested too deeply to be read"
 _NOT_JSON: Final = "not JSON"
 _READINGS: Final = 8
-"""Readings of a damaged line, in all, while records are searched for in it: the time stays linear."""
+"""Maximum attempts to find records in a damaged line, so that the time stays linear."""
 
 
 class Beginnings(Protocol):
-    """How the records of a harness begin, and by which types they are told from other objects."""
+    """The ways in which a harness's records begin, and the types that identify them."""
 
     @property
     def entry(self) -> re.Pattern[str]:
@@ -402,12 +405,13 @@ class Beginnings(Protocol):
 
 
 def objects_in(text: bytes, dialect: Beginnings = PI) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
-    """Return the objects that stand one behind the other in a line (start, stop in bytes), and what else is there.
+    """Return the adjacent objects in a line (start, stop in bytes), and what else is there.
 
-    A whole entry behind a torn one is found by how pi's entries begin: pi appends to a file without looking how
-    it ends. Attempts that fail may read eight times the line's length in all; what is not searched then is said.
+    An intact entry after a torn one is found by the way pi's entries begin, because pi appends without
+    checking the file's end. Failed attempts may read eight times the line's length in all; the result says
+    what was not searched.
     """
-    # surrogateescape makes every byte sequence a string whose pieces have known lengths in bytes.
+    # surrogateescape decodes any bytes to a string whose pieces have known lengths in bytes.
     decoded = text.decode("utf-8", "surrogateescape")
     spans: list[tuple[int, int, dict[str, Any]]] = []
     problem, at, offset, is_torn, budget = "", 0, 0, False, _READINGS * len(decoded)
@@ -430,7 +434,7 @@ def objects_in(text: bytes, dialect: Beginnings = PI) -> tuple[list[tuple[int, i
                 where = f" from byte {offset + 1} of the line on" if spans else ""
                 problem = problem or failure + where
             is_torn = True
-            # A text that a torn record left open ends inside the next record: what it holds is searched, too.
+            # A string left open by a torn record ends inside the next record, so its content is searched too.
             is_text = isinstance(value, str)
             budget -= (end - at) * is_text
             found = dialect.entry.search(decoded, at + 1 if is_text else max(end, at + 1))
@@ -445,10 +449,10 @@ def objects_in(text: bytes, dialect: Beginnings = PI) -> tuple[list[tuple[int, i
 
 
 def _read_by(error: ValueError, text: str) -> int:
-    """Return how much of a text a parser read before it failed; the error counts line ends from the text's start."""
+    """Return how much of a text a parser read before it failed."""
     if isinstance(error, JSONDecodeError) and not error.msg.startswith("Unterminated string"):
         return error.pos
-    # A string without an end is told at its beginning.
+    # The error of an unclosed string points at its beginning.
     return len(text)
 
 

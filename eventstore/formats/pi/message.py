@@ -1,4 +1,4 @@
-"""The messages of pi, as every fold sees them, and what of their blocks that view leaves out."""
+"""Convert pi's messages to views, and return the block contents that views omit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from eventstore.views import (
 )
 
 _LARGEST_COUNT: Final = 2**53
-"""Of tokens and of dollars: what is more, or less than nothing, was never counted."""
+"""Maximum tokens or dollars; larger or negative numbers are invalid."""
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -85,12 +85,12 @@ _content_decoder: Final[msgspec.json.Decoder[_Content]] = msgspec.json.Decoder(_
 
 
 def message_view(raw: bytes) -> Message:
-    """Return the view of a message of pi's. Fields of wrong types are as if they were not there."""
+    """Return the view of a pi message. Ignore fields of wrong types."""
     return view_of_wire(wire_of(raw))
 
 
 def wire_of(raw: bytes) -> WireMessage:
-    """Return the fields of a message that carry meaning, as they were recorded."""
+    """Return a message's meaningful fields as recorded."""
     try:
         return _decode_message(raw)
     except RecursionError:
@@ -100,7 +100,7 @@ def wire_of(raw: bytes) -> WireMessage:
 
 
 def view_of_wire(wire: WireMessage) -> Message:
-    """Return the view of a message by its fields."""
+    """Return the view of a message's fields."""
     shell = None
     if wire.role in ("bashExecution", "pythonExecution"):
         shell = Shell(
@@ -131,7 +131,7 @@ def view_of_wire(wire: WireMessage) -> Message:
 
 
 def usage_view(decoded: Any) -> Usage | None:
-    """Return a usage of pi's, decoded, as every fold sees it; None for what is no object."""
+    """Return the view of a decoded pi usage, None if it is no object."""
     return _usage(_salvage_usage(decoded))
 
 
@@ -195,7 +195,7 @@ def _extension(wire: WireMessage) -> Extension | None:
 
 
 def _salvage(decoded: Any) -> WireMessage:
-    """Return, of a message with fields of wrong types, those that are right."""
+    """Return the fields with correct types of a message."""
     if not isinstance(decoded, dict):
         return WireMessage()
     others = {name: decoded[name] for name in decoded if name not in ("content", "usage", "details")}
@@ -230,7 +230,7 @@ def _fitting(type_: type[msgspec.Struct], decoded: dict[str, Any]) -> Iterator[t
             try:
                 yield field.name, msgspec.convert(decoded[field.name], field.type)
             except (msgspec.ValidationError, UnicodeEncodeError):
-                # msgspec encodes a text for its message, and a lone surrogate has no UTF-8.
+                # msgspec encodes texts for its messages, and a lone surrogate has no UTF-8.
                 continue
 
 
@@ -249,12 +249,12 @@ _decode_block: Final = msgspec.json.Decoder(_RecordedBlock).decode
 
 
 def payloads(message: bytes) -> list[Payload]:
-    """Return what the view of a message leaves out, block for block; nothing for content that is a text.
+    """Return the contents that the view of a message omits, block by block; none for text.
 
-    What in a list of blocks is no object is no block.
+    Items of a list of blocks that are no objects do not count.
     """
     try:
-        # The decoder looks at no byte of what stays raw.
+        # The decoder does not check bytes that stay raw.
         message.decode()
         recorded = [bytes(block) for block in _decode_recorded(message).content]
     except (msgspec.DecodeError, UnicodeDecodeError):

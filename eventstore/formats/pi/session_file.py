@@ -1,4 +1,4 @@
-"""pi's session files as sources: the header, and the pieces between and around the records."""
+"""Open pi's session files as sources: header, records, and the bytes between them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GOES_ON: Final = "the file ends with a repeat of an older record: {} goes on fr
 
 
 class PiFile(SourceContents):
-    """An open session file of pi, or of a harness that writes as pi does."""
+    """An open session file of pi, or of a harness that writes like pi."""
 
     growth = Growth.APPENDED
     is_mutable = False
@@ -116,16 +116,16 @@ class PiReading(SessionReader):
 
 _NUL_WITHIN: Final = 4096
 _Header = tuple[bytes, dict[str, Any], int, bool]
-"""A header as it came, decoded, its line, and True if nothing stands before it."""
+"""A header as written and decoded, its line, and True if nothing precedes it."""
 _UTF_16: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> PiHeader:
-    """Return the header of a file's lines; where none is whole, one that follows from the first record.
+    """Return a file's header; if none is intact, derive one from the first record.
 
-    A file is a session by a header with nothing but records before it, or if more than half of its lines hold
-    records; blank lines and damaged records do not count. A text that quotes some is none. Raises BadInputError
-    for what is no session file, and for a version that is not known.
+    A file is a session if it has a header preceded only by records, or if more than half of its lines hold
+    records; blank lines and damaged records do not count. A text that quotes records is none. Raises
+    BadInputError for a file that is no session, and for an unknown version.
     """
     header: _Header | tuple[()] = ()
     first: tuple[bytes, dict[str, Any]] | tuple[()] = ()
@@ -167,7 +167,7 @@ def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> P
 
 
 def _can_be_typed(decoded: dict[str, Any]) -> bool:
-    """Return True unless the object's type is no text: a record with such a type is damaged."""
+    """Return True unless the object's type is no text, which marks a damaged record."""
     return isinstance(decoded.get("type", ""), str)
 
 
@@ -185,7 +185,7 @@ def _check_text(line: bytes, number: int, source: str, dialect: Dialect) -> None
 
 
 def _headless(dialect: Dialect, raw: bytes, decoded: dict[str, Any]) -> PiHeader:
-    """Return what stands for the header of a file without one, by its first record."""
+    """Return a substitute header for a file without one, derived from its first record."""
     return PiHeader(
         raw=b"{}",
         session=f"headless-{sha256(raw).hexdigest()[:16]}",
@@ -196,7 +196,7 @@ def _headless(dialect: Dialect, raw: bytes, decoded: dict[str, Any]) -> PiHeader
 
 
 def _refusal(dialect: Dialect) -> str:
-    """Return what the harness does with a file without a good header; only pi overwrites it."""
+    """Return what the harness does with a file without a valid header; only pi overwrites it."""
     return (
         "pi takes the file for empty, and replaces it"
         if dialect is PI
@@ -222,7 +222,7 @@ def _header(source: str, dialect: Dialect, found: _Header) -> PiHeader:
 
 
 def _version(version: Any, source: str, dialect: Dialect, number: int) -> int:
-    """1 where it is missing; what is no number migrates nothing, which is how the newest version is read."""
+    """Return the version, 1 if it is missing; pi treats an invalid one as the newest."""
     if version is None:
         return 1
     if isinstance(version, bool) or not isinstance(version, int | float):

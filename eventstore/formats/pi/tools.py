@@ -1,4 +1,4 @@
-"""The tools of pi's sessions, as data."""
+"""List the tools of pi's sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RANGES: Final = rf"{_RANGE}(?:,{_RANGE})*"
 _SELECTOR: Final = re.compile(
     rf"(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z", re.ASCII | re.IGNORECASE
 )
-"""oh-my-pi's read selectors: one list of line ranges, `raw`, both in either order, or `conflicts`."""
+"""oh-my-pi's read selectors: line ranges, `raw`, both in either order, or `conflicts`."""
 
 # pi has few tools of its own; the others are whatever its extensions register, and many of those take the names that
 # oh-my-pi, Claude Code, Codex, opencode or Gemini's program use, or that Anthropic gives its models.

@@ -1,6 +1,6 @@
-"""The views of pi's records, and of refold's own, which have the same shape.
+"""Convert pi's records, and refold's own in the same shape, to views.
 
-A view decodes a record once, and of it the fields that its kind has.
+A view decodes a record once, and only the fields of its kind.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ _FORMS: Final = (
     "[Continuing from compaction] ",
     "[Continuing task — previous message",
 )
-"""The beginnings of messages that go on after a compaction and that harnesses write without a mark."""
+"""The beginnings of continuation messages that harnesses do not mark."""
 _MARKS: Final = (CONTINUES.encode(), b"[Resuming", b"[Continuing")
 
 
 def view(kind: str, record: bytes) -> View:
-    """Return what a record says."""
+    """Return the meaning of a record."""
     reader = _READERS.get(kind)
     return reader(record) if reader is not None else NOTHING
 
 
 def continues(kind: str, record: bytes) -> bool:
-    """Return True for a user's or an extension's message that goes on after a compaction.
+    """Return True for a user's or extension's message that continues after a compaction.
 
-    It has the mark in the metadata of its record or of the message itself, or as the type of an extension's message,
-    or has one of the forms that harnesses write without a mark.
+    The mark is in the metadata of the record or message, or is the type of an extension's message. Some
+    harnesses write such messages unmarked, in a known form.
     """
-    # Of all that a session says, little has to be decoded.
+    # Decode only the few fields that matter.
     if not any(mark in record for mark in _MARKS):
         return False
     fields = tolerant_json(record)
@@ -130,7 +130,7 @@ class _Other(msgspec.Struct, frozen=True):
 
 
 def _decoder(type_: type[S]) -> Callable[[bytes], S]:
-    """Return a function that decodes the fields of a type, also where they are no strict JSON."""
+    """Return a function that decodes the fields of a type, even from lenient JSON."""
     decode: Final = msgspec.json.Decoder(type_).decode
 
     def decoded(record: bytes) -> S:
@@ -234,7 +234,7 @@ def _texts(value: Any) -> frozenset[str]:
 
 
 def _requests(request: Any, *, alone: bool = True) -> tuple[RequestView, ...]:
-    """Return the requests that a field tells of: those of its list; without one, itself (`alone`)."""
+    """Return the requests in a field: those of its list, otherwise itself (`alone`)."""
     if not isinstance(request, dict) or not request:
         return ()
     made = request.get("requests")
@@ -297,10 +297,10 @@ def _session_info(record: bytes) -> View:
 
 
 def _session_init(record: bytes) -> View:
-    """Read what oh-my-pi writes where it starts an agent.
+    """Read oh-my-pi's record of a started agent.
 
-    Its system prompt is a text or a list of texts. Its tools are names, of which no request can be made; a list of
-    definitions, each with `name` and `input_schema`, counts.
+    Its system prompt is a text or a list of texts. Its tools are usually names, which no request can use; a
+    list of definitions, each with `name` and `input_schema`, counts.
     """
     fields = _other_of(record)
     given = fields.systemPrompt if isinstance(fields.systemPrompt, list) else [fields.systemPrompt]
@@ -325,7 +325,7 @@ def _is_definition(tool: Any) -> bool:
 def _attempt(record: bytes) -> View:
     fields = _other_of(record)
     requests = _requests(fields.request)
-    # The last of several requests may leave to all of them who was asked.
+    # The last of several requests may omit the model, which then applies to all.
     together = _text(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
     asked = (requests[-1].summarizer if requests else "") or together
     return View(requests=requests, line=": ".join(each for each in (asked, _text(fields.error)) if each))
@@ -338,7 +338,7 @@ def _decision(record: bytes) -> View:
 
 
 def _line_of(*names: str) -> Callable[[bytes], View]:
-    """Return a reader of kinds that say nothing but a line for logs: the values of these fields."""
+    """Return a reader for kinds with only a line for logs: the values of these fields."""
 
     def read(record: bytes) -> View:
         fields = _other_of(record)
@@ -356,7 +356,7 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int | None:
-    """Return a count; None for what is no number, and for one beyond all doubles."""
+    """Return a count, None for other values and for numbers beyond doubles."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) == math.inf:
         return None
     return int(value)

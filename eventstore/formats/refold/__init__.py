@@ -1,4 +1,4 @@
-"""refold's own records, in the shape of pi's version 3."""
+"""Define the format of refold's own records, in the shape of pi's version 3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eventstore.records import FORMAT as VERSION
 
 
 class RefoldFormat(PiFormat):
-    """The format of what refold itself writes. There are no files of it: its records come by the library."""
+    """The format of refold's own records. They come through the library, not from files."""
 
     name = "refold"
     versions = (VERSION,)

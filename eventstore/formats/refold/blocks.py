@@ -1,4 +1,4 @@
-"""Content blocks of Anthropic's Messages API: the fields that each type needs, and where it may stand."""
+"""Define the Messages API's content blocks: required fields, and roles that may hold them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 Shapes = Mapping[str, type[msgspec.Struct]]
-"""From types of blocks to the fields that they need; further fields are the API's own, and stay as they are."""
+"""Block types and their required fields; other fields are the API's own and stay unchanged."""
 Filled = Annotated[str, msgspec.Meta(min_length=1)]
 NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S")]
 _ServerToolId = Annotated[str, msgspec.Meta(pattern=r"^srvtoolu_[a-zA-Z0-9_]+\Z")]
@@ -68,7 +68,7 @@ class _RedactedThinking(msgspec.Struct):
 
 
 class Compaction(msgspec.Struct):
-    """A summary that the API made itself; it stands for all that came before it."""
+    """A summary by the API itself, in place of everything before it."""
 
     content: Filled
     signature: str | None = None
@@ -118,4 +118,4 @@ OF_ASSISTANTS: Final[Shapes] = {
     **dict.fromkeys(SERVER_TOOL_RESULTS, _ServerToolResult),
     **_UPLOADS,
 }
-"""Blocks that go back as they came. Texts, images, thinking and calls are read by every fold."""
+"""Blocks that are sent back unchanged. Texts, images, thinking and calls have views."""

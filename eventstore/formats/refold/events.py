@@ -1,8 +1,8 @@
-"""Make events of refold's own records: of a record's struct, or of a line of JSON.
+"""Create events from refold's own records: from structs or from lines of JSON.
 
-A line is how a harness in any language writes a session: an entry in pi's shape, in which `type` names the kind, and
-the fields are the record's. `id`, `parentId`, `timestamp` and `cause` are the event's own and may be left out; what
-else is not known is kept.
+A line lets a harness in any language write a session: an entry in pi's shape, in which `type` is the kind,
+and the fields are the record's. `id`, `parentId`, `timestamp` and `cause` are the event's own and optional;
+unknown fields are kept.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _decode_any: Final = msgspec.json.Decoder().decode
 def event_of_line(
     line: bytes, *, number: int, clock: Callable[[], int], new_id: Callable[[], str]
 ) -> NewEvent:
-    """Return the event of a line. What it leaves out is supplied: the time now, a new id, the leaf as parent.
+    """Return the event of a line; supply a missing time, id and parent (the leaf).
 
-    Raises BadInputError with the line's number, and what is wrong with which field.
+    Raises BadInputError with the line's number, the field and the problem.
     """
     if is_deeper(line, DEEPEST_RECORD):
         raise _bad(
@@ -69,7 +69,7 @@ def event_of_line(
         format=FORMAT,
         parent=parent,
         time=clock() if time is None else time,
-        # Without an id, it is another event each time, even if a new id should ever meet one that is taken.
+        # Without an id it is a new event each time, even if a new id collides with an existing one.
         is_clocked=time is None and event_id != "",
         cause=cause,
         facts=facts_of(kind, body, entry_of(body)),
@@ -106,10 +106,10 @@ def compose(
     parent: str | Parent | None = Parent.LEAF,
     cause: str = "",
 ) -> NewEvent:
-    """Return the event that carries a record. `time` is in epoch milliseconds.
+    """Return the event with a record. `time` is in epoch milliseconds.
 
-    Half a surrogate pair, which has no UTF-8, becomes U+FFFD. Raises BadInputError for a record with a field
-    of a wrong type, which nothing could read again.
+    Lone surrogates, which have no UTF-8, become U+FFFD. Raises BadInputError for a field of a wrong type,
+    because the record could not be read again.
     """
     try:
         body = _whole(_encoded(record))
@@ -147,7 +147,7 @@ def _encoded(record: Record) -> bytes:
 
 
 def _whole(body: bytes) -> bytes:
-    """Return a record's JSON without halves of surrogate pairs, which a message may bring along as escapes."""
+    """Replace lone surrogates, which a message may contain as escapes, in a record's JSON."""
     if not _HALF_A_PAIR.search(body):
         return body
     try:

@@ -1,4 +1,4 @@
-"""Messages of Anthropic's Messages API in the shape that refold stores: pi's."""
+"""Convert messages of Anthropic's Messages API to the shape that refold stores: pi's."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _STOP_REASONS: Final = {
     "refusal": "error",
 }
 _REDACTED: Final = "[Reasoning redacted]"
-"""What pi shows in place of thinking that is encrypted."""
+"""The text that pi shows for encrypted thinking."""
 _T = TypeVar("_T")
 
 
 def stored_messages(message: object, tool_of: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Convert a message of the API to the messages that a session keeps of it.
+    """Convert a message of the API to the messages that a session stores.
 
-    `message` is an object of the `anthropic` client or a mapping. Each tool result becomes a message of its own;
-    `tool_of` names the tool of a call by the call's id. A message in refold's own shape stays as it is. Raises
-    BadInputError, which names the block, for content that no request could carry.
+    `message` is an object of the `anthropic` client or a mapping. Each tool result becomes a message of its
+    own; `tool_of` returns the tool's name by call id. A message in refold's own shape is unchanged. Raises
+    BadInputError with the block's path for content that no request could carry.
     """
     if not isinstance(message, Mapping) and not _is_client_object(message):
         raise BadInputError(
@@ -75,7 +75,7 @@ def _is_client_object(value: object) -> bool:
 
 
 def _plain(value: Any, path: str) -> Any:
-    """Return a value as JSON decodes it: objects of the client and mappings become dicts, tuples lists."""
+    """Convert client objects and mappings to dicts, and tuples to lists."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -85,7 +85,7 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each, f"{path}[{number}]") for number, each in enumerate(value)]
     if _is_client_object(value):
-        # What the API has not said is not sent back to it either.
+        # Fields that the API did not set are not sent back to it.
         value = value.model_dump(mode="json", exclude_unset=True, warnings=False)
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {str.__str__(name): _plain(each, f"{path}.{name}") for name, each in value.items()}
@@ -113,7 +113,7 @@ class _Answer(msgspec.Struct):
 
 
 class _Own(msgspec.Struct):
-    """The fields of a message in refold's own shape that requests are made of."""
+    """The fields of a message in refold's own shape that requests use."""
 
     content: str | list[dict[str, Any]] | None = None
     summary: str | None = None
@@ -177,7 +177,7 @@ class _ToolResult(msgspec.Struct):
 
 
 class _AnyCompaction(Compaction):
-    """A compaction of the API's own; one without content has failed."""
+    """A compaction by the API itself; one without content has failed."""
 
     content: Filled | None = None  # type: ignore[assignment]
 
@@ -199,16 +199,16 @@ _ANSWER: Final[Shapes] = {
     **OF_ASSISTANTS,
 }
 _CONTENTS: Final[Mapping[str, Shapes]] = {"user": _TURN, "assistant": _ANSWER, "toolResult": _RESULT}
-"""From roles to the blocks that their messages hold; those of other roles hold what a user's do."""
+"""The allowed blocks by role; other roles allow those of a user."""
 _NEEDED: Final = {
     **dict.fromkeys(("bashExecution", "pythonExecution"), "command"),
     **dict.fromkeys(("branchSummary", "compactionSummary"), "summary"),
 }
-"""From roles to the field without which their messages say nothing; for others that is `content`."""
+"""The required field by role; `content` for other roles."""
 
 
 def _read(value: object, shape: type[_T], path: str) -> _T:
-    """Decode a part of a message. Raises BadInputError with its path and what is wrong there."""
+    """Decode a part of a message. Raises BadInputError with its path and the problem."""
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
@@ -219,7 +219,7 @@ def _read(value: object, shape: type[_T], path: str) -> _T:
 
 
 def _check_blocks(blocks: list[dict[str, Any]], shapes: Shapes, path: str = "message.content") -> None:
-    """Raise BadInputError for the first block that is none of these shapes."""
+    """Raise BadInputError for the first block with an unknown or invalid shape."""
     for number, block in enumerate(blocks):
         where, kind = f"{path}[{number}]", block.get("type")
         shape = shapes.get(kind) if isinstance(kind, str) else None
@@ -249,7 +249,7 @@ def _own(role: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(fields: dict[str, Any]) -> dict[str, Any]:
-    """Convert an answer; what says how it came to be is kept by pi's names."""
+    """Convert an answer; keep its metadata under pi's names."""
     found = _read(fields, _Answer, "message")
     content: Any = found.content
     if isinstance(content, list):
@@ -282,7 +282,7 @@ def _usage(usage: _Usage) -> dict[str, Any]:
 
 
 def _turn(fields: dict[str, Any], tool_of: Callable[[str], str]) -> Iterator[dict[str, Any]]:
-    """Convert a user's turn: its tool results, and runs of other blocks between and behind them."""
+    """Convert a user's turn: its tool results, and the other blocks between and after them."""
     blocks = _read(fields, _Turn, "message").content
     _check_blocks(blocks, _TURN)
     run: list[dict[str, Any]] = []
@@ -312,8 +312,8 @@ def _result(block: Mapping[str, Any], tool_of: Callable[[str], str]) -> dict[str
 
 
 def _block(block: dict[str, Any]) -> dict[str, Any]:
-    """Convert a content block; one that pi has no shape for is kept as the API has it."""
-    # A cache breakpoint is of the request that it was sent in.
+    """Convert a content block; keep one without a pi shape as the API has it."""
+    # A cache breakpoint belongs to the request that it was sent in.
     block.pop("cache_control", None)
     convert = _BLOCKS.get(block["type"])
     return convert(block) if convert else block
