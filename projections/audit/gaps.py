@@ -80,7 +80,7 @@ def _gaps(
         if before.compaction == call.compaction
     )
     start = round(calls[0].prompt - ratio * calls[0].tokens) if calls else None
-    found = list(rules.gaps(snapshot, entries))
+    found = [_scaled(gap, ratio) for gap in rules.gaps(snapshot, entries)]
     missing = _missing_prompt(snapshot, cursor, rules)
     if missing:
         found.insert(0, Gap(what=missing, tokens=start if start is None else max(start, 0)))
@@ -91,6 +91,10 @@ def _gaps(
             unexplained = call.prompt - ratio * call.tokens - (start or 0)
         found = list(_explained(found, before, call, round(unexplained)))
     return sorted(found, key=lambda gap: gap.seq)
+
+
+def _scaled(gap: Gap, ratio: float) -> Gap:
+    return gap if gap.tokens is None else msgspec.structs.replace(gap, tokens=round(ratio * gap.tokens))
 
 
 def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
@@ -105,7 +109,8 @@ def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
 def _explained(gaps: Iterable[Gap], before: _Measured, call: _Measured, unexplained: int) -> Iterator[Gap]:
     """Yield the gaps with the size of the one between two calls, or with one that only the calls tell of."""
     between = [gap for gap in gaps if before.seq < gap.seq <= call.seq]
-    unexplained -= sum(gap.tokens or 0 for gap in between)
+    # What rules know to be removed is in no context of ours.
+    unexplained -= sum(max(gap.tokens or 0, 0) for gap in between)
     unsized = next((gap for gap in between if gap.tokens is None), None)
     for gap in gaps:
         is_sized_here = gap is unsized and abs(unexplained) >= _NOISE

@@ -192,7 +192,8 @@ class Rules(ABC):
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:  # noqa: ARG002  others ask it
         """Yield what the harness sent but did not record along a path, oldest first; by default nothing.
 
-        Leave `tokens` as None if only usage can tell: the excess in the next measured call fills it in.
+        Leave `tokens` as None if only usage can tell: the excess in the next measured call fills it in. Otherwise
+        it is refold's estimate, which is scaled by what the provider counts.
         Content of every request belongs in `unrecorded`.
         """
         return ()

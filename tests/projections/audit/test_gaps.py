@@ -130,6 +130,23 @@ class TestOfAHarness:
         assert second[2] == pytest.approx(3000, abs=20)
         assert on_path(told, "one") == [first, second]
 
+    @pytest.mark.parametrize(("size", "rest"), [(-1000, 3000), (1000, None)])
+    def test_of_a_gap_of_known_size_the_rest_is_unexplained(self, tmp_path, size, rest):
+        """Content that was removed is in no context, so that usage does not tell of it."""
+        log = MemoryLog()
+        bring(
+            log,
+            tmp_path,
+            say("a", None),
+            say("b", "a", "model", tokens=5000),
+            say("c", "b", unsaid="a reminder", size=size),
+            say("d", "c", "model", tokens=8000),
+        )
+        _, *found = in_context(log, "one")
+        # The provider counts three tokens for one of the estimate, the most that is believed.
+        assert found[0] == ("a reminder", "c", 3 * size)
+        assert [name for _, name, _ in found[1:]] == ([] if rest is None else ["d"])
+
     def test_without_a_later_call_its_size_is_unknown(self, told):
         assert in_context(told, "one", leaf="c")[1:] == [("a reminder", "c", None)]
 

@@ -96,7 +96,7 @@ class MadeUpRules(Rules):
         for each in entries:
             fields = json.loads(each.body) if each.format == VERSION else {}
             if "unsaid" in fields:
-                yield Gap(what=fields["unsaid"], event=each.id, seq=each.seq)
+                yield Gap(what=fields["unsaid"], event=each.id, seq=each.seq, tokens=fields.get("size"))
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return _encode({"who": "person", "text": text})
