@@ -27,21 +27,27 @@ class Previous(msgspec.Struct, frozen=True, kw_only=True):
     """The call before another one in the session, on whatever branch.
 
     It was sent `messages` messages of `tokens` tokens by our count; the first `shared` of them also begin the
-    other call's context.
+    other call's context. `compaction` is the number of the one in effect, 0 for none.
     """
 
     id: str
     usage: Usage
     messages: int
     tokens: int
+    compaction: int
     shared: int
     is_same_model: bool
+
+    @property
+    def measure(self) -> Measure:
+        return Measure(self.usage.prompt, self.tokens, self.compaction)
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """A completed call, identified by its assistant message.
 
-    It was sent the context at entry number `sent_at`: `messages` messages of `tokens` tokens by our count.
+    It was sent the context at entry number `sent_at`: `messages` messages of `tokens` tokens by our count, with
+    the compaction of number `compaction` in effect (0: none).
     `idle_ms` are the milliseconds since the `previous` call (None if a time is unknown); `cached_tokens` are
     the tokens of its prompt that a live cache would hold. All three are None for the first call of a session.
     """
@@ -52,9 +58,14 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
     messages: int
     tokens: int
+    compaction: int = 0
     previous: Previous | None = None
     idle_ms: int | None = None
     cached_tokens: int | None = None
+
+    @property
+    def measure(self) -> Measure:
+        return Measure(self.usage.prompt, self.tokens, self.compaction)
 
 
 def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[ModelCall]:
@@ -86,6 +97,7 @@ def calls_on_path(
             usage=call.usage,
             messages=len(parts),
             tokens=sizes[-1],
+            compaction=call.compaction,
         )
         before = previous.get(call.seq)
         if before:
@@ -100,6 +112,7 @@ def calls_on_path(
                     usage=before.usage,
                     messages=last.messages,
                     tokens=last.tokens,
+                    compaction=before.compaction,
                     shared=shared,
                     is_same_model=before.model == call.model,
                 ),
@@ -116,7 +129,9 @@ def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
     return growth_ratio(
         (call.usage.prompt - before.usage.prompt, call.tokens - before.tokens)
         for call in calls
-        if (before := call.previous) is not None and before.is_same_model
+        if (before := call.previous) is not None
+        and before.is_same_model
+        and before.compaction == call.compaction
     )
 
 
@@ -139,16 +154,38 @@ _LARGEST_RATIO: Final = 3.0
 """No text has fewer tokens, or more, per four characters."""
 
 
-def is_jump(unexplained: int, *prompts: int) -> bool:
-    """Return True if so many tokens that the growth of a context does not explain are more than noise.
+class Measure(NamedTuple):
+    """A request as its provider counted it, and its messages as refold does, in tokens.
 
-    `prompts` are the sizes of the requests, in tokens.
+    `compaction` is the number of the one in effect, 0 for none.
     """
-    return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * max(prompts))
+
+    prompt: int
+    tokens: int
+    compaction: int
+
+
+def expected_prompt(before: Measure, call: Measure, *, ratio: float, fixed: int) -> int:
+    """Return the size of a request by that of the one before, or, over a compaction, by its messages alone.
+
+    `ratio` is the `growth_ratio`, `fixed` the tokens that stand before the messages of every request.
+    """
+    if before.compaction == call.compaction:
+        return before.prompt + round(ratio * (call.tokens - before.tokens))
+    return fixed + round(ratio * call.tokens)
+
+
+def is_jump(before: Measure, call: Measure, unexplained: int) -> bool:
+    """Return True if tokens that were not expected in a request are more than the error of the estimate."""
+    if before.compaction == call.compaction:
+        return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * max(call.prompt, before.prompt))
+    return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * call.prompt, _CONTEXT_ERROR * call.tokens)
 
 
 _JUMP_TOKENS: Final = 2_500
 _JUMP_SHARE: Final = 0.04
+_CONTEXT_ERROR: Final = 0.25
+"""The share by which the estimate of a whole context may be wrong."""
 
 
 def records_cache(calls: Sequence[ModelCall]) -> bool:
@@ -170,12 +207,13 @@ def shared_prefix_length(one: Iterable[Part], other: Iterable[Part]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0].raw == pair[1].raw, pairs))
 
 
-class SessionCall(msgspec.Struct, frozen=True):
+class SessionCall(msgspec.Struct, frozen=True, kw_only=True):
     """A completed call on any branch; `records` are the numbers of the events of its message."""
 
     seq: int
     id: str
     sent_at: int
+    compaction: int
     records: tuple[int, ...]
     time: int | None
     model: tuple[str, str]
@@ -186,7 +224,14 @@ def session_calls(snapshot: Snapshot, cursor: Cursor) -> list[SessionCall]:
     """Return the completed calls of every branch in order of their messages, one for each event."""
     calls = {
         event.seq: SessionCall(
-            event.seq, event.id, sent_at, records, event.time, (view.provider, view.model), usage
+            seq=event.seq,
+            id=event.id,
+            sent_at=sent_at,
+            compaction=event.compaction_seq,
+            records=records,
+            time=event.time,
+            model=(view.provider, view.model),
+            usage=usage,
         )
         for event, view, sent_at, records in answers(snapshot, cursor)
         if (usage := measured_usage(view)) is not None

@@ -14,6 +14,7 @@ from projections.audit.calls import (
     ModelCall,
     SessionCall,
     calls_on_path,
+    expected_prompt,
     is_jump,
     session_calls,
     tokens_per_estimate,
@@ -111,7 +112,7 @@ def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iter
     for compaction in compactions:
         yield from _structure(snapshot, cursor, compaction)
         yield from _claims(snapshot, cursor, compaction, sent, tokens)
-    yield from jumps(sent)
+    yield from _jumps(sent)
 
 
 def _tips(snapshot: Snapshot, cursor: Cursor, calls: Sequence[SessionCall]) -> Iterator[int]:
@@ -226,24 +227,25 @@ def _claims(
     )
 
 
-def jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
-    """Yield a check for each call: whether what it measured beyond the one before is what the context grew by.
+def _jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
+    """Yield a check for each call: whether it measured what the context of the call before makes expect.
 
     A call that measured more was sent content that the log does not have; one that measured less was not sent all of
     it.
     """
     ratio = tokens_per_estimate(calls)
+    fixed = round(calls[0].usage.prompt - ratio * calls[0].tokens) if calls else 0
     for call in calls:
-        before = call.previous
-        if before is None or not before.is_same_model:
+        if call.previous is None or not call.previous.is_same_model:
             continue
-        expected = before.usage.prompt + round(ratio * (call.tokens - before.tokens))
+        before, measure = call.previous.measure, call.measure
+        expected = expected_prompt(before, measure, ratio=ratio, fixed=fixed)
         yield Check(
             name=JUMPS,
             event=call.id,
             seq=call.seq,
             expected=expected,
-            found=call.usage.prompt,
-            passed=not is_jump(call.usage.prompt - expected, call.usage.prompt, before.usage.prompt),
+            found=measure.prompt,
+            passed=not is_jump(before, measure, measure.prompt - expected),
             unit="tokens",
         )

@@ -11,7 +11,7 @@ import msgspec
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events, path
-from projections.audit.calls import ModelCall, growth_ratio, is_jump
+from projections.audit.calls import Measure, ModelCall, expected_prompt, growth_ratio, is_jump
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context, Part
@@ -23,20 +23,16 @@ from projections.usage import LateUsages, measured_usage
 
 UNRECORDED: Final = "unrecorded content"
 CLEARED: Final = "content removed without a record"
-_ESTIMATE_ERROR: Final = 0.25
-"""The share by which the estimate of a whole context may be wrong."""
 _NOISE: Final = 500
 """Tokens below which the error of the estimate is larger than a gap."""
 
 
 class _Measured(NamedTuple):
-    """A call on a path: the provider's count of its request, and the estimate of the messages in it."""
+    """A call on a path, and its size."""
 
     seq: int
     id: str
-    prompt: int
-    tokens: int
-    compaction: int
+    size: Measure
 
 
 def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[Gap]:
@@ -58,16 +54,7 @@ def path_gaps(snapshot: Snapshot, cursor: Cursor, rules: Rules, calls: Iterable[
     """Return the gaps of all contexts on the path to a leaf, oldest first; `calls` are those of the path."""
     if not cursor.leaf:
         return []
-    measured = [
-        _Measured(
-            call.seq,
-            call.id,
-            call.usage.prompt,
-            call.tokens,
-            event(snapshot, cursor.session, call.seq).compaction_seq,
-        )
-        for call in calls
-    ]
+    measured = [_Measured(call.seq, call.id, call.measure) for call in calls]
     return _gaps(snapshot, cursor, rules, path(snapshot, cursor.session, cursor.leaf), measured)
 
 
@@ -75,21 +62,18 @@ def _gaps(
     snapshot: Snapshot, cursor: Cursor, rules: Rules, entries: Iterable[LazyEvent], calls: Sequence[_Measured]
 ) -> list[Gap]:
     ratio = growth_ratio(
-        (call.prompt - before.prompt, call.tokens - before.tokens)
+        (call.size.prompt - before.size.prompt, call.size.tokens - before.size.tokens)
         for before, call in pairwise(calls)
-        if before.compaction == call.compaction
+        if before.size.compaction == call.size.compaction
     )
-    start = round(calls[0].prompt - ratio * calls[0].tokens) if calls else None
+    fixed = round(calls[0].size.prompt - ratio * calls[0].size.tokens) if calls else 0
     found = [_scaled(gap, ratio) for gap in rules.gaps(snapshot, entries)]
     missing = _missing_prompt(snapshot, cursor, rules)
     if missing:
-        found.insert(0, Gap(what=missing, tokens=start if start is None else max(start, 0)))
+        found.insert(0, Gap(what=missing, tokens=max(fixed, 0) if calls else None))
     for before, call in pairwise(calls):
-        if before.compaction == call.compaction:
-            unexplained = call.prompt - before.prompt - ratio * (call.tokens - before.tokens)
-        else:
-            unexplained = call.prompt - ratio * call.tokens - (start or 0)
-        found = list(_explained(found, before, call, round(unexplained)))
+        unexplained = call.size.prompt - expected_prompt(before.size, call.size, ratio=ratio, fixed=fixed)
+        found = list(_explained(found, before, call, unexplained))
     return sorted(found, key=lambda gap: gap.seq)
 
 
@@ -115,19 +99,9 @@ def _explained(gaps: Iterable[Gap], before: _Measured, call: _Measured, unexplai
     for gap in gaps:
         is_sized_here = gap is unsized and abs(unexplained) >= _NOISE
         yield msgspec.structs.replace(gap, tokens=unexplained) if is_sized_here else gap
-    if unsized is None and _is_telling(before, call, unexplained):
+    if unsized is None and is_jump(before.size, call.size, unexplained):
         what = UNRECORDED if unexplained > 0 else CLEARED
         yield Gap(what=what, event=call.id, seq=call.seq, tokens=unexplained)
-
-
-def _is_telling(before: _Measured, call: _Measured, unexplained: int) -> bool:
-    """Return True if tokens between two calls are no error of the estimate.
-
-    Over a compaction, the whole context is estimated, not its growth.
-    """
-    if before.compaction == call.compaction:
-        return is_jump(unexplained, before.prompt, call.prompt)
-    return is_jump(unexplained, call.prompt) and abs(unexplained) > _ESTIMATE_ERROR * call.tokens
 
 
 def _calls_in(
@@ -150,7 +124,7 @@ def _measured(snapshot: Snapshot, part: Part, size: int, late: LateUsages) -> It
         for message in view_of(its).messages:
             usage = measured_usage(late.added(its.id, message))
             if usage is not None:
-                yield _Measured(seq, its.id, usage.prompt, size, its.compaction_seq)
+                yield _Measured(seq, its.id, Measure(usage.prompt, size, its.compaction_seq))
 
 
 def _first_call(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> _Measured | None:
@@ -161,5 +135,6 @@ def _first_call(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> _Measure
         usage = next(filter(None, map(measured_usage, view_of(each).messages)), None)
         if usage is not None:
             sent = context_at(snapshot, cursor.at_leaf(each.parent_seq)).parts
-            return _Measured(each.seq, each.id, usage.prompt, sum(tokens.count(sent)), each.compaction_seq)
+            size = Measure(usage.prompt, sum(tokens.count(sent)), each.compaction_seq)
+            return _Measured(each.seq, each.id, size)
     return None
