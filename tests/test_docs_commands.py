@@ -107,7 +107,7 @@ def done_again() -> Iterator[bytes]:
 
 
 def test_every_command_has_a_section_in_the_order_of_the_help() -> None:
-    assert list(SECTIONS) == ["What holds for all", *COMMANDS]
+    assert list(SECTIONS) == ["Common to all commands", *COMMANDS]
 
 
 def test_every_command_is_in_the_list_at_the_beginning() -> None:
@@ -326,7 +326,7 @@ def test_the_pi_format_of_a_context_is_in_its_section(prepared: Refold) -> None:
 
 
 def test_every_exit_code_is_in_the_page() -> None:
-    assert re.findall(r"^\| (\d+) \|", SECTIONS["What holds for all"], re.MULTILINE) == [
+    assert re.findall(r"^\| (\d+) \|", SECTIONS["Common to all commands"], re.MULTILINE) == [
         "0",
         "1",
         "2",
