@@ -54,6 +54,7 @@ class LmdbSnapshot:
         self._dbs = dbs
         self._events = dbs.events
         self._numbers: dict[str, int] = {}
+        self._heads: dict[str, Head] = {}
         self._is_mixed = oldest_frame < frames_.OLDEST
 
     def damage(self, error: BaseException) -> CorruptionError | None:
@@ -102,7 +103,11 @@ class LmdbSnapshot:
                 yield self._head(name, int.from_bytes(number, "big"))
 
     def head(self, session: str) -> Head:
-        return self._head(session, self._number(session))
+        # A fold asks for the same one repeatedly.
+        head = self._heads.get(session)
+        if head is None:
+            head = self._heads[session] = self._head(session, self._number(session))
+        return head
 
     def _head(self, session: str, number: int) -> Head:
         head = decode_head(self._get(number_key(b"h", number), db=self._dbs.sessions), session)

@@ -58,7 +58,7 @@ def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
     """
     if leaf is None or leaf.format != FORMAT:
         return rules_of_format(FORMAT if leaf is None else leaf.format)
-    for seq in (leaf.model_seq, leaf.compaction_seq):
+    for seq in (leaf.model_seq, 0 if leaf.kind == "compaction" else leaf.compaction_seq):
         if seq and (written_as := event(snapshot, leaf.session, seq).format) != FORMAT:
             return rules_of_format(written_as)
     imported = snapshot.head(leaf.session).import_seq

@@ -52,7 +52,8 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
     """Select what a context shows if compactions keep a contiguous run; reads no record."""
     if not leaf.compaction_seq:
         return Selection()
-    compaction = event(snapshot, leaf.session, leaf.compaction_seq)
+    is_leaf = leaf.kind == "compaction"
+    compaction = leaf if is_leaf else event(snapshot, leaf.session, leaf.compaction_seq)
     return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
 
 
