@@ -1,4 +1,4 @@
-"""The names that a library user needs: open a store, write sessions, rebuild and compact their contexts.
+"""Open a store, write sessions, rebuild and compact their contexts.
 
     import refold
 
@@ -7,8 +7,8 @@
         session.append({"role": "user", "content": "What is in here?"})
         print(session.context().messages())
 
-What these classes have no method for is in `eventstore`, `projections` and `compaction`: each takes `store.log` and
-a session's `id`.
+For everything else, pass `store.log` and a session's `id` to the functions of `eventstore`, `projections` and
+`compaction`.
 """
 
 from __future__ import annotations
