@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from projections.mentions.index import MentionIndex
+from projections.mentions.mention_index import MentionIndex
 
 from compaction.part import Limits
 from compaction.plan import plan_compaction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."
 _SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+_LOOK_EVERY: Final = 0.05
+"""Seconds between looks at requests that are made at once."""
 _ROOM_FOR_TEMPLATE: Final = 4_000
 """Tokens reserved for the text around the conversation in a prompt."""
 
@@ -113,7 +115,7 @@ def summarize_plan(
     maker.check_templates()
     jobs: list[Callable[[], FoldedSummary]] = [lambda: maker.of_history(parts)]
     jobs += [maker.of_turn_prefix] if is_split else []
-    history, *beginning = _at_once(jobs, is_over)
+    history, *beginning = run_at_once(jobs, is_over)
     text = history.text or NO_HISTORY
     if beginning or plan.cut.quoted:
         text += (_SPLIT_TURN + _quoted(plan) + "".join(each.text for each in beginning)).rstrip()
@@ -133,7 +135,7 @@ def _either(one: Callable[[], bool], other: Callable[[], bool]) -> Callable[[], 
     return lambda: one() or other()
 
 
-def _at_once(jobs: Sequence[Callable[[], FoldedSummary]], is_over: Event) -> list[FoldedSummary]:
+def run_at_once(jobs: Sequence[Callable[[], FoldedSummary]], is_over: Event) -> list[FoldedSummary]:
     """Run jobs in threads; if one fails, set `is_over` so that the others stop.
 
     A single job needs no thread, so that Ctrl-C ends it at once.
@@ -145,8 +147,12 @@ def _at_once(jobs: Sequence[Callable[[], FoldedSummary]], is_over: Event) -> lis
         with ThreadPoolExecutor(len(jobs)) as threads:
             running += [threads.submit(job) for job in jobs]
             try:
-                for each in as_completed(running):
-                    each.result()
+                waiting = set(running)
+                while waiting:
+                    # A signal that comes just before a wait, or to another thread, does not end it.
+                    done, waiting = wait(waiting, _LOOK_EVERY, FIRST_COMPLETED)
+                    for each in done:
+                        each.result()
             except BaseException:
                 is_over.set()
                 raise

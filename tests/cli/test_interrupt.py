@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pytest
 
 from cli.summarizing import Interrupt
 from cli.whole_file import tidy_end
+from compaction.summarizers import CancelledError
+from compaction.summary import run_at_once
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold, command
@@ -111,6 +114,27 @@ def test_a_first_press_is_noted_and_a_second_is_pythons_own() -> None:
         assert interrupt()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+def test_a_press_that_another_thread_hears_is_noted_while_two_requests_wait() -> None:
+    interrupt = Interrupt()
+
+    def press_and_wait() -> NoReturn:
+        # By now the main thread waits: nothing but a signal of its own would wake it.
+        time.sleep(0.2)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        wait()
+
+    def wait() -> NoReturn:
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            if interrupt():
+                raise CancelledError
+            time.sleep(0.01)
+        raise TimeoutError
+
+    with interrupt.capture(), pytest.raises(CancelledError):
+        run_at_once([press_and_wait, wait], threading.Event())
 
 
 def test_outside_of_the_block_nothing_is_noted() -> None:
