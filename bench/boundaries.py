@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from projections.mentions.mention_index import MentionIndex
 
 from compaction.part import Limits
 from compaction.plan import plan_compaction
@@ -27,6 +26,7 @@ from projections.audit.losses import future_use
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, view_of_part
 from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import SessionFacts, message_facts
 from projections.mentions.path_names import PathIndex
 from projections.replacement import Replacement, replacement_of
