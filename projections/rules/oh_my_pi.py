@@ -109,10 +109,29 @@ class OhMyPiRules(PiRules):
         """
         kept = [part for part in parts if part.role != "assistant" or not _is_retried(part.raw)]
         kept = _without_broken(_without_dangling_calls(kept))
-        return [
-            _with_blobs(snapshot, _dated(snapshot, part, kept[place + 1 :]))
-            for place, part in enumerate(kept)
-        ]
+        if kept and kept[0].kind == "compaction":
+            kept[0] = _dated(snapshot, kept[0], kept[1:])
+        return [_with_blobs(snapshot, part) for part in kept]
+
+    def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
+        """Return the place of the newest request before which every call has its result.
+
+        A request stays whatever follows, so that nothing before it depends on what comes behind it: calls have ids
+        of their own. A summary in front is dated by what follows it.
+        """
+        settled, calls, results = 0, set[Any](), set[Any]()
+        for place, part in enumerate(parts):
+            if part.role == "assistant" and not _is_retried(part.raw):
+                calls |= _turn(part.raw).calls
+            elif part.role == "toolResult":
+                results.add(_answered(part))
+            elif part.role == "user" and place > 1 and calls <= results:
+                settled = place
+        return settled
+
+    def plain_fold(self, file: bytes) -> bytes | None:
+        first, end, records = file.partition(b"\n")
+        return super().plain_fold(records if end and b'"pad"' in first else file)
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
         for entry in entries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import pytest
 
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_at, context_json
+from projections.context.cursor import resolve_cursor
+from projections.context.incremental import IncrementalContexts
 from projections.rules import rules_of_format
 from projections.settings import settings
-from tests.support.oh_my_pi_sessions import BLOB, file_of, time_of
+from tests.support.oh_my_pi_sessions import BLOB, entries_of, file_of, time_of
 from tests.support.pi_files import bring
 
 Json = dict[str, Any]
@@ -41,6 +44,31 @@ def test_contexts_at_every_leaf_are_those_of_oh_my_pi(number: int, tmp_path: Pat
         named = None if model is None else "/".join(filter(None, (model.provider, model.model_id)))
         assert named == frozen["models"][leaf], leaf
     assert last["messages"] == frozen["last"]
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_contexts_along_a_path_are_those_at_its_entries(number: int, tmp_path: Path) -> None:
+    entries = entries_of(random.Random(f"along:{number}"), 60)
+    for place, each in enumerate(entries):
+        _name_calls_apart(each, place)
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(entries)).id
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        way = [each.decode() for each in path(snapshot, session, cursor.leaf)]
+        along = IncrementalContexts(snapshot, cursor, way)
+        for each in way:
+            assert along.context_at(each.seq).parts == context_at(snapshot, cursor.at_leaf(each.seq)).parts
+
+
+def _name_calls_apart(entry: Json, place: int) -> None:
+    """Give calls ids that only results up to eight entries on can have, as those of a harness."""
+    message = entry.get("message", {})
+    if message.get("role") == "toolResult":
+        message["toolCallId"] += f"-{place // 8}"
+    for block in message.get("content") or () if message.get("role") == "assistant" else ():
+        if block["type"] == "toolCall":
+            block["id"] += f"-{place // 8}"
 
 
 def contexts(tmp_path: Path, *entries: Json) -> list[Json]:
