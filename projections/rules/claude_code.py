@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from eventstore.errors import NotFoundError
-from eventstore.event import Event
+from eventstore.event import Event, Flag
 from eventstore.formats import view_of
 from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
@@ -223,6 +223,7 @@ class _Joined:
         self.resumed = 0
         self._newest = 0
         self._on_path, self._joined = set[int](), set[int]()
+        self._awaited = set[str]()
         self._unread: list[Event | LazyEvent] = []
         self._process: _Process | None = None
 
@@ -235,6 +236,9 @@ class _Joined:
                     self.found.append(each.seq)
         self._newest = entry.seq
         self._on_path.add(entry.seq)
+        if Flag.ORPHAN in entry.flags and entry.format == VERSION:
+            # Its parent may have come with a later import.
+            self._awaited.add(str(fields_of(entry.body).parentUuid))
         self._unread.append(entry)
         if not self.found and not self.lost:
             # As long as nothing can be lost, nobody has to know which process wrote what.
@@ -261,6 +265,8 @@ class _Joined:
         above = entry.parent_seq
         if entry.format != VERSION or (above not in self._on_path and above not in self._joined):
             return False
+        if self._awaited and entry.id in self._awaited:
+            return True
         parent = event(self._snapshot, self._session, above)
         if entry.role == "assistant":
             return self._group(parent) == _group(entry) != ""

@@ -81,10 +81,11 @@ class Fields(msgspec.Struct, frozen=True):
 
     @property
     def is_chained(self) -> bool:
-        """True if the record has an id and a place in the tree."""
-        return (
-            isinstance(self.uuid, str) and is_name(self.uuid) and not isinstance(self.parentUuid, UnsetType)
+        """True if the record has an id and a place in the tree, be it that its parent's name is lost."""
+        is_placed = not isinstance(self.parentUuid, UnsetType) or (
+            isinstance(self.type, str) and self.type in _KINDS
         )
+        return isinstance(self.uuid, str) and is_name(self.uuid) and is_placed
 
     @property
     def raw_message(self) -> bytes:

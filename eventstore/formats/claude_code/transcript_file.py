@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.event import NewEvent
+from eventstore.event import Flag, NewEvent
 from eventstore.formats.claude_code.links import Links, session_of_agent, session_of_sidechain
 from eventstore.formats.claude_code.record import (
     Fields,
@@ -304,11 +304,13 @@ class _Reading(SessionReader):
                 if self._is_taken(place, own):
                     remark(("differs", f"id {fields.uuid!r} is taken: {_IN_PLACE}"))
                     own = self._free(place, own)
-                parent, waits_for = self._parent(fields, own, kind, place, remark)
+                parent, waits_for, is_guessed = self._parent(fields, own, kind, place, remark)
             else:
-                own, parent, waits_for = self._minted(place, kind, body), chain.last, ""
+                own, parent, waits_for, is_guessed = self._minted(place, kind, body), chain.last, "", False
             above = self._above(place, parent) if kind == "compaction" else None
             facts = facts_of(kind, body, fields, above)
+            if is_guessed:
+                facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
         except Exception as error:  # noqa: BLE001  no record may keep the others from being read
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
@@ -350,29 +352,29 @@ class _Reading(SessionReader):
         kind: str,
         place: int,
         remark: Callable[[tuple[str, str]], None],
-    ) -> tuple[str | None, str]:
-        """Return a record's parent, and the id that it waits for if that one comes later."""
+    ) -> tuple[str | None, str, bool]:
+        """Return a record's parent, the id that it waits for if that one comes later, and True for a guess."""
         chain = self._chains[place]
         named = fields.parentUuid
         if is_boundary(fields) and named is None:
             named = fields.logicalParentUuid if isinstance(fields.logicalParentUuid, str) else chain.last
         if kind == "compaction" and chain.boundary is not None:
-            return chain.boundary, ""
+            return chain.boundary, "", False
         if named is None:
-            return None, ""
+            return None, "", False
         if isinstance(named, str) and is_name(named) and (name := stored_id(named)) != own:
             if name in self._ids[place] or self._is_stored(place, name):
-                return chain.instead.get(name, name), ""
+                return chain.instead.get(name, name), "", False
             if name in self._to_come[place]:
-                return name, name
-        if not is_boundary(fields):
+                return name, name, False
+        if not is_boundary(fields) and chain.last is not None:
             remark(
                 (
                     "differs",
                     f"its parent {str(named)[:80]!r} is not in the file: it goes on from the record before",
                 )
             )
-        return chain.last, ""
+        return chain.last, "", not is_boundary(fields) and chain.last is not None
 
     def _is_stored(self, place: int, name: str) -> bool:
         return self._known.has(place, name)

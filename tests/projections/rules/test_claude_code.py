@@ -337,3 +337,29 @@ def test_a_context_is_sent_in_turns_with_results_first(log: MemoryLog, tmp_path:
     plain = claude_code.RULES.plain_fold((tmp_path / "s.jsonl").read_bytes())
     assert plain is not None
     assert json.loads(plain)["messages"] == sent
+
+
+def test_a_prompt_that_comes_with_the_next_import_is_not_lost(log: MemoryLog, tmp_path: Path) -> None:
+    hook = {"type": "hook_additional_context", "content": ["mind the gap"]}
+    lines = (*BEFORE, attached("h", "w", hook), said("w", "b", "third"), answer("c", "h", "m3", "done"))
+    bring(log, tmp_path / "s.jsonl", *lines[:5])
+    (imported,) = bring(log, tmp_path / "s.jsonl", *lines)
+    assert (imported.rewritten, imported.diverged) == (0, False)
+    assert sorted(part.id for part in build_context(log, SESSION).parts) == [
+        "a",
+        "b",
+        "c",
+        "h",
+        "u",
+        "v",
+        "w",
+    ]
+
+
+def test_a_record_that_lost_the_name_of_its_parent_goes_on_from_the_one_before(
+    log: MemoryLog, tmp_path: Path
+) -> None:
+    nameless = json.loads(said("v", None, "second"))
+    del nameless["parentUuid"]
+    bring(log, tmp_path / "s.jsonl", *BEFORE[:2], json.dumps(nameless).encode())
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u", "a", "v"]
