@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore import open_store
-from eventstore.files.importing import import_file
+from eventstore.files.importing import import_file, import_sessions
 from eventstore.memory import MemoryLog
 from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
 from tests.projections.rules.test_madeup import bring, record, say
@@ -185,12 +185,30 @@ class TestHarnessesOwn:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("pi-mono-before-compaction.v1", [(443, []), (2, []), (2, []), (464, [679])]),
-        ("pi-mono-before-compaction.v3", [(443, []), (2, []), (2, []), (464, [679])]),
-        ("pi-mono-large-session.v1", [(384, []), (0, []), (0, []), (430, [34])]),
+        ("pi/pi-mono-before-compaction.v1", [(443, []), (2, []), (2, []), (464, [679])]),
+        ("pi/pi-mono-before-compaction.v3", [(443, []), (2, []), (2, []), (464, [679])]),
+        ("pi/pi-mono-large-session.v1", [(384, []), (0, []), (0, []), (430, [34])]),
+        ("claude-code/0708a5fa-snap1", [(2, []), (32, []), (0, []), (0, []), (33, [])]),
+        ("claude-code/0708a5fa-snap3", [(8, []), (81, []), (0, []), (0, []), (85, [254])]),
+        ("claude-code/6113e919-3auto", [(188, []), (3, []), (3, []), (224, [238, 524, 880])]),
+        ("claude-code/67d765b5-manual", [(55, []), (1, []), (1, []), (60, [340])]),
+        ("claude-code/aefcb05b", [(17, []), (139, []), (0, []), (0, []), (145, [110])]),
     ],
 )
 def test_real_sessions_are_as_their_records_say(corpus, tmp_path, name, expected):
     with open_store(tmp_path / "store", clock=lambda: NOW) as log:
-        found = check_session(log, import_file(log, corpus / "pi" / f"{name}.jsonl").id)
+        found = check_session(log, import_file(log, corpus / f"{name}.jsonl").id)
     assert [(each.checked, [failure.seq for failure in each.failures]) for each in found.results] == expected
+
+
+def test_a_session_and_its_subagents_are_as_their_records_say(corpus, tmp_path):
+    with open_store(tmp_path / "store", clock=lambda: NOW) as log:
+        folder = corpus / "claude-code" / "worktrees"
+        sessions = [
+            found.id for path in sorted(folder.rglob("*.jsonl")) for found in import_sessions(log, path)
+        ]
+        checks = [check_session(log, session) for session in sessions]
+    prefixes = [each for found in checks for each in found.results if each.name == PREFIXES]
+    assert len(sessions) == 7
+    assert [check for found in checks for check in found.failed] == []
+    assert sum(each.checked for each in prefixes) == 64
