@@ -127,3 +127,18 @@ def observed_rewrites(
             *_, target = pointers_of(frame)
             found.setdefault(target, []).append(embedded(record.record))
     return found
+
+
+def copied_through(snapshot: Snapshot, session: str) -> int:
+    """Return the number of the last event that a fork has from the session that it was made of; 0 for none.
+
+    It is 0 as well if the store does not have that session: then nothing is there twice.
+    """
+    link = origin_of(snapshot, session, "fork")
+    if link is None or not link.event:
+        return 0
+    try:
+        is_there_too = snapshot.locate(link.session, link.event) > 0
+    except NotFoundError:
+        return 0
+    return snapshot.locate(session, link.event) if is_there_too else 0

@@ -11,6 +11,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of, view_of_event
 from eventstore.formats.base import RequestView
+from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import SnapshotCache
 from eventstore.views import Message, Usage
@@ -180,7 +181,8 @@ def session_cost(
     """Return the cost of a session's calls on every branch, each message once.
 
     A call is an assistant message with usage, even if the call failed or was truncated, because that was
-    billed too. Requests for summaries are not messages and do not count. Raises NotFoundError.
+    billed too. Requests for summaries are not messages and do not count. Neither do the calls that a fork has
+    from the session that it was made of, if the store has that one. Raises NotFoundError.
     """
     by_model: dict[str, list[_Call]] = {}
     with log.snapshot() as snapshot:
@@ -201,9 +203,10 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call]:
+    copied = copied_through(snapshot, cursor.session)
     for event, view, *_ in answers(snapshot, cursor):
         usage = billed_usage(view)
-        if usage is not None:
+        if usage is not None and event.seq > copied:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
             yield _Call(name, usage.cost, _priced(view, usage, event.time, prices))
 

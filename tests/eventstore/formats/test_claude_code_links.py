@@ -9,6 +9,8 @@ import pytest
 
 from eventstore.imports import origin_of
 from eventstore.memory import MemoryLog
+from projections.audit.cost import session_cost
+from projections.audit.prices import library_prices
 from projections.context.build import build_context
 from tests.support.claude_code import SESSION, answer, bring, call, line, record, result, said
 from tests.support.events import events
@@ -103,3 +105,16 @@ def test_an_agents_name_is_needed_for_a_file_of_its_own(tmp_path: Path) -> None:
     side = record("x", None, "user", message={"role": "user", "content": "look"}, isSidechain=True)
     imported = bring(MemoryLog(), tmp_path / "s.jsonl", side)
     assert [each.id for each in imported] == [SESSION, f"{SESSION}/sidechain-x"]
+
+
+def test_the_calls_of_a_copy_are_paid_for_once(tmp_path: Path) -> None:
+    log, prices = MemoryLog(), library_prices()
+    for name, more in ((SESSION, "m2"), ("6", "m3")):
+        shared = (said("u", None, "hi", sessionId=name), answer("a", "u", "m1", "yes", sessionId=name))
+        own = (
+            said(f"v{more}", "a", "on", sessionId=name),
+            answer(more, f"v{more}", more, "ok", sessionId=name),
+        )
+        bring(log, tmp_path / f"{name}.jsonl", *shared, *own)
+    calls = {name: session_cost(log, name, prices=prices).spent.calls for name in (SESSION, "6")}
+    assert calls == {SESSION: 2, "6": 1}
