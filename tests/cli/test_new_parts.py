@@ -65,7 +65,7 @@ AnyTrigger = HalfFull | """,
 SHAPE = Addition(
     registry="compaction/prompts.py",
     lines={
-        "SHAPES: ": """
+        "PROMPT_SHAPES: ": """
 def roll_call(of):
     return Prompt(
         template=of.template,
@@ -76,10 +76,10 @@ def roll_call(of):
         previous=of.previous,
     )
 
-ROLL_CALL = Shape(
+ROLL_CALL = PromptShape(
     name="roll-call", prompt=roll_call, sizes=lambda parts, tokens: [1 for _ in parts], follows_harness=True
 )
-SHAPES: """,
+PROMPT_SHAPES: """,
         "for each in (SERIALIZED": "for each in (ROLL_CALL, SERIALIZED",
     },
 )
@@ -110,7 +110,7 @@ CONTINUATION = Addition(
         "CONTINUATIONS: ": """
 NUDGE = Continuation(
     name="nudge",
-    after=lambda situation: Continued(
+    after=lambda situation: ContinuationPlan(
         branch="nudged",
         reason=f"{len(situation.kept)} messages stay",
         record=CustomMessage(custom_type="compaction_continue", content="Well?", display=False),
@@ -137,7 +137,7 @@ class Parrot:
         "from compaction.summarizers import Summarizer": (
             "from compaction.summarizers import Summarizer\nfrom compaction.summarizers.parrot import Parrot"
         ),
-        '"recorded": Kind': '"parrot": Kind(make=lambda _: Parrot()),\n    "recorded": Kind',
+        '"recorded": SummarizerKind': '"parrot": SummarizerKind(make=lambda _: Parrot()),\n    "recorded": SummarizerKind',
     },
 )
 TEMPLATE = Addition(

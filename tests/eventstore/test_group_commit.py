@@ -341,10 +341,10 @@ class TestStore:
         def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e2":
                 raise kind
-            return as_stored(new, *arguments, **more)
+            return build_stored_event(new, *arguments, **more)
 
-        as_stored = appending.as_stored
-        monkeypatch.setattr(appending, "as_stored", stored)
+        build_stored_event = appending.build_stored_event
+        monkeypatch.setattr(appending, "build_stored_event", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(5)])
         assert isinstance(outcomes.pop(2), kind)
         assert sorted(outcome.version for outcome in outcomes) == [1, 2, 3, 4]
@@ -356,14 +356,14 @@ class TestStore:
         def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e3" and signals:
                 raise signals.pop()
-            return as_stored(new, *arguments, **more)
+            return build_stored_event(new, *arguments, **more)
 
-        as_stored, signals = appending.as_stored, [KeyboardInterrupt()]
-        monkeypatch.setattr(appending, "as_stored", stored)
+        build_stored_event, signals = appending.build_stored_event, [KeyboardInterrupt()]
+        monkeypatch.setattr(appending, "build_stored_event", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(6)])
         stored = [event.id for event in events(log, "s")]
         # Whoever commits for all when the signal comes is the one who is interrupted.
-        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Appended"] * 5 + [
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AppendResult"] * 5 + [
             "KeyboardInterrupt"
         ]
         assert sorted(stored) == [

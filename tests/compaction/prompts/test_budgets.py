@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.branching.summarize import MOST_OUTPUT as MOST_OF_A_BRANCH
+from compaction.branching.summarize import MAX_BRANCH_SUMMARY_TOKENS
 from compaction.policy.load import load_preset
 from compaction.prompts import output_budget, short_budget, turn_prefix_budget
 
@@ -27,7 +27,7 @@ def test_what_is_only_shown_may_have_a_fifth_of_it_up_to_512(reserve, tokens):
 
 
 def test_a_branch_may_have_2048():
-    assert MOST_OF_A_BRANCH == 2_048
+    assert MAX_BRANCH_SUMMARY_TOKENS == 2_048
 
 
 def test_the_layered_policy_gives_20000():
