@@ -137,7 +137,7 @@ class Parrot:
         "from compaction.summarizers import Summarizer": (
             "from compaction.summarizers import Summarizer\nfrom compaction.summarizers.parrot import Parrot"
         ),
-        '"recorded": SummarizerKind': '"parrot": SummarizerKind(make=lambda _: Parrot()),\n    "recorded": SummarizerKind',
+        '"recorded": ': '"parrot": SummarizerKind(make=lambda _: Parrot()),\n    "recorded": ',
     },
 )
 TEMPLATE = Addition(
