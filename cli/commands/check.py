@@ -108,7 +108,9 @@ def _checks_table(results: Sequence[CheckResult]) -> object:
 
 def _sessions_table(found: Sequence[SessionChecks]) -> object:
     from cli.output import safe_line, table
+    from cli.store import short_names
 
+    short = short_names([checks.session for checks in found])
     names = list(dict.fromkeys(result.name for checks in found for result in checks.results))
     listing = table("SESSION", *map(str.upper, names), right=[name.upper() for name in names])
     for checks in found:
@@ -116,7 +118,7 @@ def _sessions_table(found: Sequence[SessionChecks]) -> object:
         shares = [
             _share(by_name[name].passed, by_name[name].checked) if name in by_name else "" for name in names
         ]
-        listing.add_row(safe_line(checks.session), *shares)
+        listing.add_row(safe_line(short[checks.session]), *shares)
     sums = [
         [result for checks in found for result in checks.results if result.name == name] for name in names
     ]

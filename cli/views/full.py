@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, one_line, print_line, printable, safe_line, thousands, wrapped
+from cli.output import counted, one_line, printable, safe_line, thousands, wrapped
 from cli.views.screen import print_overview
 from cli.views.texts import dollars, part_of, percent
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -305,9 +304,10 @@ def print_field(out: Console, name: str, value: str, *, style: str = "") -> None
 
 def print_summary(out: Console, text: str) -> None:
     """Print the text of a summary, indented below the field values."""
-    for line in printable(text).strip().splitlines():
-        for part in textwrap.wrap(line, max(out.width - INDENT, 20)) or [""]:
-            print_line(out, f"{' ' * INDENT}{part}".rstrip(), style="italic")
+    for line in wrapped(printable(text).strip(), max(out.width - INDENT, 20), hanging=0).splitlines():
+        out.print(
+            f"{' ' * INDENT}{line}".rstrip(), style="italic", crop=False, no_wrap=True, overflow="ignore"
+        )
 
 
 def day_and_time(time: str | None) -> str:
