@@ -56,8 +56,9 @@ def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
     If the leaf is refold's own record, look first at entries that the context needs anyway, then at the
     import.
     """
-    if leaf is None or leaf.format != FORMAT:
-        return rules_of_format(FORMAT if leaf is None else leaf.format)
+    format = FORMAT if leaf is None else leaf.format
+    if leaf is None or format != FORMAT:
+        return rules_of_format(format)
     for seq in (leaf.model_seq, 0 if leaf.kind == "compaction" else leaf.compaction_seq):
         if seq and (written_as := event(snapshot, leaf.session, seq).format) != FORMAT:
             return rules_of_format(written_as)
