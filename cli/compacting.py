@@ -10,6 +10,7 @@ import click
 
 from cli.options import Decorator
 from cli.user_files import POLICIES, TEMPLATES
+from compaction.part import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
     from compaction.part import Limits, PolicyPart
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from compaction.templates import Source, Template
     from eventstore.log import EventLog
     from projections.context.cursor import Leaf
-
-DEFAULT_WINDOW: Final = 200_000
 
 window_option: Final[Decorator] = click.option(
     "--window",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -20,6 +20,10 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="part"):
     """The base of a policy's parts: the tag is the name, the fields are the numbers."""
+
+
+DEFAULT_WINDOW: Final = 200_000
+"""The context window to assume, in tokens, if nobody names one."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

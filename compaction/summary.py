@@ -33,12 +33,11 @@ from compaction.summarizers.folding import (
     newest_parts_that_fit,
 )
 from compaction.templates import SYSTEM, Source, Template, find_template, replace_text
-from eventstore.formats.base import PromptView
+from eventstore.formats.base import SPLIT_TURN, PromptView
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 
 NO_HISTORY: Final = "No prior history."
-_SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 _LOOK_EVERY: Final = 0.05
 """Seconds between looks at requests that are made at once."""
 _ROOM_FOR_TEMPLATE: Final = 4_000
@@ -118,7 +117,7 @@ def summarize_plan(
     history, *beginning = run_at_once(jobs, is_over)
     text = history.text or NO_HISTORY
     if beginning or plan.cut.quoted:
-        text += (_SPLIT_TURN + _quoted(plan) + "".join(each.text for each in beginning)).rstrip()
+        text += (SPLIT_TURN + _quoted(plan) + "".join(each.text for each in beginning)).rstrip()
     requests = [request for each in (history, *beginning) for request in each.requests]
     template = maker.template(previous=plan.previous_summary)
     return Summary(

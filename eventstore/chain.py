@@ -11,7 +11,7 @@ START: Final = bytes(32)
 """The digest before a session's first event."""
 
 _FIXED: Final = struct.Struct(">qHHHHH").pack
-_UNKNOWN_TIME: Final = -(2**63)
+UNKNOWN_TIME: Final = -(2**63)
 
 
 def link(
@@ -38,7 +38,7 @@ def link_encoded(
     previous: bytes, body: bytes | memoryview, names: Sequence[bytes | memoryview], time: int | None
 ) -> bytes:
     """Return the same as `link`; `names` are format, id, parent, kind and cause, in UTF-8."""
-    known = _UNKNOWN_TIME if time is None else time
+    known = UNKNOWN_TIME if time is None else time
     return sha256(
         b"".join((previous, _FIXED(known, *map(len, names)), *names, sha256(body).digest()))
     ).digest()

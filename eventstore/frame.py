@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from eventstore.chain import link_encoded
+from eventstore.chain import UNKNOWN_TIME, link_encoded
 from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Event, Flag
 from eventstore.kinds import CODE_OF_KIND, kind_of_code
@@ -45,7 +45,6 @@ _CHECKSUM_SIZE: Final = 4
 _digest_of: Final[Callable[[Buffer], tuple[bytes]]] = struct.Struct("<112x32s").unpack_from
 _name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
 _time_of: Final = struct.Struct("<96xq").unpack_from
-_UNKNOWN_TIME: Final = -(2**63)
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
 FORMATS: Final = (
     "refold/1",
@@ -121,7 +120,7 @@ def encode(event: Event) -> bytes:
         event.thinking_seq,
         event.target_seq,
         event.position,
-        _UNKNOWN_TIME if event.time is None else event.time,
+        UNKNOWN_TIME if event.time is None else event.time,
         event.recorded,
         event.digest,
     )
@@ -174,7 +173,7 @@ def _decoded(frame: Buffer, head: Header, session: str) -> Event:
         parent_seq=head.parent_seq,
         kind=kind_of_code(head.kind) or tag,
         role=ROLES[head.role],
-        time=None if head.time == _UNKNOWN_TIME else head.time,
+        time=None if head.time == UNKNOWN_TIME else head.time,
         recorded=head.recorded,
         cause=cause,
         format=FORMATS[head.format],
@@ -264,7 +263,7 @@ def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
 def time_of(frame: Buffer) -> int | None:
     """Return the time of a frame's event, in epoch milliseconds."""
     (time,) = _time_of(frame)
-    return None if time == _UNKNOWN_TIME else time
+    return None if time == UNKNOWN_TIME else time
 
 
 def body_of(frame: Buffer) -> Buffer:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 
@@ -290,3 +291,49 @@ def tolerant_json(body: bytes) -> Any:
         raise TooDeepError from None
     except ValueError as error:
         raise msgspec.DecodeError(str(error)) from None
+
+
+def is_utf8(data: bytes) -> bool:
+    """Return True if all of a record's bytes are UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def tolerant_decoder(type_: type[S]) -> Callable[[bytes], S]:
+    """Return a function that decodes the fields of a type, even from lenient JSON (`tolerant_json`).
+
+    Fields of the type `Raw` stay JSON. Anything but an object has none of the fields. Raises TooDeepError.
+    """
+    decode: Final = msgspec.json.Decoder(type_).decode
+    names: Final = [field.name for field in msgspec.structs.fields(type_)]
+    raw: Final = [
+        field.name
+        for field in msgspec.structs.fields(type_)
+        if msgspec.Raw in (field.type, *get_args(field.type))
+    ]
+
+    def decoded(record: bytes) -> S:
+        try:
+            if raw:
+                # The decoder does not look at bytes that stay raw.
+                record.decode()
+            return decode(record)
+        except RecursionError:
+            raise TooDeepError from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            found = tolerant_json(record)
+            fields = {name: found[name] for name in names if name in found} if isinstance(found, dict) else {}
+            return type_(
+                **{
+                    name: msgspec.Raw(stringify(value).encode()) if name in raw else value
+                    for name, value in fields.items()
+                }
+            )
+
+    return decoded

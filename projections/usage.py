@@ -22,6 +22,9 @@ FAILED: Final = frozenset({"aborted", "error"})
 CUT_OFF: Final = "length"
 """The stop reason of an answer that reached its length limit."""
 
+CACHE_LIFETIME: Final = 5 * 60 * 1000
+"""Milliseconds for which a provider caches what is not read again: Anthropic's default, five minutes."""
+
 
 def measured_usage(message: Message) -> Usage | None:
     """Return the usage of a call that completed; None for failed or truncated calls and other messages.

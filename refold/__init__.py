@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import msgspec
 
+from compaction.part import DEFAULT_WINDOW
 from eventstore import SessionWriter, export_original, export_session, import_file, open_store
 from eventstore.append import check_new_session
 from eventstore.errors import (
@@ -132,8 +133,6 @@ _MODULES: Final = {
 """Names that are imported on first use: reading a session loads no summarizer."""
 
 DEFAULT_POLICY: Final = "pi"
-DEFAULT_WINDOW: Final = 200_000
-"""Tokens that a model takes, where the caller names no number."""
 _ORIGINAL: Final = "original"
 _Window = Annotated[int, msgspec.Meta(ge=1)]
 

@@ -15,6 +15,7 @@ from eventstore.views import Message, ToolCall
 from projections.context.overlay import apply_rewrites
 from projections.context.parts import Fate, Part, view_of_part
 from projections.tokens import Counter
+from projections.usage import CACHE_LIFETIME
 
 
 class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,8 +128,6 @@ def _with_sizes(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[SizedM
 
 WARM_TOKENS: Final = 8_000
 """As in oh-my-pi, rewrite outside of a compaction only with at most so many tokens after."""
-CACHE_LIFETIME: Final = 5 * 60 * 1000
-"""Milliseconds until a provider's default prompt cache expires."""
 WARM: Final = "a prompt cache may still hold what could be rewritten, and is spared until it is gone"
 """The reason why nothing is rewritten if `spares_cache` rules out every candidate."""
 

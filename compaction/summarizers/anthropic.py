@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from compaction.prompts import Prompt
-from compaction.rewrites.sized_context import CACHE_LIFETIME
 from compaction.summarizers import Answer, Cancellation, RedirectError, SummarizerError
 from compaction.summarizers.refusals import (
     TOO_LARGE,
@@ -32,6 +31,7 @@ from projections.requests.anthropic.validator.schema import ApiRule
 from projections.requests.protocol import Violation
 from projections.rules import rules_of_format
 from projections.settings import Settings
+from projections.usage import CACHE_LIFETIME
 
 if TYPE_CHECKING:
     import anthropic

@@ -35,6 +35,7 @@ from eventstore.formats.source import (
 )
 from eventstore.frame import decode, header_of
 from eventstore.imports import generation_link, generations
+from eventstore.javascript import is_utf8
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import (
@@ -320,7 +321,7 @@ class _Importing:
     def _take(self, record: SourceRecord, segment: SegmentWriter) -> None:
         """Handle a record: put a new one into a slot, keep a repeated or changed one as bytes."""
         target, event = self._targets[record.session], record.event
-        if not _is_utf8(event.body):
+        if not is_utf8(event.body):
             target.not_utf8.append(Remark(record.line, _SHOWN_OTHERWISE))
         if event.id in target.shared.changed:
             self._observe(target, event)
@@ -440,11 +441,12 @@ class _Importing:
                 return 0, False, None
             stood = _own_leaf(snapshot, target) if target.newest_seq else None
             added = snapshot.locate(target.session, target.newest_added) if target.newest_added else 0
-            if stood is None or not added or stood in _path(snapshot, target.session, added):
+            if stood is None or not added or _is_on_path(snapshot, target.session, stood, added):
                 return head.version, False, None
-            if head.leaf == stood or added in _path(snapshot, target.session, stood):
+            is_behind = _is_on_path(snapshot, target.session, added, stood)
+            if is_behind or head.leaf == stood:
                 # The session grew while the file was read: its leaf is right.
-                return head.version, added not in _path(snapshot, target.session, stood), None
+                return head.version, not is_behind, None
             here = decode(snapshot.frame(target.session, stood), target.session)
             newest = decode(snapshot.frame(target.session, head.leaf), target.session)
         move = LeafMoved(from_id=newest.id)
@@ -472,8 +474,11 @@ def _is_new(target: ImportTarget) -> bool:
     return bool(target.appended or target.observed or target.newest is None)
 
 
-def _path(snapshot: Snapshot, session: str, leaf: int) -> set[int]:
-    return {header_of(frame).seq for frame in snapshot.path(session, leaf)}
+def _is_on_path(snapshot: Snapshot, session: str, seq: int, leaf: int) -> bool:
+    """Return True if an entry is on the path to a leaf."""
+    # The path from the entry on begins with it, or further down if the entry is not on it.
+    first = next(iter(snapshot.path(session, leaf, first=seq)), None)
+    return first is not None and header_of(first).seq == seq
 
 
 def _own_leaf(snapshot: Snapshot, target: ImportTarget) -> int | None:
@@ -486,11 +491,3 @@ def _own_leaf(snapshot: Snapshot, target: ImportTarget) -> int | None:
             if event.kind not in _SAYNOTHING:
                 return newest
     return None
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -18,6 +18,8 @@ from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
 """The mark of continuation messages: in their metadata, or as an extension's message type."""
+SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+"""The text that pi, oh-my-pi and refold put between the summary of the history and that of a split turn's beginning."""
 
 
 class Editor(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from projections.audit.calls import ModelCall, entries_in_effect, records_cache, shared_prefix_length
 from projections.audit.measure import MetricStruct
 from projections.replacement import Replacement
 from projections.tokens import Counter
-
-CACHE_LIFETIME: Final = 5 * 60 * 1000
-"""Milliseconds for which a provider caches what is not read again: Anthropic's default, five minutes."""
+from projections.usage import CACHE_LIFETIME
 
 
 class CacheEffect(MetricStruct, frozen=True):

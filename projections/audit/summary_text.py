@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.formats.base import SPLIT_TURN
 from eventstore.views import Message, Text
 from projections.audit.measure import MetricStruct
 from projections.mentions import MentionKind
@@ -148,8 +149,6 @@ _FITS: Final = 3
 TURN_PREFIX: Final = "turn-prefix"
 """The template that summarizes the beginning of a split turn."""
 _TURN: Final = next(outline for outline in OUTLINES if outline.template == TURN_PREFIX)
-_SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
-"""The text that pi and oh-my-pi put between the summary of the history and that of a split turn's beginning."""
 
 _MARKDOWN: Final = re.compile(r"#{1,6}\s+\S")
 _NUMBERED: Final = re.compile(r"\d\. [A-Z][A-Za-z ]*:")
@@ -174,7 +173,7 @@ def sections(
     If the record lists the `missing` sections, nothing is guessed: `template` is the one requested for the
     history, or "" if there was no history.
     """
-    history, split, prefix = summary.replace("\r\n", "\n").rpartition(_SPLIT_TURN)
+    history, split, prefix = summary.replace("\r\n", "\n").rpartition(SPLIT_TURN)
     headings = _headings(history if split else prefix)
     found = _sections_of(headings, kind, template) if missing is None else _recorded(headings, template)
     if split and not quotes_turn:

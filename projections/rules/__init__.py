@@ -56,9 +56,9 @@ def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
     If the leaf is refold's own record, look first at entries that the context needs anyway, then at the
     import.
     """
-    format = FORMAT if leaf is None else leaf.format
-    if leaf is None or format != FORMAT:
-        return rules_of_format(format)
+    written_as = FORMAT if leaf is None else leaf.format
+    if leaf is None or written_as != FORMAT:
+        return rules_of_format(written_as)
     for seq in (leaf.model_seq, 0 if leaf.kind == "compaction" else leaf.compaction_seq):
         if seq and (written_as := event(snapshot, leaf.session, seq).format) != FORMAT:
             return rules_of_format(written_as)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.event import Event, Flag
-from eventstore.javascript import stringify, tolerant_json
+from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FORMAT, TextReplacement
@@ -30,20 +30,9 @@ class _Fields(msgspec.Struct, frozen=True):
     details: Raw | UnsetType = UNSET
 
 
-_decode_fields: Final = msgspec.json.Decoder(_Fields).decode
+_fields: Final = tolerant_decoder(_Fields)
 _FALSY: Final = ("", None, False)
 """JSON values that are falsy in JavaScript; 0 equals False."""
-
-
-def _fields(record: bytes) -> _Fields:
-    try:
-        # Raw fields are not decoded.
-        record.decode()
-        return _decode_fields(record)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        decoded = tolerant_json(record)
-        known = (name for name in _Fields.__struct_fields__ if name in decoded)
-        return _Fields(**{name: Raw(_encode(decoded[name])) for name in known})
 
 
 def _message(role: str, fields: _Fields, names: Sequence[str], time: int | None) -> bytes:

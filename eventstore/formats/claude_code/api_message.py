@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.javascript import TooDeepError, stringify, tolerant_json, utf8_length
+from eventstore.javascript import stringify, tolerant_decoder, tolerant_json, utf8_length
 from eventstore.views import (
     Block,
     Extension,
@@ -64,35 +64,8 @@ class _Block(msgspec.Struct, frozen=True):
     source: Any = None
 
 
-def decoder(type_: type[S], *raw_fields: str) -> Callable[[bytes], S]:
-    """Return a function that decodes the fields of a type, also where they are no strict JSON.
-
-    `raw_fields` are those that stay JSON. What is no object has none of the fields.
-    """
-    decode: Final = msgspec.json.Decoder(type_).decode
-
-    def decoded(record: bytes) -> S:
-        try:
-            # The decoder looks at no byte of what stays raw.
-            record.decode()
-            return decode(record)
-        except RecursionError:
-            raise TooDeepError from None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            found = tolerant_json(record)
-            if not isinstance(found, dict):
-                return type_()
-            fields = {name: found[name] for name in type_.__struct_fields__ if name in found}
-            for name in raw_fields:
-                if name in fields:
-                    fields[name] = Raw(stringify(fields[name]).encode())
-            return type_(**fields)
-
-    return decoded
-
-
-wire_of: Final = decoder(WireMessage, "content")
-_block_of: Final = decoder(_Block, "input", "content")
+wire_of: Final = tolerant_decoder(WireMessage)
+_block_of: Final = tolerant_decoder(_Block)
 _items: Final = msgspec.json.Decoder(list[Raw]).decode
 
 

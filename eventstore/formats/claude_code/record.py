@@ -15,14 +15,13 @@ from eventstore.formats.base import ResultReplacement, TitleRank, TitleView
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
     content_of,
-    decoder,
     split,
     view_of,
     wire_of,
 )
 from eventstore.formats.claude_code.attachments import attachment_text
 from eventstore.formats.pi.entry import is_name
-from eventstore.javascript import stringify, tolerant_json, trim_whitespace
+from eventstore.javascript import is_utf8, stringify, tolerant_decoder, tolerant_json, trim_whitespace
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
@@ -101,7 +100,7 @@ class Fields(msgspec.Struct, frozen=True):
         return agent if isinstance(agent, str) and is_name(agent) else ""
 
 
-fields_of: Final = decoder(Fields, "message", "toolUseResult")
+fields_of: Final = tolerant_decoder(Fields)
 
 
 def kind_of(fields: Fields) -> str:
@@ -261,11 +260,7 @@ def title_of(fields: Fields) -> TitleView | None:
 
 def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> EventFacts:
     """Return what the log keeps of a record beside its bytes; `parent` is the record above a compaction."""
-    flags = Flag(0)
-    try:
-        record.decode()
-    except UnicodeDecodeError:
-        flags |= Flag.REPLACED_TEXT
+    flags = Flag(0) if is_utf8(record) else Flag.REPLACED_TEXT
     if kind == "compaction":
         text = view_of(fields.raw_message)
         view = Message(role="compactionSummary", blocks=text.blocks)

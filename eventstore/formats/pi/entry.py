@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, EventFacts, Flag
 from eventstore.formats.pi.message import content_blocks, message_view
-from eventstore.javascript import stringify, tolerant_json
+from eventstore.javascript import is_utf8, stringify, tolerant_json
 from eventstore.views import Message, Text
 
 KINDS: Final = frozenset(
@@ -113,7 +113,7 @@ def facts_of(
         flags |= Flag.SETS_MODEL
     elif kind == "thinking_level_change":
         flags |= Flag.SETS_THINKING
-    if not _is_utf8(body):
+    if not is_utf8(body):
         flags |= Flag.REPLACED_TEXT
     target = entry.firstKeptEntryId if kind == "compaction" else entry.targetId
     if isinstance(target, str) and not is_own:
@@ -126,14 +126,6 @@ def facts_of(
         target=target if isinstance(target, str) and target else None,
         flags=flags,
     )
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:

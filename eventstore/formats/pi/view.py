@@ -26,7 +26,7 @@ from eventstore.formats.base import (
 )
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire, wire_of
-from eventstore.javascript import TooDeepError, stringify, tolerant_json, trim_whitespace
+from eventstore.javascript import stringify, tolerant_decoder, tolerant_json, trim_whitespace
 from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
 
@@ -129,31 +129,10 @@ class _Other(msgspec.Struct, frozen=True):
     tools: Any = None
 
 
-def _decoder(type_: type[S]) -> Callable[[bytes], S]:
-    """Return a function that decodes the fields of a type, even from lenient JSON."""
-    decode: Final = msgspec.json.Decoder(type_).decode
-
-    def decoded(record: bytes) -> S:
-        try:
-            return decode(record)
-        except RecursionError:
-            raise TooDeepError from None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            found = tolerant_json(record)
-            if not isinstance(found, dict):
-                return type_()
-            fields = {name: found[name] for name in type_.__struct_fields__ if name in found}
-            if "content" in fields:
-                fields["content"] = Raw(stringify(fields["content"]).encode())
-            return type_(**fields)
-
-    return decoded
-
-
-_model_of: Final = _decoder(_Model)
-_summary_of: Final = _decoder(_Summary)
-_extension_of: Final = _decoder(_Extension)
-_other_of: Final = _decoder(_Other)
+_model_of: Final = tolerant_decoder(_Model)
+_summary_of: Final = tolerant_decoder(_Summary)
+_extension_of: Final = tolerant_decoder(_Extension)
+_other_of: Final = tolerant_decoder(_Other)
 
 
 def _message(record: bytes) -> View:
