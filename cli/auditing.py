@@ -132,9 +132,9 @@ def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
     try:
         view = audit_view(audit_session(log, session, wanted))
     except RefoldError as error:
-        return _without(session, str(error))
+        return _failed(session, str(error))
     except Exception as error:  # noqa: BLE001  the other sessions must still be audited
-        return _without(
+        return _failed(
             session, f"a bug in refold ({type(error).__name__}: {error}); the other sessions continue"
         )
     return AuditResult(
@@ -178,20 +178,20 @@ def _check_events(snapshot: Snapshot, session: str) -> None:
             raise CorruptionError(session, seq, f"it cannot be read ({type(error).__name__})") from None
 
 
-def _without(session: str, problem: str) -> AuditResult:
+def _failed(session: str, problem: str) -> AuditResult:
     return AuditResult(session=session, problems=(f"no audit of session {session!r}: {problem}",))
 
 
 def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
     try:
-        log = _opened(store)
+        log = _store(store)
     except RefoldError as error:
-        return _without(session, str(error))
+        return _failed(session, str(error))
     return try_audit(log, session, wanted)
 
 
 @cache
-def _opened(store: str) -> LmdbLog:
+def _store(store: str) -> LmdbLog:
     """Return the store, kept open for the life of the process."""
     return open_store(store, create=False)
 

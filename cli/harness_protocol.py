@@ -48,20 +48,22 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
     Raises InvalidInputError, which lists every key that is invalid or does not fit the model, as written.
     """
     written: dict[str, list[str]] = {}
-    named = _by_our_names(given, written)
+    named = _with_our_keys(given, written)
     again = [(key, first) for first, *others in written.values() for key in others]
     twice = [ValidationIssue(key, f"it sets what {first} sets", "leave one out") for key, first in again]
     wrong, settings = validate(named, Settings), Settings()
     if not wrong:
         settings = msgspec.convert(named, Settings)
         wrong = settings.find_issues(limits) if limits else []
-    told = [msgspec.structs.replace(each, where=written.get(each.where, [each.where])[-1]) for each in wrong]
-    if twice or told:
-        raise InvalidInputError(source, [*twice, *told])
+    as_written = [
+        msgspec.structs.replace(each, where=written.get(each.where, [each.where])[-1]) for each in wrong
+    ]
+    if twice or as_written:
+        raise InvalidInputError(source, [*twice, *as_written])
     return settings
 
 
-def _by_our_names(
+def _with_our_keys(
     given: Mapping[str, Any], written: dict[str, list[str]], ours: Keys = (), theirs: Keys = ()
 ) -> dict[str, Any]:
     """Return a table with our names for its keys; `written` maps our key paths to the original ones."""
@@ -70,7 +72,7 @@ def _by_our_names(
         name = _CAPITAL.sub("_", key).lower()
         our, their = (*ours, name), (*theirs, key)
         written.setdefault(key_path(our), []).append(key_path(their))
-        named[name] = _by_our_names(value, written, our, their) if isinstance(value, dict) else value
+        named[name] = _with_our_keys(value, written, our, their) if isinstance(value, dict) else value
     return named
 
 
@@ -94,18 +96,18 @@ class ReadAheadLines(Generic[S]):
     """
 
     def __init__(self, stream: BinaryIO, read: Callable[[bytes, int], S]) -> None:
-        self._stream, self._read = _of_its_own(stream), read
+        self._stream, self._read = _reopened(stream), read
         self._ahead: SimpleQueue[S | Exception | None] = SimpleQueue()
         self._came = self._taken = 0
 
     def __iter__(self) -> Iterator[S]:
         """Yield the lines in order, as they arrive. Raises what reading raises."""
         Thread(target=self._read_all, name="refold lines", daemon=True).start()
-        while (said := self._ahead.get()) is not None:
-            if isinstance(said, Exception):
-                raise said
-            self._taken += said.cancels
-            yield said
+        while (parsed := self._ahead.get()) is not None:
+            if isinstance(parsed, Exception):
+                raise parsed
+            self._taken += parsed.cancels
+            yield parsed
 
     def is_cancelled(self) -> bool:
         """Return True if a cancelling line waits after the current one."""
@@ -116,15 +118,15 @@ class ReadAheadLines(Generic[S]):
     def _read_all(self) -> None:
         try:
             for number, line in enumerate(self._stream, 1):
-                said = self._read(line, number)
-                self._came += said.cancels
-                self._ahead.put(said)
+                parsed = self._read(line, number)
+                self._came += parsed.cancels
+                self._ahead.put(parsed)
         except Exception as error:  # noqa: BLE001  raised again by who takes the lines
             self._ahead.put(error)
         self._ahead.put(None)
 
 
-def _of_its_own(stream: BinaryIO) -> BinaryIO:
+def _reopened(stream: BinaryIO) -> BinaryIO:
     """Reopen the input: at exit, Python would wait for the thread that reads its own stdin object."""
     try:
         return open(stream.fileno(), "rb", closefd=False)

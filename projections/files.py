@@ -140,8 +140,8 @@ def abandoned_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     A refold record names the leaf that was left. A pi record does not: there it is the entry before the
     summary in the log. Empty if that entry is on the summary's own path or came later.
     """
-    said = view_of(event).branch
-    seq = snapshot.locate(event.session, said.left) if said and said.left else event.seq - 1
+    view = view_of(event).branch
+    seq = snapshot.locate(event.session, view.left) if view and view.left else event.seq - 1
     if seq > event.seq:
         return []
     while seq and not (entry := paths.event(snapshot, event.session, seq)).is_entry:

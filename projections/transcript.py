@@ -69,9 +69,9 @@ def _blocks(message: Message) -> Iterator[str]:
 
 
 def _user_text(message: Message) -> str:
-    told = substitute_text(message)
-    if told is not None:
-        return told
+    substitute = substitute_text(message)
+    if substitute is not None:
+        return substitute
     return message.text if message.role in ("user", "custom") else ""
 
 
@@ -89,8 +89,8 @@ def assistant_lines(message: Message, call_text: Callable[[ToolCall], str]) -> I
 
 def _call(call: ToolCall) -> str:
     arguments = call.decoded if isinstance(call.decoded, dict) else {}
-    told = (f"{name}={stringify(arguments[name])}" for name in key_order(arguments))
-    return f"{call.name}({', '.join(told)})"
+    arguments_text = (f"{name}={stringify(arguments[name])}" for name in key_order(arguments))
+    return f"{call.name}({', '.join(arguments_text)})"
 
 
 def _cut(text: str) -> str:

@@ -64,19 +64,19 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
         if each.role != "assistant":
             continue
         entry = each.decode()
-        said = view_of(entry)
-        for answer in said.messages:
+        view = view_of(entry)
+        for answer in view.messages:
             if answer.role != "assistant":
                 continue
             message = late.added(entry.id, answer)
-            if not said.group and not held:
+            if not view.group and not held:
                 yield Answer(entry, message, entry.parent_seq, (entry.seq,))
                 continue
-            if said.group:
-                parents.setdefault(said.group, {})[entry.seq] = entry.parent_seq
+            if view.group:
+                parents.setdefault(view.group, {})[entry.seq] = entry.parent_seq
                 if message.usage:
-                    paying[said.group] = len(held)
-            held.append((entry, message, said.group))
+                    paying[view.group] = len(held)
+            held.append((entry, message, view.group))
     for place, (entry, message, group) in enumerate(held):
         is_counted = paying.get(group, place) == place
         counted = message if is_counted else msgspec.structs.replace(message, usage=None)
@@ -97,8 +97,8 @@ class LateUsages:
         if message.usage is not None or message.role != "assistant":
             return message
         if self._found is None:
-            said = (view_of(note).usage for note in self._notes)
-            self._found = {each.about: each.usage for each in said if each}
+            usages = (view_of(note).usage for note in self._notes)
+            self._found = {each.about: each.usage for each in usages if each}
         usage = self._found.get(event_id)
         return message if usage is None else msgspec.structs.replace(message, usage=usage)
 

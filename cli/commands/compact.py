@@ -97,7 +97,7 @@ def command(
         system=text_of(system) if system else "",
         tools=tools_of(tools) if tools else b"",
     )
-    cut = None if keep_recent is None else _keeping(chosen, keep_recent)
+    cut = None if keep_recent is None else _cut_keeping(chosen, keep_recent)
     asked = choose_summarizer(ctx, asking, chosen)
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
@@ -141,7 +141,7 @@ def command(
         ctx.exit(1)
 
 
-def _keeping(policy: Policy, tokens: int) -> AnyCut:
+def _cut_keeping(policy: Policy, tokens: int) -> AnyCut:
     """Return the policy's cut with `tokens` to keep, or `keep-recent` if that cut has no such number."""
     from compaction.cuts import KeepRecent
 

@@ -165,8 +165,8 @@ def _print(ctx: click.Context, session: str, gone: MoveResult, *, as_json: bool)
             "events": gone.events,
             **move_json(gone.move),
         }
-        told = {"missingSections": gone.missing, "troubles": gone.troubles}
-        echo_json({**done, **told})
+        extra = {"missingSections": gone.missing, "troubles": gone.troubles}
+        echo_json({**done, **extra})
     elif gone.outcome == "moved":
         _print_moved(session, gone)
     for trouble in gone.troubles:

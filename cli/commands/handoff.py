@@ -59,7 +59,7 @@ def command(
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
         chain = build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
-        with _taken_meanwhile():
+        with _report_name_conflict():
             done = hand_off(
                 SessionWriter(log, name),
                 new,
@@ -86,7 +86,7 @@ def command(
 
 
 @contextmanager
-def _taken_meanwhile() -> Iterator[None]:
+def _report_name_conflict() -> Iterator[None]:
     """Report a new session that another process began in the meantime, and what became of the document."""
     from eventstore.errors import BadInputError, VersionConflictError
 

@@ -106,10 +106,10 @@ def _commented(policy: Policy) -> str:
 
     from cli.user_files import toml_text
 
-    said = msgspec.to_builtins(policy)
-    del said["name"], said["description"]
+    values = msgspec.to_builtins(policy)
+    del values["name"], values["description"]
     title = f"What {policy.name} says. A table that you write takes the place of the whole of its table;"
-    lines = [title, 'cut = "none" and the like take one out.', *toml_text(said).splitlines()]
+    lines = [title, 'cut = "none" and the like take one out.', *toml_text(values).splitlines()]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
@@ -134,7 +134,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limit
     elif policy is not None and not is_check:
         echo_verbatim(_toml(policy).rstrip())
     elif policy is not None and not problems:
-        echo_text(f"{safe_line(policy.name)} is a policy: {_in_short(policy, limits)}")
+        echo_text(f"{safe_line(policy.name)} is a policy: {_one_line(policy, limits)}")
     for problem in problems:
         echo_problem(f"{source}: {problem}")
     for misfit in misfits:
@@ -151,7 +151,7 @@ def _toml(policy: Policy) -> str:
     return toml_text(msgspec.to_builtins(policy))
 
 
-def _in_short(policy: Policy, limits: Limits) -> str:
+def _one_line(policy: Policy, limits: Limits) -> str:
     """Describe when a policy acts, and by which parts."""
     from cli.compacting import part_name
 

@@ -99,8 +99,8 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
 
     out = console()
     turns = ("compaction", "rewrite", "undone", "branch_summary")
-    said = [each for each in found.moments if not each.continues]
-    largest = {each.seq for each in nlargest(_LARGEST, said, key=lambda each: abs(each.delta))}
+    moments = [each for each in found.moments if not each.continues]
+    largest = {each.seq for each in nlargest(_LARGEST, moments, key=lambda each: abs(each.delta))}
     tokens = tokens_heading("IN CONTEXT", is_estimate=found.estimate)
     columns = ("#", "EVENT", "TIME (UTC)", "ROLE OR KIND", tokens, "CHANGE")
     listing = table(

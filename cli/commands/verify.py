@@ -44,10 +44,15 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
                 with log.snapshot() as snapshot:
                     write_atomically(heads, [encode_heads(snapshot.heads(), "verify")], option="--heads")
                 is_saved = True
-    told = None if heads is None else {"file": heads, "compared": compared, "saved": is_saved}
+    heads_json = None if heads is None else {"file": heads, "compared": compared, "saved": is_saved}
     if as_json:
         echo_json(
-            {"sessions": found.sessions, "events": found.events, "findings": found.findings, "heads": told}
+            {
+                "sessions": found.sessions,
+                "events": found.events,
+                "findings": found.findings,
+                "heads": heads_json,
+            }
         )
     else:
         for finding in found.findings:
@@ -55,12 +60,12 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
             echo_text(f"{where}: {finding.problem}")
         state = counted(len(found.findings), "problem") if found.findings else "sound"
         echo_text(f"{counted(found.events, 'event')} of {counted(found.sessions, 'session')}: {state}")
-        if told is not None:
-            echo_text(_told(told))
+        if heads_json is not None:
+            echo_text(_heads_line(heads_json))
     ctx.exit(1 if found.findings else 0)
 
 
-def _told(heads: dict[str, Any]) -> str:
+def _heads_line(heads: dict[str, Any]) -> str:
     from cli.output import counted
 
     against = f"compared with {counted(heads['compared'], 'saved head')}"

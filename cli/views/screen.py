@@ -52,14 +52,14 @@ def _cost(cost: SessionCost) -> str:
     table = f"{cost.prices} of {cost.prices_date}" if cost.prices_date else cost.prices
     recorded = priced = ""
     if spent.recorded is not None:
-        recorded = f"{dollars(spent.recorded)} as recorded{_but(spent.unrecorded)}"
+        recorded = f"{dollars(spent.recorded)} as recorded{_without_note(spent.unrecorded)}"
     if spent.priced is not None:
-        priced = f"{dollars(spent.priced)} by {table}{_but(spent.unpriced)}"
+        priced = f"{dollars(spent.priced)} by {table}{_without_note(spent.unpriced)}"
     facts = [counted(spent.calls, "call"), recorded or "no cost recorded", priced or f"no price in {table}"]
     return " · ".join(facts)
 
 
-def _but(calls: int) -> str:
+def _without_note(calls: int) -> str:
     return f", {calls:,} without" if calls else ""
 
 

@@ -43,10 +43,10 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
         if event.kind == "compaction":
             start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))
             end = event.target_seq or event.seq
-            said = view_of(event, snapshot).compaction
+            view = view_of(event, snapshot).compaction
             kept = frozenset[int]()
-            if said and said.kept is not None:
-                listed = frozenset(said.kept)
+            if view and view.kept is not None:
+                listed = frozenset(view.kept)
                 kept = frozenset(entry.seq for entry in entries if entry.id in listed)
                 lists[event.seq], end = kept, event.seq
             start = min((start, *lists.get(in_effect, ())))

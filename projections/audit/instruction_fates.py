@@ -215,19 +215,19 @@ def instructions(replacement: Replacement) -> Instructions:
     lose them. An instruction is kept if a sentence of C′ contains it, ignoring case, white space and
     Markdown; close if a line of C′ has a similarity of at least `CLOSE_SIMILARITY`; otherwise gone.
     """
-    given = {**_carried(replacement), **_given(_said(replacement.removed))}
-    words = {sentence: _compared(sentence) for sentence in given}
+    given = {**_carried_by_summaries(replacement), **_first_given(_user_messages(replacement.removed))}
+    words = {sentence: _core_words(sentence) for sentence in given}
     lines = LineIndex(
         _sentences(replacement.after.parts) if given else (), frozenset().union(*words.values())
     )
     fates = []
-    for sentence, said in given.items():
+    for sentence, message in given.items():
         found = lines.verbatim(sentence) or lines.nearest(words[sentence])
         fates.append(
             InstructionFate(
                 sentence=sentence,
-                event=said.id,
-                seq=said.seq,
+                event=message.id,
+                seq=message.seq,
                 fate="kept"
                 if found.is_verbatim
                 else "close"
@@ -242,7 +242,7 @@ def instructions(replacement: Replacement) -> Instructions:
     return Instructions(total=len(fates), kept=kept, close=close, gone=gone, share=share, sentences=fates)
 
 
-class _Said(NamedTuple):
+class _UserMessage(NamedTuple):
     """A user message."""
 
     id: str
@@ -250,47 +250,51 @@ class _Said(NamedTuple):
     text: str
 
 
-def _said(parts: Iterable[Part]) -> Iterator[_Said]:
+def _user_messages(parts: Iterable[Part]) -> Iterator[_UserMessage]:
     for part in parts:
         if part.by_person:
-            yield _Said(part.id, part.seq, view_of_part(part).text)
+            yield _UserMessage(part.id, part.seq, view_of_part(part).text)
 
 
-def _said_before(replacement: Replacement) -> Iterator[_Said]:
+def _earlier_user_messages(replacement: Replacement) -> Iterator[_UserMessage]:
     """Yield the user's messages above the replacement that C does not show."""
     shown = {each for part in replacement.before.parts for each in part.events}
     for event in replacement.earlier:
         if is_by_person(event) and (event.session, event.seq) not in shown and (view := view_of_event(event)):
-            yield _Said(event.id, event.seq, view.text)
+            yield _UserMessage(event.id, event.seq, view.text)
 
 
-def _given(messages: Iterable[_Said]) -> dict[str, _Said]:
+def _first_given(messages: Iterable[_UserMessage]) -> dict[str, _UserMessage]:
     """Return the instructions in user messages, each with the first message that gives it."""
-    first: dict[str, tuple[str, _Said]] = {}
-    for said in messages:
-        for sentence in instructions_in(said.text):
-            first.setdefault(normalize(sentence), (sentence, said))
+    first: dict[str, tuple[str, _UserMessage]] = {}
+    for message in messages:
+        for sentence in instructions_in(message.text):
+            first.setdefault(normalize(sentence), (sentence, message))
     return dict(first.values())
 
 
-def _carried(replacement: Replacement) -> dict[str, _Said]:
+def _carried_by_summaries(replacement: Replacement) -> dict[str, _UserMessage]:
     """Return the instructions from before C that a summary in H restates."""
     summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
-    given = _given(_said_before(replacement)) if summaries else {}
-    words = {sentence: _compared(sentence) for sentence in given}
+    given = _first_given(_earlier_user_messages(replacement)) if summaries else {}
+    words = {sentence: _core_words(sentence) for sentence in given}
     lines = LineIndex(_sentences(summaries) if given else (), frozenset().union(*words.values()))
     return {
-        sentence: said
-        for sentence, said in given.items()
+        sentence: message
+        for sentence, message in given.items()
         if lines.verbatim(sentence) or lines.nearest(words[sentence]).similarity >= CLOSE_SIMILARITY
     }
 
 
-def _compared(sentence: str) -> frozenset[str]:
+def _core_words(sentence: str) -> frozenset[str]:
     """Return the content words of an instruction, without its explanation if enough remain."""
-    told, *explained = _EXPLAINED.split(sentence, maxsplit=1)
-    words = content_words(told)
-    return words if explained and len(words) >= _ENOUGH and is_instruction(told) else content_words(sentence)
+    instruction, *explained = _EXPLAINED.split(sentence, maxsplit=1)
+    words = content_words(instruction)
+    return (
+        words
+        if explained and len(words) >= _ENOUGH and is_instruction(instruction)
+        else content_words(sentence)
+    )
 
 
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:

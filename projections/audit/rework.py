@@ -101,10 +101,10 @@ def _writes(made: list[CallFacts], failed: set[int]) -> dict[str | None, list[in
 
 
 def _calls_of(message: MessageFacts) -> list[CallFacts]:
-    return [_made(message, call) for call in message.calls]
+    return [_call_facts(message, call) for call in message.calls]
 
 
-def _made(message: MessageFacts, call: ToolCall) -> CallFacts:
+def _call_facts(message: MessageFacts, call: ToolCall) -> CallFacts:
     read, modified = files_of_call(call, message.tools)
     return CallFacts(message=message, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
 
@@ -188,7 +188,7 @@ def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
     still = call_history(messages_in_parts(after, facts), facts)
     first_later = sum(made.message.seq < replacement.event.seq for made in work.calls)
     shown = _with_result_in(after, still)
-    gone = _Gone(
+    lost_calls = _LostCalls(
         first_later=first_later,
         lost=_with_result_in(replacement.removed, work),
         shown={still.calls[place].key for place in shown},
@@ -196,8 +196,8 @@ def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
             path for place in shown if place not in still.failed for path in still.calls[place].read
         },
     )
-    repeats = list(_repeats(work, gone))
-    reread = list(_reread(work, gone))
+    repeats = list(_repeats(work, lost_calls))
+    reread = list(_rereads(work, lost_calls))
     return Rework(
         calls=len(work.calls) - first_later,
         repeated=len(repeats),
@@ -212,7 +212,7 @@ def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
     )
 
 
-class _Gone(NamedTuple):
+class _LostCalls(NamedTuple):
     """The calls of C whose results C′ lost (`lost`), and the keys of those whose results it shows (`shown`).
 
     The calls after the replacement start at index `first_later`.
@@ -229,12 +229,12 @@ def _with_result_in(parts: Iterable[Part], work: CallHistory) -> list[int]:
     return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
 
 
-def _repeats(work: CallHistory, gone: _Gone) -> Iterator[RepeatedCall]:
-    originals = {work.calls[place].key: place for place in gone.lost}
-    for place in range(gone.first_later, len(work.calls)):
+def _repeats(work: CallHistory, lost_calls: _LostCalls) -> Iterator[RepeatedCall]:
+    originals = {work.calls[place].key: place for place in lost_calls.lost}
+    for place in range(lost_calls.first_later, len(work.calls)):
         made = work.calls[place]
         original = originals.pop(made.key, None)
-        if original is None or made.key in gone.shown:
+        if original is None or made.key in lost_calls.shown:
             continue
         if not work.is_written(made.paths, original, place):
             first = work.calls[original].message
@@ -245,7 +245,7 @@ def _repeats(work: CallHistory, gone: _Gone) -> Iterator[RepeatedCall]:
                 first_seq=first.seq,
                 again=made.message.id,
                 again_seq=made.message.seq,
-                after_calls=place - gone.first_later + 1,
+                after_calls=place - lost_calls.first_later + 1,
             )
 
 
@@ -255,20 +255,20 @@ def _target(made: CallFacts) -> str:
     return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
 
 
-def _reread(work: CallHistory, gone: _Gone) -> Iterator[int]:
+def _rereads(work: CallHistory, lost_calls: _LostCalls) -> Iterator[int]:
     """Yield, for each file read again, that call's position among those after the replacement, from 1."""
     had = {
         path: place
-        for place in gone.lost
+        for place in lost_calls.lost
         if place not in work.failed
         for path in work.calls[place].read
-        if path not in gone.shown_files
+        if path not in lost_calls.shown_files
     }
-    for place in range(gone.first_later, len(work.calls)):
+    for place in range(lost_calls.first_later, len(work.calls)):
         for path in work.calls[place].read:
             last = had.pop(path, None)
             if last is not None and not work.is_written((path,), last, place):
-                yield place - gone.first_later + 1
+                yield place - lost_calls.first_later + 1
 
 
 def _rounds_to_new_action(before: Sequence[CallFacts], later: Sequence[CallFacts]) -> int | None:

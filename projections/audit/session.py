@@ -299,7 +299,7 @@ class _Branch:
         after = self._contexts.context_at(end)
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
-        said = view_of(event, self._snapshot).compaction or CompactionView()
+        view = view_of(event, self._snapshot).compaction or CompactionView()
         kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
         # The summarizer did not see what a rewrite had hidden.
         summarized, dropped = _removed(before, after, coverage)
@@ -312,18 +312,18 @@ class _Branch:
             by=Producer(
                 format=event.format,
                 model=str(in_use.model or "") or None,
-                from_extension=said.by_extension,
-                reason=said.reason,
-                policy=said.policy,
-                template=said.template,
+                from_extension=view.by_extension,
+                reason=view.reason,
+                policy=view.policy,
+                template=view.template,
             ),
             undone=self._is_undone(event),
             first_kept=kept[0].id if kept and event.target_seq else None,
-            before=self._before(before, event, said.tokens_before),
-            after=self._after(event, said.tokens_after, sum(counts)),
+            before=self._before(before, event, view.tokens_before),
+            after=self._after(event, view.tokens_after, sum(counts)),
             messages=Counts(summarized=summarized, kept=len(kept), dropped=len(dropped)),
             dropped=dropped,
-            summary=said.summary,
+            summary=view.summary,
             summary_tokens=sum(
                 count
                 for part, count in zip(after.parts, counts, strict=True)
@@ -393,17 +393,17 @@ class _Branch:
 
     def _files(self, event: Event, touched: FileSets) -> FilesAudit:
         claimed, recomputed = claimed_files(event), touched.lists()
-        said = claimed.read | claimed.modified if claimed else frozenset()
+        listed = claimed.read | claimed.modified if claimed else frozenset()
         all_touched = touched.read | touched.modified
         return FilesAudit(
             claimed=claimed.lists() if claimed else None,
             recomputed=recomputed,
-            missing=sorted(all_touched - said, key=utf16_order) if claimed else [],
-            unfounded=sorted(said - all_touched, key=utf16_order) if claimed else [],
+            missing=sorted(all_touched - listed, key=utf16_order) if claimed else [],
+            unfounded=sorted(listed - all_touched, key=utf16_order) if claimed else [],
         )
 
     def branch_summary(self, event: Event) -> BranchSummaryAudit:
-        left, said = abandoned_entries(event, self._snapshot), view_of(event).branch or BranchView()
+        left, view = abandoned_entries(event, self._snapshot), view_of(event).branch or BranchView()
         return BranchSummaryAudit(
             id=event.id,
             seq=event.seq,
@@ -411,7 +411,7 @@ class _Branch:
             attached_to=event.parent,
             left=left[-1].id if left else None,
             entries=len(left),
-            summary=said.summary,
+            summary=view.summary,
             files=self._files(event, files_of(left, self._snapshot)),
             metrics=self._measured(event),
         )

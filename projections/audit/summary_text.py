@@ -35,7 +35,7 @@ class Growth(MetricStruct, frozen=True):
 
 def growth(summary: str, previous: str | None) -> Growth:
     """Compare the names in a summary with those in the previous one (None: it is the first)."""
-    now, before = _held(summary), _held(previous or "")
+    now, before = _facts_of(summary), _facts_of(previous or "")
     paths = PathIndex((*now.paths, *before.paths))
     things = dict.fromkeys([*_things(now, paths), *_things(before, paths)])
     named, known = MentionIndex([now], paths), MentionIndex([before], paths)
@@ -48,7 +48,7 @@ def growth(summary: str, previous: str | None) -> Growth:
     )
 
 
-def _held(text: str) -> MessageFacts:
+def _facts_of(text: str) -> MessageFacts:
     return message_facts(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
 
 
@@ -175,15 +175,19 @@ def sections(
     """
     history, split, prefix = summary.replace("\r\n", "\n").rpartition(SPLIT_TURN)
     headings = _headings(history if split else prefix)
-    found = _sections_of(headings, kind, template) if missing is None else _recorded(headings, template)
+    found = (
+        _sections_of(headings, kind, template)
+        if missing is None
+        else _compare_with_recorded(headings, template)
+    )
     if split and not quotes_turn:
-        found = _together(found, _found(_headings(prefix), _TURN))
+        found = _joined_sections(found, _compare(_headings(prefix), _TURN))
     return (
         found if missing is None else msgspec.structs.replace(found, missing=list(missing), is_recorded=True)
     )
 
 
-def _together(history: Sections, turn: Sections) -> Sections:
+def _joined_sections(history: Sections, turn: Sections) -> Sections:
     return Sections(
         template=" + ".join(filter(None, (history.template, turn.template))),
         headings=history.headings + turn.headings,
@@ -205,23 +209,23 @@ _KNOWN_NUMBERED: Final = frozenset(
 def _sections_of(headings: Sequence[str], kind: str, template: str) -> Sections:
     asked = next((outline for outline in OUTLINES if outline.template == template), None)
     if asked is not None and headings:
-        return _found(headings, asked)
-    found = [_found(headings, outline) for outline in sorted(OUTLINES, key=lambda each: each.kind != kind)]
+        return _compare(headings, asked)
+    found = [_compare(headings, outline) for outline in sorted(OUTLINES, key=lambda each: each.kind != kind)]
     best = max(found, key=lambda each: len(each.present))
     if best.present:
         return best
     return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
 
 
-def _recorded(headings: Sequence[str], template: str) -> Sections:
+def _compare_with_recorded(headings: Sequence[str], template: str) -> Sections:
     """Compare headings with the recorded template; of an unknown one, second-level headings are its sections."""
     if not template:
         return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
     own = Outline(template, (), tuple(line for line in headings if line.startswith("## ")))
-    return _found(headings, next((outline for outline in OUTLINES if outline.template == template), own))
+    return _compare(headings, next((outline for outline in OUTLINES if outline.template == template), own))
 
 
-def _found(headings: Sequence[str], outline: Outline) -> Sections:
+def _compare(headings: Sequence[str], outline: Outline) -> Sections:
     """Compare the headings of a text with one template."""
     standing = [_comparable(line) for line in headings]
     counts = {line: standing.count(_comparable(line)) for line in outline.lines}

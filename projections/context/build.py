@@ -87,7 +87,7 @@ def context_json(
         if harness.arranges or selected.kept is not None or selected.prefix or _is_overlaid(cursor, entry):
             return harness.document([part.raw for part in _parts(snapshot, cursor, entry, harness)], settings)
         messages = messages_of_path(
-            snapshot, session, cursor.leaf, first=selected.first, kinds=_kinds(harness), show=_shown_of
+            snapshot, session, cursor.leaf, first=selected.first, kinds=_kinds(harness), show=_messages_shown
         )
         if selected.compaction:
             messages[:0] = _summary(selected.compaction)
@@ -100,8 +100,8 @@ def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list
     A compaction contributes its summary. `changed` are the entry's observed rewrites.
     """
     if entry.kind == "compaction":
-        return _made(entry, _summary(entry), Fate.SUMMARY)
-    return _shown(entry, changed)
+        return _parts_of_messages(entry, _summary(entry), Fate.SUMMARY)
+    return _parts_shown(entry, changed)
 
 
 def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
@@ -210,11 +210,13 @@ def _selected(
             due = None
         if span:
             rules = rules_of_format(entry.format)
-            made = _made(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
+            made = _parts_of_messages(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
             yield from (msgspec.structs.replace(part, by_person=False) for part in made)
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
-        yield from _shown(entry, changed, rewrites.changes.get(entry.id, ()) if rewrites.changes else ())
+        yield from _parts_shown(
+            entry, changed, rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
+        )
     if due:
         yield from _summarized(due, observed)
 
@@ -232,7 +234,7 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
     return Rewrites(resolve_targets(targets, others)), reversed(others)
 
 
-def _shown(
+def _parts_shown(
     entry: Event | LazyEvent, changed: Sequence[bytes] = (), changes: Sequence[TextReplacement] = ()
 ) -> list[Part]:
     """Return an entry's parts after its harness's latest change and all rewrites."""
@@ -257,14 +259,14 @@ def _shown(
     return (
         [_part(entry, raw, fate, entry.format) for raw in messages]
         if stored
-        else _made(entry, messages, fate)
+        else _parts_of_messages(entry, messages, fate)
     )
 
 
 _REWRITTEN: Final = SnapshotCache[Sequence[bytes]]()
 
 
-def _shown_of(entry: LazyEvent) -> Sequence[bytes]:
+def _messages_shown(entry: LazyEvent) -> Sequence[bytes]:
     """Return the messages of an entry that does not store its message as shown."""
     rules = rules_of_format(entry.format)
     return rules.show(entry, entry.body) if entry.kind in rules.kinds else ()
@@ -274,8 +276,8 @@ def _summarized(compaction: LazyEvent, observed: dict[int, list[bytes]]) -> list
     """Return the summary of the compaction in effect, after its harness's latest change."""
     changed = observed.get(compaction.seq)
     if changed and (messages := rules_of_format(compaction.format).summary(compaction, changed[-1])):
-        return _made(compaction, messages, Fate.REWRITTEN)
-    return _made(compaction, _summary(compaction), Fate.SUMMARY)
+        return _parts_of_messages(compaction, messages, Fate.REWRITTEN)
+    return _parts_of_messages(compaction, _summary(compaction), Fate.SUMMARY)
 
 
 def _summary(compaction: Event | LazyEvent) -> Sequence[bytes]:
@@ -286,14 +288,14 @@ def _summary(compaction: Event | LazyEvent) -> Sequence[bytes]:
 _SUMMARIES: Final = SnapshotCache[Sequence[bytes]]()
 
 
-def _made(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None) -> list[Part]:
+def _parts_of_messages(entry: Event | LazyEvent, messages: Sequence[bytes], fate: Fate | None) -> list[Part]:
     """Return the parts for messages that the rules of an entry's format made from it."""
     shape = rules_of_format(entry.format).format
     parts = [_part(entry, raw, fate, shape) for raw in messages]
-    return parts if len(parts) == 1 else [_one_of(part, place) for place, part in enumerate(parts)]
+    return parts if len(parts) == 1 else [_adapted(part, place) for place, part in enumerate(parts)]
 
 
-def _one_of(part: Part, place: int) -> Part:
+def _adapted(part: Part, place: int) -> Part:
     """Return one of several parts of an event, with role and estimates of its own message."""
     role, utf16, utf8 = role_and_estimates(part.raw, part.role, part.format)
     by_person = part.by_person and role == "user"

@@ -83,12 +83,12 @@ def find_errors(text: str) -> Iterator[tuple[int, int, str]]:
         end = text.find("\n", hint.start())
         end = len(text) if end < 0 else end
         found = _LINE.match(text, begin, end)
-        if found and (value := _said(found["report"])):
+        if found and (value := _report_text(found["report"])):
             yield found.start("report"), begin + len(text[begin:end].rstrip()), value
         at = end + 1
 
 
-def _said(report: str) -> str:
+def _report_text(report: str) -> str:
     """Return the text of a report on one line; "" if it is one word, or continues like code."""
     words = _MARKUP.sub("", report).split()
     if len(words) < _FEWEST or words[-1].endswith(_CODE):

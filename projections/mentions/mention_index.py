@@ -67,25 +67,25 @@ class MentionIndex:
         chunks = [chunk for chunk in self._chunks if needed <= chunk.words]
         if not chunks:
             return False
-        wanted = self._wanted(kind, value)
+        wanted = self._query(kind, value)
         return any(next(wanted.places(chunk), None) is not None for chunk in chunks)
 
     def first_message(self, kind: MentionKind, value: str) -> MessageFacts | None:
         """Return the first message that mentions a thing, or None."""
-        wanted = self._wanted(kind, value)
+        wanted = self._query(kind, value)
         for chunk in self._chunks:
             place = min(wanted.places(chunk), default=None)
             if place is not None:
                 return chunk.facts[place]
         return None
 
-    def _wanted(self, kind: MentionKind, value: str) -> _Wanted:
+    def _query(self, kind: MentionKind, value: str) -> _Query:
         if kind is MentionKind.PATH:
-            return _wanted_path(value, self._paths)
+            return _path_query(value, self._paths)
         phrases = [_phrase(value, _JOINERS[kind])]
         if kind is MentionKind.ERROR and (message := _ERROR_MESSAGE.search(value)):
             phrases.append(_phrase(message[1], _JOINERS[kind]))
-        return _Wanted(kind, value, (), tuple(phrases))
+        return _Query(kind, value, (), tuple(phrases))
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -96,8 +96,8 @@ def _needed_words(kind: MentionKind, value: str) -> frozenset[str]:
     """
     if kind is MentionKind.ERROR:
         return frozenset()
-    said = "".join(split_path(value)[-1:]) if kind is MentionKind.PATH else value
-    return frozenset(WORD_PATTERN.findall(said))
+    text = "".join(split_path(value)[-1:]) if kind is MentionKind.PATH else value
+    return frozenset(WORD_PATTERN.findall(text))
 
 
 class _Phrase(NamedTuple):
@@ -125,7 +125,7 @@ def _phrase(value: str, joiners: _Joiners) -> _Phrase:
     return _Phrase(" ".join(value.split()), tuple(WORD_PATTERN.findall(value)), joiners)
 
 
-class _Wanted(NamedTuple):
+class _Query(NamedTuple):
     """A thing to search, in every form that it may take."""
 
     kind: MentionKind
@@ -143,10 +143,10 @@ class _Wanted(NamedTuple):
             yield from phrase.places(chunk)
 
 
-def _wanted_path(path: str, paths: PathIndex) -> _Wanted:
+def _path_query(path: str, paths: PathIndex) -> _Query:
     names = split_path(path)
     if not names:
-        return _Wanted(MentionKind.PATH, path, (), ())
+        return _Query(MentionKind.PATH, path, (), ())
     file = names[-1]
     is_bare, is_alone = len(names) == 1, paths.is_unambiguous(names)
     forms = (names, *shorter_forms(names), *([(file,)] if is_alone else []))
@@ -155,19 +155,19 @@ def _wanted_path(path: str, paths: PathIndex) -> _Wanted:
     # A name without an extension may well be an ordinary word.
     if is_alone and not is_bare and "." in file:
         phrases.append(_phrase(file, _BARE_NAME))
-    return _Wanted(MentionKind.PATH, path, forms, tuple(phrases))
+    return _Query(MentionKind.PATH, path, forms, tuple(phrases))
 
 
 def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:
     """Return True if a span of a text starts and ends at word boundaries."""
     before, behind = text[max(start - 2, 0) : start], text[stop : stop + 2]
-    return not _goes_on(before[::-1], joiners.before) and not _goes_on(behind, joiners.behind)
+    return not _continues(before[::-1], joiners.before) and not _continues(behind, joiners.behind)
 
 
-def _goes_on(beyond: str, joiners: str) -> bool:
+def _continues(beyond: str, joiners: str) -> bool:
     """Return True if a word continues with the two characters beyond its end, the nearer one first."""
-    return _is_of_word(beyond[:1]) or (beyond[:1] in joiners and _is_of_word(beyond[1:]))
+    return _is_word_character(beyond[:1]) or (beyond[:1] in joiners and _is_word_character(beyond[1:]))
 
 
-def _is_of_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return (character.isalnum() or character == "_") and character < _SPACELESS

@@ -282,16 +282,16 @@ def message_facts(
     files = [files_of_call(call, tools) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
     modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
-    said = lines.mentions_in(texts)
-    said.setdefault(MentionKind.PATH, {}).update(dict.fromkeys(read + modified))
-    said[MentionKind.COMMAND] = dict.fromkeys(filter(None, ran))
-    outside = _in_order(said)
+    visible = lines.mentions_in(texts)
+    visible.setdefault(MentionKind.PATH, {}).update(dict.fromkeys(read + modified))
+    visible[MentionKind.COMMAND] = dict.fromkeys(filter(None, ran))
+    outside = _in_order(visible)
     return MessageFacts(
         seq=seq,
         id=event_id,
         role=message.role,
         texts=tuple(filter(None, (*thoughts, *texts))),
-        mentions=_in_order(lines.mentions_in(thoughts), said) if thoughts else outside,
+        mentions=_in_order(lines.mentions_in(thoughts), visible) if thoughts else outside,
         visible_mentions=outside,
         calls=tuple(calls),
         read=read,

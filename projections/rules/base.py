@@ -122,15 +122,15 @@ class Rules(ABC):
         that it lists, or all from its first kept entry on.
         """
         selected = select_kept_run(snapshot, leaf)
-        said = view_of(selected.compaction, snapshot).compaction if selected.compaction else None
-        if said is None or said.kept is None:
+        view = view_of(selected.compaction, snapshot).compaction if selected.compaction else None
+        if view is None or view.kept is None:
             return selected
-        places = filter(None, (snapshot.locate(leaf.session, name) for name in said.kept))
+        places = filter(None, (snapshot.locate(leaf.session, name) for name in view.kept))
         return msgspec.structs.replace(
             selected,
             first=min(places, default=leaf.compaction_seq + 1),
-            kept=frozenset(said.kept),
-            keeps_before=said.keeps_before,
+            kept=frozenset(view.kept),
+            keeps_before=view.keeps_before,
         )
 
     def beside(self, snapshot: Snapshot, session: str) -> Beside | None:  # noqa: ARG002  others ask it

@@ -137,7 +137,7 @@ class PiRules(Rules):
         return placeholder(text, time)
 
     def plain_fold(self, file: bytes) -> bytes | None:
-        way = _way_in(file)
+        way = _path_in_file(file)
         newest = max((at for at, entry in enumerate(way) if entry["type"] == "compaction"), default=-1)
         messages = []
         if newest >= 0:
@@ -170,7 +170,7 @@ _SHOW: Final = {
 }
 
 
-def _way_in(file: bytes) -> list[dict[str, Any]]:
+def _path_in_file(file: bytes) -> list[dict[str, Any]]:
     """Return the entries from the root to the leaf of a session file, decoded by the standard library."""
     decoded = []
     for line in file.split(b"\n"):

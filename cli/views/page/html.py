@@ -137,7 +137,7 @@ def page_bytes(page: Page) -> bytes:
 
 def page_html(page: Page) -> str:
     """Return the page's HTML. Session text is escaped, and invisible characters are made visible."""
-    style, script = _own("style.css"), _own("script.js")
+    style, script = _own_file("style.css"), _own_file("script.js")
     return (
         _environment()
         .get_template("page.html")
@@ -167,7 +167,7 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _own(name: str) -> Markup:
+def _own_file(name: str) -> Markup:
     """Return one of the page's own files, to embed unchanged."""
     return Markup(files("cli.views.page").joinpath("templates", name).read_text("utf-8"))  # noqa: S704  no text of a session
 
@@ -179,7 +179,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("cli.views.page"),
         autoescape=True,
-        finalize=_harmless,
+        finalize=_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -201,6 +201,6 @@ def _dollars(amount: float | None, *, is_signed: bool = False) -> str:
     return dollars(amount, is_signed=is_signed).replace("-$", "\N{MINUS SIGN}$")
 
 
-def _harmless(value: Any) -> Any:
+def _visible(value: Any) -> Any:
     """Return a value with invisible and direction-changing characters made visible."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -145,10 +145,10 @@ def _named(replacement: Replacement) -> dict[str, MentionKind]:
     words = {text[mention.start : mention.stop]: mention.kind for mention in mentions(text)}
     removed = (view_of_part(part) for part in replacement.removed) if words else ()
     texts = [text for message in removed for text in fragments(message)]
-    return {word: kind for word, kind in words.items() if any(_stands_in(text, word) for text in texts)}
+    return {word: kind for word, kind in words.items() if any(_contains_word(text, word) for text in texts)}
 
 
-def _stands_in(text: str, word: str) -> bool:
+def _contains_word(text: str, word: str) -> bool:
     """Return True if a text contains a whole word; faster than a regular expression on megabytes."""
     at = text.find(word)
     while at >= 0:

@@ -107,7 +107,7 @@ def render(
         cache_breakpoints,
         has_tools=bool(definitions),
         has_system=bool(system),
-        taken=caches_messages + _given(definitions or [], turns),
+        taken=caches_messages + _count_given_breakpoints(definitions or [], turns),
     )
     fields = [b'"model":%s' % encode_text(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
     if definitions is not None:
@@ -147,8 +147,8 @@ def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs
         elif view.role == "toolResult":
             conversation.result(message, contents.of_user(number, note))
         elif view.role in _TOLD_BY_USERS:
-            if told := contents.of_user(number, note):
-                conversation.user(told)
+            if user_blocks := contents.of_user(number, note):
+                conversation.user(user_blocks)
             else:
                 note(RepairRule.EMPTY_MESSAGE, _NOTHING_IN_IT)
         else:
@@ -175,7 +175,7 @@ def _definitions(tools: bytes) -> list[bytes]:
     return [bytes(tool) for tool in msgspec.json.decode(tools, type=list[msgspec.Raw])]
 
 
-def _given(definitions: list[bytes], turns: list[Turn]) -> int:
+def _count_given_breakpoints(definitions: list[bytes], turns: list[Turn]) -> int:
     """Count the cache breakpoints already in the tools and in a returned compaction block."""
     compaction = [block.json for turn in turns[:1] for block in turn.others[:1] if block.type == COMPACTION]
     return sum(map(has_breakpoint, [*definitions, *compaction]))

@@ -86,10 +86,11 @@ def tool_use_block(call_id: str, name: str, input_json: bytes, extra: bytes) -> 
 
 def tool_result_block(call_id: str, content: list[Block], *, is_error: bool) -> Block:
     """Return the result of a call; without content if the tool returned nothing."""
-    said = b',"content":[%s]' % b",".join(block.json for block in content) if content else b""
+    content_field = b',"content":[%s]' % b",".join(block.json for block in content) if content else b""
     failed = b',"is_error":true' if is_error else b""
     return Block(
-        "tool_result", b'{"type":"tool_result","tool_use_id":"%s"%s%s}' % (call_id.encode(), said, failed)
+        "tool_result",
+        b'{"type":"tool_result","tool_use_id":"%s"%s%s}' % (call_id.encode(), content_field, failed),
     )
 
 

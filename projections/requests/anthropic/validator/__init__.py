@@ -65,8 +65,8 @@ def validate(body: bytes | dict[str, Any]) -> list[Violation]:
     if len(encoded) > _LARGEST_BODY:
         problem = f"it has {len(encoded):,} bytes, more than 32 MB"
         found.append(Violation(rule=ApiRule.REQUEST_SIZE, path="", problem=problem))
-    said, misshapen = turns(decoded.get("messages"))
+    messages, misshapen = turns(decoded.get("messages"))
     if misshapen:
         return found + misshapen
-    found += [violation for check in _OF_MESSAGES for violation in check(said)]
-    return found + list(check_cache(decoded, said))
+    found += [violation for check in _OF_MESSAGES for violation in check(messages)]
+    return found + list(check_cache(decoded, messages))
