@@ -8,7 +8,7 @@ from typing import Final
 
 from eventstore.event import EventFacts
 from eventstore.formats.base import Certainty, Export, View
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, message_view, note_facts, view
+from eventstore.formats.oh_my_pi.own_kinds import DIALECT, as_told, message_view, note_facts, view
 from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
@@ -52,7 +52,7 @@ class OhMyPiFormat(PiFormat):
         return note_facts(record) if kind == "note" else super().facts(version, kind, record, parent)
 
     def message(self, raw: bytes) -> Message:
-        return message_view(raw)
+        return as_told(message_view(raw))
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.SURE if has_marks(beginning) else Certainty.NONE

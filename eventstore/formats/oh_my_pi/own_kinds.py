@@ -33,6 +33,7 @@ SLOT: Final = "title"
 """The type of a first line with the session's title."""
 _DEFAULT_ROLE: Final = "default"
 _FAILED: Final = ("error", "aborted")
+_TOLD_AS_CUSTOM: Final = ("developer", "hookMessage", "fileMention")
 _PERSONS: Final = ("skill-prompt", "collab-prompt")
 """Types of extension messages that a person may have written: `attribution` says so."""
 
@@ -77,11 +78,19 @@ def message_view(raw: bytes) -> Message:
     return view_of_wire(wire)
 
 
+def as_told(message: Message) -> Message:
+    """Return a message of a context in the role that requests know.
+
+    Its developer, its hooks and files that a person mentions speak to the model as extensions do.
+    """
+    return msgspec.structs.replace(message, role="custom") if message.role in _TOLD_AS_CUSTOM else message
+
+
 def _mentioned(fields: dict[str, Any]) -> tuple[Text, ...]:
     """Return the contents of the files that a person mentioned."""
     files = fields.get("files")
     return tuple(
-        Text(_text(file.get("content")))
+        Text(f'<file path="{_text(file.get("path"))}">\n{_text(file.get("content"))}\n</file>')
         for file in (files if isinstance(files, list) else ())
         if isinstance(file, dict)
     )

@@ -21,8 +21,9 @@ from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.records import Link, record_of
 from eventstore.verify import verify
-from projections.context.build import context_json
+from projections.context.build import build_context, context_json
 from projections.descriptions import title
+from projections.requests import request
 from tests.support.events import events
 from tests.support.oh_my_pi_sessions import (
     SESSION,
@@ -200,6 +201,25 @@ def test_a_skill_that_a_person_called_is_theirs(tmp_path: Path) -> None:
     ] + [entry(1, None, type="custom_message", customType="skill-prompt", content="c")]
     bring(log, tmp_path, file_of(entries))
     assert [view_of(event).by_person for event in events(log, SESSION) if event.is_entry] == [True, False]
+
+
+def test_messages_of_its_own_roles_are_told_to_a_model(tmp_path: Path) -> None:
+    log = MemoryLog()
+    messages = [
+        {"role": "developer", "content": "by the developer"},
+        {"role": "hookMessage", "customType": "h", "content": "by a hook"},
+        {"role": "fileMention", "files": [{"path": "a.py", "content": "x = 1"}]},
+        {"role": "pythonExecution", "code": "1 + 1", "output": "2"},
+    ]
+    entries = [entry(n, n - 1 if n else None, message=each) for n, each in enumerate(messages)]
+    bring(log, tmp_path, file_of(entries))
+    made = request(build_context(log, SESSION), model="claude-opus-4-5")
+    [turn] = json.loads(made.body)["messages"]
+    texts = [block["text"] for block in turn["content"]]
+    assert texts[:3] == ["by the developer", "by a hook", '<file path="a.py">\nx = 1\n</file>']
+    assert "1 + 1" in texts[3]
+    assert made.repairs == ()
+    assert made.violations == ()
 
 
 IMAGE = b"\x89PNG not really"
