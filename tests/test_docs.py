@@ -145,6 +145,11 @@ def test_the_readme_names_every_harness_whose_sessions_are_read() -> None:
     assert [each.name for each in harnesses() if f"-{each.name}" not in readme] == []
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [page for page in PAGES[1:] if f"]({page})" not in readme] == []
+
+
 def test_the_readme_names_the_two_commands_that_do_everything() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert "pip install . && refold demo" in readme
