@@ -12,14 +12,15 @@ from eventstore.formats.base import Certainty, Export, Format, Tools, View
 from eventstore.formats.claude_code.api_message import payloads, result_block, view_of
 from eventstore.formats.claude_code.record import facts_of, fields_of, shown_by
 from eventstore.formats.claude_code.record_view import view
-from eventstore.formats.claude_code.transcript_export import export_file
+from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import VERSION, ClaudeCodeFile, parse
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
-_TORN: Final = re.compile(rb'\{\s*"parentUuid"\s*:(?:.|\n)*"sessionId"\s*:\s*"', re.DOTALL)
+_TORN: Final = re.compile(rb'\{\s*"parentUuid"\s*:[^{}]*"isSidechain"\s*:')
+"""The beginning of a record that is longer than what is looked at."""
 
 TOOLS: Final = Tools(
     reads={"Read": ("file_path",), "NotebookRead": ("notebook_path",)},
@@ -81,7 +82,6 @@ class ClaudeCodeFormat(Format):
                 is_title = fields.type == "summary" and isinstance(fields.leafUuid, str)
                 if has_session or is_title or fields.type == "fork-context-ref":
                     return Certainty.SURE
-        # One record may be longer than what is looked at.
         return Certainty.SURE if _TORN.match(beginning) else Certainty.NONE
 
     def open(self, source: Source) -> SourceContents:
@@ -89,7 +89,7 @@ class ClaudeCodeFormat(Format):
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
         # A parent that was missing when the file was read first may have come since.
-        return event.body == stored.body
+        return event.body == exported_line(stored)
 
 
 FORMAT: Final = ClaudeCodeFormat()

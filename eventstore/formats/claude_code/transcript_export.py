@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from eventstore.event import Event
 from eventstore.formats.claude_code.transcript_file import VERSION
 from eventstore.frame import decode
 from eventstore.javascript import iso_time, stringify, tolerant_json
 from eventstore.log import Snapshot
-
-_TOLD: Final = frozenset({"user", "assistant"})
 
 
 def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
@@ -22,13 +20,16 @@ def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
     """
     for frame in snapshot.frames(session):
         event = decode(frame, session)
-        if event.format == VERSION:
-            yield event.body + b"\n"
-        elif event.is_entry:
-            yield stringify(_entry(event, session)).encode() + b"\n"
+        if event.format == VERSION or event.is_entry:
+            yield exported_line(event) + b"\n"
 
 
-def _entry(event: Event, session: str) -> dict[str, Any]:
+def exported_line(event: Event) -> bytes:
+    """Return an event's line in a file of Claude Code, without the line end."""
+    return event.body if event.format == VERSION else stringify(_entry(event)).encode()
+
+
+def _entry(event: Event) -> dict[str, Any]:
     return {
         "parentUuid": event.parent,
         "isSidechain": False,
@@ -38,5 +39,5 @@ def _entry(event: Event, session: str) -> dict[str, Any]:
         "data": tolerant_json(event.body),
         "uuid": event.id,
         "timestamp": iso_time(event.time) or iso_time(event.recorded),
-        "sessionId": session,
+        "sessionId": event.session,
     }

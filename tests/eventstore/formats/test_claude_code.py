@@ -1,0 +1,146 @@
+"""What Claude Code's records are in the log, and what they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compaction.branching.move import move_to
+from eventstore.files.exporting import export_session
+from eventstore.files.importing import import_sessions
+from eventstore.formats import harness, view_of
+from eventstore.formats.base import Certainty
+from eventstore.memory import MemoryLog
+from eventstore.writing import SessionWriter
+from projections.context.cursor import resolve_cursor
+from projections.usage import answers
+from tests.support.claude_code import (
+    SESSION,
+    answer,
+    attached,
+    boundary,
+    bring,
+    call,
+    line,
+    note,
+    record,
+    result,
+    said,
+    summary,
+    system,
+)
+from tests.support.events import events
+
+HI = said("u", None, "hi")
+
+
+@pytest.mark.parametrize(
+    ("content", "certainty"),
+    [
+        (HI, Certainty.SURE),
+        (b"\n\n" + HI[:400] + b"\n" + HI, Certainty.SURE),
+        (line(type="summary", summary="s", leafUuid="u"), Certainty.SURE),
+        (line(type="fork-context-ref", agentId="a"), Certainty.SURE),
+        (said("u", None, "x" * 100_000)[: 64 << 10], Certainty.SURE),
+        (line(type="file-history-snapshot", messageId="m"), Certainty.NONE),
+        (b'{"type":"session","id":"s"}\n{"type":"message","id":"a"}', Certainty.NONE),
+        (b"", Certainty.NONE),
+        (b"\x00\xff{", Certainty.NONE),
+    ],
+)
+def test_a_file_is_told_by_its_contents(content: bytes, certainty: Certainty) -> None:
+    assert harness("claude-code").recognize(content, "anything") is certainty
+
+
+@pytest.mark.parametrize(
+    ("made", "kind", "role", "is_by_person"),
+    [
+        (HI, "message", "user", True),
+        (said("u", None, "skill", isMeta=True), "custom_message", "custom", False),
+        (said("u", None, "<command-name>/copy</command-name>"), "custom_message", "custom", False),
+        (said("u", None, "[Request interrupted by user]"), "custom_message", "custom", False),
+        (said("u", None, "<task-notification>done"), "custom_message", "custom", False),
+        (result("u", None, "c", "out"), "message", "toolResult", False),
+        (answer("u", None, "m", "ok"), "message", "assistant", False),
+        (summary("u", "k"), "compaction", "compactionSummary", False),
+        (boundary("u", None), "custom", "", False),
+        (system("u", None, "local_command", content="ls"), "custom_message", "custom", False),
+        (system("u", None, "turn_duration"), "custom", "", False),
+        (attached("u", None, {"type": "queued_command", "prompt": "wait"}), "custom_message", "custom", True),
+        (attached("u", None, {"type": "hook_success", "content": ""}), "custom", "", False),
+        (record("u", None, "progress", data={}), "custom", "", False),
+        (record("u", None, "brand-new"), "brand-new", "", False),
+        (record("u", None, "message"), "claude-code:message", "", False),
+        (note("mode", mode="plan"), "note", "", False),
+        (note("brand-new"), "note", "", False),
+    ],
+)
+def test_each_record_is_an_event_of_its_kind(
+    tmp_path: Path, made: bytes, kind: str, role: str, *, is_by_person: bool
+) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", note("last-prompt"), made)
+    (event,) = (each for each in events(log, SESSION) if each.body == made)
+    assert (event.kind, event.role) == (kind, role)
+    assert view_of(event).by_person is is_by_person
+
+
+def test_the_usage_of_a_message_is_that_of_its_last_record(tmp_path: Path) -> None:
+    log = MemoryLog()
+    written = {"ephemeral_1h_input_tokens": 3, "ephemeral_5m_input_tokens": 4}
+    last = {
+        "input_tokens": 1,
+        "output_tokens": 9,
+        "cache_read_input_tokens": 5,
+        "cache_creation_input_tokens": 7,
+        "cache_creation": written,
+    }
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        HI,
+        answer("a", "u", "m", "one", usage={**last, "output_tokens": 2}),
+        answer("b", "a", "m", call("c"), usage=last),
+    )
+    with log.snapshot() as snapshot:
+        found = [each.message.usage for each in answers(snapshot, resolve_cursor(snapshot, SESSION))]
+    (usage,) = (each for each in found if each)
+    assert (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h) == (
+        1,
+        9,
+        5,
+        7,
+        3,
+    )
+    assert usage.total == 22
+
+
+def test_a_repeat_is_skipped_and_another_record_under_its_id_is_kept(tmp_path: Path) -> None:
+    log = MemoryLog()
+    (imported,) = bring(log, tmp_path / "s.jsonl", HI, HI, said("u", None, "other"))
+    assert [each.line for each in imported.skipped] == [2]
+    assert [each.line for each in imported.differs_from_harness] == [3]
+    assert [each.id for each in events(log, SESSION) if each.kind == "message"] == ["u", "u~2"]
+
+
+def test_the_same_metadata_may_come_any_number_of_times(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    same = note("mode", mode="normal")
+    for count in (1, 3, 3, 9):
+        bring(log, path, HI, *[same] * count)
+    found = [each.id for each in events(log, SESSION) if each.kind == "note"]
+    assert len(found) == len(set(found)) == 9
+
+
+def test_an_export_that_comes_back_is_known(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    bring(log, path, HI, answer("a", "u", "m", "ok"), said("v", "a", "more"))
+    move_to(SessionWriter(log, SESSION, clock=lambda: 0, new_id=lambda: "moved"), "a")
+    exported = b"".join(export_session(log, SESSION, "claude-code"))
+    added = json.loads(exported.splitlines()[-1])
+    assert (added["type"], added["uuid"], added["parentUuid"]) == ("system", "moved", "a")
+    path.write_bytes(exported)
+    (again,) = import_sessions(log, path)
+    assert (again.added, again.rewritten, again.diverged) == (0, 0, False)
