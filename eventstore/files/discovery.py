@@ -19,8 +19,9 @@ class ForeignSessionError(BadInputError):
     """A file looks like a session of a harness whose sessions cannot be imported."""
 
     def __init__(self, source: str, harness: str) -> None:
-        names = " and ".join(f"{each.name}'s" for each in harnesses())
-        super().__init__(source, f"looks like a session of {harness}", f"only {names} can be imported yet")
+        *others, last = (each.name for each in harnesses())
+        names = f"{', '.join(others)} and {last}" if others else last
+        super().__init__(source, f"looks like a session of {harness}", f"refold imports those of {names}")
         self.harness = harness
 
 

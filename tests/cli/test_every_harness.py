@@ -330,3 +330,38 @@ def test_as_a_file_of_pi_it_loses_no_record(refold: Refold) -> None:
 def test_stats_count_its_events(refold: Refold) -> None:
     stats = refold("stats", "--json").json
     assert (stats["sessions"], stats["events"] >= len(STORY)) == (1, True)
+
+
+class TestAFolderOfAll:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """Sessions of all harnesses in folders of one, a session of another, and a file that is none."""
+        for name, content in FILES.items():
+            (tmp_path / "all" / name).mkdir(parents=True)
+            (tmp_path / "all" / name / "story.jsonl").write_bytes(content())
+        (tmp_path / "all" / "notes.jsonl").write_bytes(b'{"a": 1}\n')
+        (tmp_path / "all" / "codex.jsonl").write_bytes(line({"type": "session_meta", "payload": {"id": "x"}}))
+        return tmp_path / "all"
+
+    @pytest.fixture
+    def store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
+        monkeypatch.chdir(tmp_path)
+        return Refold(tmp_path / "store")
+
+    def test_each_session_is_imported_by_its_own_harness(self, store: Refold, folder: Path) -> None:
+        told = store("import", folder, "--json", code=1)
+        formats = {each["format"].partition("/")[0]: each["added"] for each in told.json["sessions"]}
+        assert set(formats) == set(HARNESSES)
+        assert min(formats.values()) >= len(STORY)
+        assert len(told.errors.splitlines()) == 2
+        assert ("notes.jsonl" in told.errors, "codex.jsonl" in told.errors) == (True, True)
+
+    def test_an_import_of_it_again_adds_nothing(self, store: Refold, folder: Path) -> None:
+        store("import", folder, code=1)
+        again = store("import", folder, "--json", code=1).json["sessions"]
+        assert [each["added"] for each in again] == [0] * len(HARNESSES)
+        store("verify")
+
+    def test_every_session_passes_its_checks(self, store: Refold, folder: Path) -> None:
+        store("import", folder, code=1)
+        assert len(store("check", "--all", "--json").json["sessions"]) == len(HARNESSES)

@@ -38,9 +38,10 @@ class Links:
     """The links that the records of one source stand for, found record by record."""
 
     def __init__(
-        self, sessions: Sequence[str], known: KnownEvents, *, is_of_agent: bool, is_first: bool
+        self, sessions: Sequence[str], known: KnownEvents, version: str, *, is_of_agent: bool, is_first: bool
     ) -> None:
-        """`is_first`: the source is read from its beginning."""
+        """`version` is the format of the records; `is_first`: the source is read from its beginning."""
+        self._version = version
         self._sessions, self._known, self._is_of_agent = sessions, known, is_of_agent
         self._begun = set[int]() if is_first else set(range(len(sessions)))
         self._sharing: tuple[Sequence[str], str] = ((), "")
@@ -103,13 +104,23 @@ class Links:
             sharing = [
                 name
                 for name in self._known.sessions_with(event_id, None if is_first else others)
-                if not name.startswith(f"{self._sessions[0]}/")
+                if not name.startswith(f"{self._sessions[0]}/") and self._is_ours(name, event_id)
             ]
         self._sharing = sharing, event_id
-        for other in others if not sharing else ():
-            original, copy = sorted((self._sessions[0], other))
-            link = _link("fork", original, last, origin_link("fork", last))
-            yield DerivedEvent(link, into="" if copy == self._sessions[0] else copy)
+        if sharing or not others:
+            return
+        own, name = self._sessions[0], origin_link("fork", last)
+        original = min(own, *others)
+        for copy in others if original == own else (own,):
+            # Of several copies that end alike, one may be known as a copy of another.
+            if self._known.event(copy, name) is None:
+                link = _link("fork", original, last, name)
+                yield DerivedEvent(link, into="" if copy == own else copy)
+
+    def _is_ours(self, session: str, event_id: str) -> bool:
+        """Return True if a session has the event from a record of Claude Code's, not by chance."""
+        found = self._known.event(session, event_id)
+        return found is not None and found.format == self._version
 
 
 def _link(

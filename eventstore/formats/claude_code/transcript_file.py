@@ -218,6 +218,7 @@ class _Reading(SessionReader):
         self._links = Links(
             [each.name for each in contents.sessions],
             known,
+            VERSION,
             is_of_agent=contents.is_of_agent,
             is_first=not resume.offset,
         )

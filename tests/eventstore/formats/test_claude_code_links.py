@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,17 @@ def test_a_copy_is_known_by_the_records_that_it_shares(tmp_path: Path, order: tu
         bring(log, tmp_path / f"{name}.jsonl", *shared, said(f"own-{name[:3]}", "a", "more", sessionId=name))
     assert origin(log, "6", "fork") == (SESSION, "a")
     assert origin(log, SESSION, "fork") is None
+
+
+@pytest.mark.parametrize("order", list(permutations((SESSION, "6", "7"))))
+def test_of_several_copies_that_end_alike_each_has_one_origin(tmp_path: Path, order: tuple[str, ...]) -> None:
+    log = MemoryLog()
+    for name in order * 2:
+        shared = (said("u", None, "hi", sessionId=name), answer("a", "u", "m1", "yes", sessionId=name))
+        bring(log, tmp_path / f"{name}.jsonl", *shared, said(f"own-{name[:3]}", "a", "more", sessionId=name))
+    assert origin(log, SESSION, "fork") is None
+    assert origin(log, "6", "fork") == (SESSION, "a")
+    assert origin(log, "7", "fork") in ((SESSION, "a"), ("6", "a"))
 
 
 def test_a_forked_agent_goes_on_from_its_parents_context(tmp_path: Path) -> None:
