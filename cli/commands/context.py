@@ -55,9 +55,13 @@ def print_context(
     from projections.tokens import is_estimate
 
     counts = tokens.count(context.parts)
+    is_estimated = is_estimate(tokens, context.settings.model)
+    about = "about " if is_estimated else ""
     for part, count in zip(context.parts, counts, strict=True):
         head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
-        head.append(f"{safe_line(part.id)} #{part.seq}  {counted(count, 'token')}", style="not bold dim")
+        head.append(
+            f"{safe_line(part.id)} #{part.seq}  {about}{counted(count, 'token')}", style="not bold dim"
+        )
         if part.fate != "kept":
             head.append(f"  {part.fate}", style="bold yellow")
         out.print(head, crop=False, overflow="fold")
@@ -65,7 +69,7 @@ def print_context(
     for gap in context_gaps(snapshot, context, tokens):
         print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
     model, level = str(context.settings.model or ""), context.settings.thinking_level
-    estimate = ", an estimate" if is_estimate(tokens, context.settings.model) else ""
+    estimate = ", an estimate" if is_estimated else ""
     print_line(
         out,
         f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name}{estimate})"

@@ -72,7 +72,7 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     fields = {
         **event_json(found),
         "entry": yes_or_no(is_true=found.is_entry),
-        "tokens": f"{found.utf16:,} (utf16/4), {found.utf8:,} (bytes/4)",
+        "tokens": f"{found.utf16:,} (utf16/4), {found.utf8:,} (bytes/4), both estimates",
         "bytes": f"{len(found.body):,}",
     }
     out = console()

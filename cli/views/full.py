@@ -198,7 +198,7 @@ def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:
         print_field(out, "!", remark, style="bold red")
     match result:
         case CompactionAudit(summary_tokens=summary_tokens):
-            _of_compaction(out, result)
+            _of_compaction(out, result, is_estimate=audit.estimate)
         case BranchSummaryAudit():
             summary_tokens = each.metrics.size.added
             entries = counted(result.entries, "entry", "entries")
@@ -213,19 +213,20 @@ def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:
         _files(out, each.files)
     print_metrics(out, each.metrics)
     if not isinstance(result, RewriteAudit):
-        print_field(out, "summary", f"{counted(summary_tokens, 'token')} ({audit.counter})")
+        estimate = ", an estimate" if audit.estimate else ""
+        print_field(out, "summary", f"{counted(summary_tokens, 'token')} ({audit.counter}{estimate})")
         print_summary(out, result.summary)
     out.print()
 
 
-def _of_compaction(out: Console, each: CompactionAudit) -> None:
+def _of_compaction(out: Console, each: CompactionAudit, *, is_estimate: bool) -> None:
     by = [each.by.model or "no model", each.by.format]
     by += [
         f"{name} {value}" for name, value in (("reason", each.by.reason), ("policy", each.by.policy)) if value
     ]
     by += ["by an extension"] if each.by.from_extension else []
     print_field(out, "by", " · ".join(by))
-    _tokens(out, each)
+    _tokens(out, each, "recomputed (estimate)" if is_estimate else "recomputed")
     counts = each.messages
     print_field(
         out,
@@ -237,20 +238,20 @@ def _of_compaction(out: Console, each: CompactionAudit) -> None:
     )
 
 
-def _tokens(out: Console, each: CompactionAudit) -> None:
+def _tokens(out: Console, each: CompactionAudit, recomputed: str) -> None:
     before, after = each.before, each.after
     measured = f"{thousands(before.measured)} measured at {before.measured_at}" if before.measured_at else ""
     unexplained = "" if before.unexplained is None else f"{before.unexplained:+,} that the log cannot explain"
     facts = [
         f"{thousands(before.claimed)} claimed",
         measured,
-        f"{before.recomputed:,} recomputed",
+        f"{before.recomputed:,} {recomputed}",
         unexplained,
     ]
     print_field(out, "before", " · ".join(filter(None, facts)))
     claimed = f"{after.claimed:,} claimed" if after.claimed is not None else ""
     sent = f"{thousands(after.measured)} sent at the next call, {after.measured_at}"
-    facts = [claimed, f"{after.recomputed:,} recomputed", sent if after.measured_at else ""]
+    facts = [claimed, f"{after.recomputed:,} {recomputed}", sent if after.measured_at else ""]
     print_field(out, "after", " · ".join(filter(None, facts)))
     print_field(out, "", _bar(before.recomputed, after.recomputed))
 

@@ -219,7 +219,8 @@ def test_a_context_is_shown_message_by_message_with_totals_at_the_end(told: Refo
     *messages, end = told("context", SESSION).out.rstrip("\n").split("\n\n")
     gap, totals = end.split("\n")
     shown = [message.split("\n") for message in messages]
-    assert [[*heading.split()[1:5], *text] for heading, *text in shown] == MESSAGES
+    assert [[*heading.replace("about ", "").split()[1:5], *text] for heading, *text in shown] == MESSAGES
+    assert all("  about " in heading for heading, *_ in shown)
     assert re.findall(r"#?\d+|\w+/\w+", totals) == ["6", "33", "utf16/4", "1", "#17", "p/m"]
     assert re.findall(r"\d+", gap) == ["989"]
 
@@ -247,8 +248,8 @@ def test_a_rewritten_message_says_so(refold: Refold) -> None:
     words = {"type": "message", "id": "e1", "message": {"role": "user", "content": "long " * 40}}
     refold("append", "s", stdin=line(words) + line(shown))
     heading, text = refold("context", "s").lines[:2]
-    assert (heading.split()[1:5], heading.split()[-1], text) == (
-        ["user", "e1", "#1", "2"],
+    assert (heading.split()[1:6], heading.split()[-1], text) == (
+        ["user", "e1", "#1", "about", "2"],
         "rewritten",
         "short",
     )
