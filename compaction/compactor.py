@@ -284,9 +284,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         after, kept, trigger = composed.tokens_after, composed.tokens_kept, self.policy.trigger
         window, threshold = self.limits.window, trigger.threshold(self.limits)
         over = f"the model takes {window:,}" if after > window else f"the policy acts at {threshold:,}"
-        remedy = "let summaries be shorter, keep less, or act later"
+        remedy = "shorten summaries, keep less, or act later"
         if trigger.fires(kept, self.limits):
-            remedy = f"what is kept has {kept:,} by itself: keep less, or act later"
+            remedy = f"the kept messages alone have {kept:,}: keep less, or act later"
         return f"the context still has {after:,} tokens, and {over}; {remedy}"
 
     def _cancelled(
@@ -308,7 +308,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
     def _no_gain(self, writer: SessionWriter, draft: Draft, composed: CompactionAppend) -> CompactionResult:
         """Leave a context alone that would not shrink, and record why."""
         before, after = composed.tokens_before, composed.tokens_after
-        why = f"the context would have {after} tokens in place of {before}"
+        why = f"the context would have {after} tokens instead of {before}"
         numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}
         decisions = self._log_decision(
             writer, DecisionOutcome.NO_GAIN, why, **numbers, reason=draft.reason, **draft.summary.request

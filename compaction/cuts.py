@@ -114,7 +114,7 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
     def why_all(self, window: Window) -> str:
         if window.tokens > self.tokens:
             return ""
-        return f"all that is not summarized fits into the {self.tokens:,} tokens that are kept"
+        return f"everything that is not summarized yet fits into the {self.tokens:,} tokens that are kept"
 
     def most_kept(self, limits: Limits) -> int:
         del limits

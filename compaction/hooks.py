@@ -122,7 +122,7 @@ def _misplaced(said: SuppliedSummary, plan: Plan) -> str:
     """Return why the kept part cannot start at a hook's `first_kept`, "" if it can."""
     if said.first_kept is None or cut_before(plan.window, said.first_kept):
         return ""
-    return f"first_kept {said.first_kept!r} parts the window nowhere: give the id of an item that may_start"
+    return f"first_kept {said.first_kept!r} is not a valid place in the window: give the id of an item that may_start"
 
 
 def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, troubles: HookErrors) -> PromptAdditions:
@@ -145,7 +145,7 @@ def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
         return None
     if not isinstance(said, answers):
         known = " or ".join(each.__name__ for each in answers)
-        raise TypeError(f"gives {type(said).__name__}, and not {known}")
+        raise TypeError(f"returned {type(said).__name__}, not {known}")
     return msgspec.convert(msgspec.to_builtins(said), type(said))
 
 
@@ -164,7 +164,7 @@ def _loaded(point: EntryPoint) -> Hooks:
         hooks = loaded if isinstance(loaded, Hooks) else loaded()
         if isinstance(hooks, Hooks):
             return hooks
-        problem: Exception = TypeError(f"{point.value} gives no Hooks")
+        problem: Exception = TypeError(f"{point.value} is not a Hooks")
     except Exception as error:  # noqa: BLE001  somebody else's code
         problem = error
 

@@ -26,9 +26,9 @@ from projections.files import files_at
 from projections.tokens import Counter
 
 NO_MESSAGES: Final = "there are no messages"
-NOTHING_SAID: Final = "nothing has been said since the newest compaction"
-ALL_KEPT: Final = "all that is not summarized is kept"
-ALL_TOGETHER: Final = "all that is not summarized belongs together, and is kept"
+NOTHING_SAID: Final = "no message follows the newest compaction"
+ALL_KEPT: Final = "everything that is not summarized yet is kept"
+ALL_TOGETHER: Final = "everything that is not summarized yet belongs together and is kept"
 """The reason why there is nothing to compact."""
 
 
@@ -226,9 +226,9 @@ def _summaries(plan: Plan, prompting: Prompting, tokens: Counter) -> list[tuple[
     return [(budget, everything - prefix), (turn_prefix_budget(prompting.reserve), prefix)]
 
 
-COMPACTED: Final = "somebody has compacted it meanwhile"
-LEFT: Final = "somebody has left the branch meanwhile"
-WENT_ON: Final = "somebody has gone on from there meanwhile"
+COMPACTED: Final = "others have compacted it in the meantime"
+LEFT: Final = "others have left the branch in the meantime"
+WENT_ON: Final = "others have continued from there in the meantime"
 
 
 def stale_reason(snapshot: Snapshot, cursor: Cursor, *, since: int, is_elsewhere: bool) -> str:

@@ -153,7 +153,7 @@ def _finding(
         return RewriteFinding(part=name, why=part.why_nothing(before))
     saved = sum(each.tokens for each in before.messages) - sum(each.tokens for each in left.messages)
     if saved <= 0:
-        return RewriteFinding(part=name, why="what would be shown instead is no shorter")
+        return RewriteFinding(part=name, why="the replacement would not be shorter")
     # The first message represents the whole span.
     hidden = len(before.messages) - len(left.messages)
     return RewriteFinding(
@@ -172,8 +172,8 @@ def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: T
     where = f"message {shown.target!r}"
     if shown.through:
         if places.get(shown.through, -1) < places[shown.target]:
-            problem = f"{shown.through!r} is no message of the context at or behind it"
-            raise BadInputError(where, problem, "name the last message that it is to stand for")
+            problem = f"{shown.through!r} is not a message of the context at or after it"
+            raise BadInputError(where, problem, "name the last message of the span")
         return
     message = view_of_part(parts[shown.target])
     role = parts[shown.target].role
@@ -181,6 +181,6 @@ def _check_target(parts: Mapping[str, Part], places: Mapping[str, int], shown: T
         raise BadInputError(where, f"a {role} has no content to rewrite", "name another message")
     if shown.block is not None and not 0 <= shown.block < len(message.blocks):
         if message.shell:
-            raise BadInputError(where, "a shell command has no blocks, but an output", "leave the block out")
+            raise BadInputError(where, "a shell command has no blocks, only an output", "leave the block out")
         problem = f"has no block {shown.block}, but {len(message.blocks)} blocks"
         raise BadInputError(where, problem, "count blocks from 0, or leave the block out")

@@ -132,7 +132,9 @@ def _of_table(given: Mapping[str, Any], struct: type[msgspec.Struct], at: Keys) 
         if key in fields:
             found += _of_value(value, fields[key].type, (*at, key))
         else:
-            found.append(ValidationIssue(key_path((*at, key)), "there is no such key", suggest(key, fields)))
+            found.append(
+                ValidationIssue(key_path((*at, key)), "this key does not exist", suggest(key, fields))
+            )
     for key, field in fields.items():
         if field.required and key not in said:
             found.append(

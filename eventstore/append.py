@@ -28,7 +28,7 @@ def check_session_id(name: str) -> str:
     Raises BadInputError for an empty one, and for one that the command line would parse as something else.
     """
     if not name or name.startswith("@") or not name.isprintable():
-        problem = "a name is not empty, does not begin with @ and holds no control characters"
+        problem = "a name must not be empty, start with @ or contain control characters"
         raise BadInputError(f"session {name!r}", problem, "choose another name")
     return name
 
@@ -41,9 +41,9 @@ def check_new_session(name: str) -> str:
     """
     check_session_id(name)
     if "/" in name or name.endswith((".jsonl", ".json")):
-        raise BadInputError(f"session {name!r}", "the name looks like a file's", "choose another name")
+        raise BadInputError(f"session {name!r}", "the name looks like a file path", "choose another name")
     if name.startswith("#"):
-        raise BadInputError(f"session {name!r}", "the name looks like an event's", "choose another name")
+        raise BadInputError(f"session {name!r}", "the name looks like an event number", "choose another name")
     return name
 
 
@@ -52,7 +52,7 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
     if not 0 < _size(session) <= MAX_SESSION_NAME_BYTES:
         raise BadInputError(
             f"session {session[:40]!r}",
-            f"a session's name has 1 to {MAX_SESSION_NAME_BYTES} bytes of UTF-8",
+            f"a session's name must have 1 to {MAX_SESSION_NAME_BYTES} bytes of UTF-8",
             "choose another name",
         )
     for event in events:
@@ -60,13 +60,13 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
             if not 0 < _size(name) <= _MAX_NAME_LENGTH:
                 raise BadInputError(
                     f"session {session!r}, event {event.id[:40]!r}",
-                    f"its {what} has to have 1 to {_MAX_NAME_LENGTH} bytes of UTF-8",
+                    f"its {what} must have 1 to {_MAX_NAME_LENGTH} bytes of UTF-8",
                     f"give it another {what}",
                 )
         if not 0 <= _size(event.cause) <= _MAX_NAME_LENGTH:
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
-                f"its cause has to have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
+                f"its cause must have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
                 "give it another cause",
             )
         # Other formats' events were read from files or copied from a log, and are checked already.
@@ -74,12 +74,12 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
                 f"its record is nested deeper than {DEEPEST_RECORD} levels",
-                "put what is deeper into it as a text",
+                "store deeper levels as a text",
             )
         if event.time is not None and abs(event.time) > _LATEST:
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
-                f"its time, {event.time}, is no date in epoch milliseconds",
+                f"its time, {event.time}, is not a valid time in epoch milliseconds",
                 "give it its time, or None",
             )
         if event.format not in FORMATS:

@@ -152,6 +152,6 @@ def _check_sound(target: Path, found: Verification) -> None:
     for finding in found.findings:
         raise StoreError(
             str(target),
-            f"the copy is not sound ({finding.session} #{finding.seq}: {finding.problem})",
+            f"the copy is damaged ({finding.session} #{finding.seq}: {finding.problem})",
             "run 'refold verify' on the store",
         )

@@ -44,7 +44,7 @@ class CheckedSnapshot:
             newest = header_of(self._event(session, head.version, head.version))
             leaf = newest.parent_seq if newest.flags & Flag.OFF_PATH else newest.seq
             if (newest.digest, newest.position, leaf) != (head.digest, head.position, head.leaf):
-                raise CorruptionError(session, 0, "the session's head does not agree with its newest event")
+                raise CorruptionError(session, 0, "the session's head does not match its newest event")
             self._heads[session] = head
         return self._heads[session]
 
@@ -85,7 +85,7 @@ class CheckedSnapshot:
             frames = list(self._snapshot.path(session, leaf, first=first))
         except NotFoundError as error:
             if leaf <= version:
-                raise CorruptionError(session, leaf, "an event is missing on its path") from error
+                raise CorruptionError(session, leaf, "an event on its path is missing") from error
             raise
         # Walk up first, to know each number before its frame is read; then verify in chain order.
         seq, numbers = leaf, []

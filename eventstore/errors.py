@@ -79,7 +79,7 @@ class VersionConflictError(RefoldError):
             f"session {session!r} is at version {actual}, not {expected}; read what is new, then append again"
         )
         often = (
-            f"session {session!r} has grown during each of {tries} tries, to version {actual}; "
+            f"session {session!r} grew during each of {tries} tries, to version {actual}; "
             "try again when others append less often"
         )
         super().__init__(once if tries == 1 else often)
@@ -91,7 +91,7 @@ class EventConflictError(RefoldError):
     def __init__(self, session: str, event_id: str) -> None:
         self.session, self.event_id = session, event_id
         super().__init__(
-            f"session {session!r} already has event {event_id!r} with other contents; use a new id"
+            f"session {session!r} already has event {event_id!r} with different content; use a new id"
         )
 
 

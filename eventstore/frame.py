@@ -148,7 +148,7 @@ def decode(frame: Buffer, session: str) -> Event:
         seq = head.seq
         return _decoded(frame, head, session)
     except struct.error as error:
-        raise CorruptionError(session, seq, "its frame is cut short") from error
+        raise CorruptionError(session, seq, "its frame is truncated") from error
     except (LookupError, ValueError) as error:
         raise CorruptionError(session, seq, f"cannot be read ({error})") from error
 
@@ -279,7 +279,7 @@ STEPS: Final[Mapping[int, Step]] = {}
 
 
 def upcast(frame: Buffer, steps: Mapping[int, Step] = STEPS, *, to: int = OLDEST) -> Buffer:
-    """Convert a frame to version `to`; return the same object if it is there already.
+    """Convert a frame to version `to`; return the same object if it already exists.
 
     Raises KeyError if no step leads on from the frame's version.
     """

@@ -168,7 +168,7 @@ def find_entry(snapshot: Snapshot, session: str, event_id: str, *, as_of: int) -
     if not seq or seq > as_of:
         raise no_event(session, event_id)
     if not event(snapshot, session, seq).is_entry:
-        raise NotFoundError("entry", event_id, "this event is no node of the tree: name an entry")
+        raise NotFoundError("entry", event_id, "this event is not in the tree: choose an entry")
     return seq
 
 
@@ -216,7 +216,7 @@ def upward(snapshot: Snapshot, session: str, leaf: int) -> Iterator[LazyEvent]:
     while leaf:
         entry = event(snapshot, session, leaf)
         if entry.parent_seq >= leaf:
-            raise CorruptionError(session, leaf, "its parent comes behind it")
+            raise CorruptionError(session, leaf, "its parent comes after it")
         yield entry
         leaf = entry.parent_seq
 

@@ -54,7 +54,7 @@ def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
         return msgspec.json.decode(Path(path).read_bytes(), type=SavedHeads)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadInputError(
-            str(path), f"is no file of saved heads ({error})", "name another file with --heads"
+            str(path), f"is not a file of saved heads ({error})", "name another file with --heads"
         ) from error
     except IsADirectoryError as error:
         raise BadInputError(str(path), "is a folder", "name a file with --heads") from error
@@ -66,8 +66,8 @@ def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
 
 _FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
 """The flags that depend on the body alone."""
-_ALTERED: Final = "its header is not as it was written"
-_UNLINKED: Final = "its digest does not follow from its contents and the event before"
+_ALTERED: Final = "its header has been altered"
+_UNLINKED: Final = "its digest does not match its content and the previous event"
 
 Progress = Callable[[int, int], None]
 """Called with the number of events checked so far and in all."""
@@ -151,7 +151,7 @@ def _head_findings(
             elif version < head.version:
                 problem = f"events are gone: the session was saved with {head.version}, and has {version}"
             elif digest_of(snapshot.frame(head.session, head.version)).hex() != head.digest:
-                problem = "is not the event that was there when the heads were saved"
+                problem = "differs from the event at the time when the heads were saved"
             else:
                 continue
         except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
@@ -190,14 +190,14 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Int
         yield (
             seq,
             IntegrityFinding(
-                session=head.name, seq=seq, problem=f"{head.version - seq} events are missing behind it"
+                session=head.name, seq=seq, problem=f"{head.version - seq} events are missing after it"
             ),
         )
     elif walked != head:
         yield (
             seq,
             IntegrityFinding(
-                session=head.name, seq=0, problem="the session's head does not agree with its events"
+                session=head.name, seq=0, problem="the session's head does not match its events"
             ),
         )
     for problem in _surplus(snapshot, head):
@@ -211,7 +211,7 @@ def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
     except NotFoundError:
         pass
     else:
-        yield "an event stands behind the newest"
+        yield "an event follows the newest one"
     try:
         ids = sum(1 for _ in snapshot.ids(head.name))
     except (RefoldError, ValueError) as error:
@@ -277,16 +277,16 @@ def _digest(event: Event, previous: bytes) -> bytes:
 
 def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
     if event.seq != seq:
-        yield f"stands where event {seq} should"
+        yield f"is in the place of event {seq}"
     if _digest(event, previous) != event.digest:
         yield _UNLINKED
     if snapshot.locate(event.session, event.id) != seq:
-        yield "the index of ids does not lead to it"
+        yield "the index of ids does not point to it"
     if event.parent is not None and snapshot.locate(event.session, event.parent) != event.parent_seq:
-        yield "its parent has another number"
+        yield "its parent's number differs"
     facts = facts_of(event, snapshot)
     if not _says(event, facts):
-        yield "its frame says otherwise of its body than the body"
+        yield "its frame contradicts its body"
     elif not _stands(snapshot, event, facts):
         yield "its pointers along the path are wrong"
     if event.kind == "import":
@@ -361,5 +361,5 @@ def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Int
     for session, version in versions.items():
         if read[session] != version:
             yield IntegrityFinding(
-                session=session, seq=0, problem="the index of positions lacks events of it"
+                session=session, seq=0, problem="the index of positions lacks some of its events"
             )

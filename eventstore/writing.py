@@ -56,7 +56,7 @@ class SessionWriter:
         for record in records:
             if record.kind in BOOKKEEPING:
                 raise BadInputError(
-                    f"record of kind {record.kind!r}", "imports alone write it", "import a file"
+                    f"record of kind {record.kind!r}", "only imports write it", "import a file"
                 )
         names = list(ids) or self.fresh_ids(len(records))
         now = self._clock()

@@ -62,8 +62,8 @@ def fork(
     in use or a leaf of a whole session.
     """
     if whole and leaf is not None:
-        problem = "it stands where the session stands"
-        raise BadInputError("fork of a whole session", problem, "leave the leaf out, or fork one branch")
+        problem = "its leaf is always the session's"
+        raise BadInputError("fork of a whole session", problem, "omit the leaf, or fork one branch")
     # A copy starts a new digest chain, which would make damaged events look intact.
     with checked(log) as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf)
@@ -98,7 +98,7 @@ def _free_name(snapshot: Snapshot, new_id: Callable[[], str]) -> str:
 
 
 def _taken(name: str) -> BadInputError:
-    return BadInputError(f"session {name!r}", "is there already", "choose another name for the fork")
+    return BadInputError(f"session {name!r}", "already exists", "choose another name for the fork")
 
 
 def _entries(snapshot: Snapshot, cursor: Cursor, *, is_whole: bool) -> set[int]:

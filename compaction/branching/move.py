@@ -27,7 +27,7 @@ from projections.context.parts import has_message
 from projections.files import files_of
 from projections.tokens import Counter
 
-GREW: Final = "the branch has grown meanwhile"
+GREW: Final = "the branch has grown in the meantime"
 
 
 class BranchSummaryText(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ def go(
     """Move to an entry or to `ROOT` in one append, as `plan_move` plans it.
 
     With a summary, append it at the new leaf; otherwise append a move. The label goes to the summary, or
-    without one to the target, as in pi. If the session is there already, append no move; with `dry_run`,
+    without one to the target, as in pi. If the session already exists, append no move; with `dry_run`,
     append nothing. Raises NotFoundError (also for a summary if there is nothing to summarize), BadInputError
     for an empty summary or a label of the root, StaleSummaryError for a summary of another branch,
     VersionConflictError if others appended meanwhile.
@@ -128,7 +128,9 @@ def go(
             _check_same(written.of, move)
         step = _step(snapshot, move, written)
     if label is not None and summary is None and move.target is None:
-        raise BadInputError(f"label {label!r}", "the root is no entry that could have one", "leave it out")
+        raise BadInputError(
+            f"label {label!r}", "the root is not an entry and cannot have one", "leave it out"
+        )
     count = (step is not None) + (label is not None)
     if dry_run or not count:
         return AppendedMove(move=move, events=())
@@ -189,7 +191,7 @@ def move_to(writer: SessionWriter, target: Leaf, *, expected: int | None = None)
     return writer.append(LeafMoved(from_id=left or ""), parent=parent, expected=since)[0]
 
 
-NOTHING_TO_SUMMARIZE: Final = "what is left holds no message to summarize"
+NOTHING_TO_SUMMARIZE: Final = "the branch has no message to summarize"
 
 
 class MoveResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,11 +83,11 @@ def branch_summary(
     """
     if not has_content(left):
         raise NotFoundError(
-            "entries to summarize before", parent or "root", "the target is on this very branch"
+            "entries to summarize before", parent or "root", "the target is on the same branch"
         )
     if not summary.strip():
         raise BadInputError(
-            "summary of the branch", "it is empty", "say what was done there, or leave it out"
+            "summary of the branch", "it is empty", "describe what was done there, or leave it out"
         )
     files = files_of(left, snapshot).lists()
     return BranchSummary(

@@ -128,13 +128,13 @@ class _Branch:
             raise NotFoundError(
                 "compaction, rewrite or move to undo in session",
                 self._session,
-                f"{imported.kind} {imported.id!r} came with an import and is undone by name alone: "
+                f"{imported.kind} {imported.id!r} came with an import and is undone by its id only: "
                 + shell_command("undo", self._session, imported.id),
             )
         raise NotFoundError(
             "compaction, rewrite or move to undo in session",
             self._session,
-            "none is in effect on this branch, or the session has gone on from it",
+            "none is in effect on this branch, or the session has continued after it",
         )
 
     def named(self, target: str) -> tuple[Event, ...]:
@@ -144,7 +144,7 @@ class _Branch:
             raise no_event(self._session, target)
         where = f"event {target!r}"
         if not self._event(seq).is_entry:
-            raise BadInputError(where, "is no node of the tree", "name a compaction, a rewrite or a move")
+            raise BadInputError(where, "is not in the tree", "name a compaction, a rewrite or a move")
         undo_of_it = self._undo_of(seq)
         if undo_of_it is not None:
             raise BadInputError(where, "is undone already", f"undo {undo_of_it!r} to have it back")
@@ -178,7 +178,7 @@ class _Branch:
             return BadInputError(
                 f"event {entries[0].id!r}",
                 f"a {entries[0].kind} cannot be undone",
-                "an undo takes back compactions, rewrites, moves and undos; to leave more behind, go elsewhere",
+                "only compactions, rewrites, moves and undos can be undone; to leave more behind, move elsewhere",
             )
         where = f"{main.kind} {main.id!r}"
         compactions = {entry.seq for entry in entries if entry.kind == "compaction"}
@@ -187,8 +187,8 @@ class _Branch:
             problem = "a newer compaction is in effect"
             return BadInputError(where, problem, f"undo {self._event(newest).id!r} first")
         if main.kind in _MOVES_ALONE and self._went(entries) and self._is_followed(entries):
-            problem = "the session has gone on from it"
-            return BadInputError(where, problem, "go back where it came from instead: refold go")
+            problem = "the session has continued after it"
+            return BadInputError(where, problem, "move back to where it came from: refold go")
         return None
 
     def _went(self, entries: tuple[Event, ...]) -> bool:

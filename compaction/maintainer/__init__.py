@@ -95,7 +95,7 @@ class _Session:
 
 
 REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"
-_ANSWERED: Final = "the calls that ask for a compaction have their results already"
+_ANSWERED: Final = "the calls of the compact tool already have results"
 
 
 class Maintainer(msgspec.Struct, frozen=True, kw_only=True):

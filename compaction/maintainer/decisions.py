@@ -21,7 +21,7 @@ _ASIDE: Final = frozenset(
 )
 """Outcomes that are logged beside the main outcome of a call."""
 _MANUAL: Final = "manual"
-GAINED_NOTHING: Final = "a compaction of this context gained nothing"
+GAINED_NOTHING: Final = "a compaction of this context saved nothing"
 IN_A_ROW: Final = "inARow"
 """The field of a decision that counts compactions in a row that left the context too large."""
 

@@ -37,8 +37,8 @@ class Skip(msgspec.Struct, frozen=True):
 OFF: Final = Skip("automatic compaction is off")
 IDLE_OFF: Final = Skip("idle compaction is off")
 NO_ANSWER: Final = Skip("the answer failed or was aborted")
-WAITS: Final = Skip("a compaction is asked for, once the other calls have their results")
-NOT_OF_LENGTH: Final = Skip("the error says nothing of the context's length")
+WAITS: Final = Skip("a compaction follows once the other calls have results")
+NOT_OF_LENGTH: Final = Skip("the error is not about the context's length")
 OF_ANOTHER_MODEL: Final = Skip("the error is of another model")
 SMALL_ENOUGH: Final = Skip("the context is small enough")
 

@@ -87,7 +87,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ("keep_recent_tokens",): self.keep_recent_tokens,
             ("branch_summary", "reserve_tokens"): self.branch_summary.reserve_tokens,
         }
-        window, remedy = f"the window has {limits.window:,} tokens", "give fewer, or tell of a larger window"
+        window, remedy = f"the window has {limits.window:,} tokens", "give fewer, or a larger window"
         return [
             ValidationIssue(key_path(keys), f"it is {tokens:,}, and {window}", remedy)
             for keys, tokens in given.items()

@@ -25,7 +25,7 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""
         del context
-        return "there are no images, and no files that were sent"
+        return "there are no images or attached files"
 
 
 def _medium(block: Block, role: str) -> str:

@@ -33,7 +33,7 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""
         if self._is_early(context):
-            return f"something has happened within the last {self.after_minutes:,} minutes"
+            return f"there was activity within the last {self.after_minutes:,} minutes"
         if not context.results_but_newest(self.keep):
             return f"no result is older than the newest {self.keep:,}"
         return f"the older results are compacted already, or have no more than {self.shortest:,} characters"

@@ -128,7 +128,9 @@ def _with_sizes(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[SizedM
 
 WARM_TOKENS: Final = 8_000
 """As in oh-my-pi, rewrite outside of a compaction only with at most so many tokens after."""
-WARM: Final = "a prompt cache may still hold what could be rewritten, and is spared until it is gone"
+WARM: Final = (
+    "a prompt cache may still hold the messages that could be rewritten, so they are kept until it expires"
+)
 """The reason why nothing is rewritten if `spares_cache` rules out every candidate."""
 
 

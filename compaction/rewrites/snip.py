@@ -53,7 +53,7 @@ class Snip(PolicyPart, frozen=True, tag="snip"):
             return "another session started this one"
         if sum(not _stands_for(each) for each in context.messages) <= self.longest:
             return f"there are no more than {self.longest:,} messages"
-        return "calls and results that belong together leave no middle to take out"
+        return "calls and results that belong together leave no middle to remove"
 
 
 def _stands_for(each: SizedMessage) -> int:

@@ -27,9 +27,7 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
 
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""
-        return (
-            WARM if self._flagged(context) else "no tool has flagged a result that is still shown as useless"
-        )
+        return WARM if self._flagged(context) else "no tool has flagged a visible result as useless"
 
     def _flagged(self, context: SizedContext) -> list[SizedMessage]:
         return [

@@ -114,7 +114,7 @@ class AnswerTooLargeError(SummarizerError):
     """An answer had more than `most` bytes; no more was read."""
 
     def __init__(self, summarizer: str, most: int) -> None:
-        super().__init__(summarizer, f"what came back has more than {most:,} bytes; check the address")
+        super().__init__(summarizer, f"the answer has more than {most:,} bytes; check the address")
         self.most = most
 
 
@@ -122,7 +122,7 @@ class RedirectError(SummarizerError):
     """The server at `address` names another, `location`; nothing was sent there."""
 
     def __init__(self, summarizer: str, address: str, location: str) -> None:
-        super().__init__(summarizer, f"{address} has moved to {location}; give that address")
+        super().__init__(summarizer, f"{address} redirects to {location}; use that address")
         self.address, self.location = address, location
 
 

@@ -111,7 +111,7 @@ class AnthropicSummarizer:
             )
         except (httpx2.InvalidURL, ValueError):
             # The error may quote a part of a password as the port.
-            raise self._failed(f"{self._where} is no address with http:// or https://") from None
+            raise self._failed(f"{self._where} is not an address with http:// or https://") from None
         except anthropic.AnthropicError as error:
             raise self._failed(single_line_message(str(error))) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
@@ -157,17 +157,15 @@ class AnthropicSummarizer:
     def _read(self, answer: anthropic.types.Message | None) -> Answer:
         """Return an answer that says something, or ended as it should. Raises SummarizerError."""
         if answer is None:
-            raise self._failed(
-                f"what came back is no answer of the Messages API, which is streamed; check {self._where}"
-            )
+            raise self._failed(f"the answer is not an event stream of the Messages API; check {self._where}")
         text = "".join(block.text for block in answer.content if block.type == "text")
         usage = _usage(answer.usage)
         if not answer.stop_reason:
             raise self._failed("the answer broke off", is_transient=True, usage=usage)
         if answer.stop_reason == "refusal":
-            raise self._failed("the model refuses to answer", usage=usage)
+            raise self._failed("the model refused to answer", usage=usage)
         if not text.strip() and any(block.type in _CALLS for block in answer.content):
-            problem = "the model called a tool in place of an answer"
+            problem = "the model called a tool instead of answering"
             raise self._failed(problem, is_transient=True, usage=usage)
         is_cut = answer.stop_reason in _CUT
         return Answer(text=text, model=answer.model or self.model, usage=usage, is_cut=is_cut)
@@ -199,7 +197,9 @@ class AnthropicSummarizer:
 
         if isinstance(error, httpx2.LocalProtocolError):
             # Its text quotes the header, which may be the key.
-            return self._failed("the key has characters in it that no header can hold; set ANTHROPIC_API_KEY")
+            return self._failed(
+                "the key has characters that are not allowed in a header; set ANTHROPIC_API_KEY"
+            )
         is_transient = not isinstance(error, httpx2.UnsupportedProtocol)
         return self._failed(
             f"{strip_credentials(str(client.base_url))}: {connection_problem(error)}",
@@ -261,7 +261,7 @@ def _refusal(violations: Sequence[Violation]) -> str:
     first, *others = violations
     where = f"{first.path}: " if first.path else ""
     more = f"; and {len(others)} more" if others else ""
-    return f"nothing was sent, for the API would refuse it: {where}{first.problem} ({first.rule}){more}"
+    return f"nothing was sent, because the API would refuse it: {where}{first.problem} ({first.rule}){more}"
 
 
 def _said(text: str) -> Part:

@@ -217,7 +217,9 @@ def _answer(prompt: Prompt, chain: SummarizerChain, requests: list[dict[str, Any
             _wait(delay, chain, requests)
         if has_next:
             chain.listener.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
-    raise SummarizersFailedError(failures or [SummarizerError("none", "there is nobody to ask")], requests)
+    raise SummarizersFailedError(
+        failures or [SummarizerError("none", "there is no summarizer to ask")], requests
+    )
 
 
 def _attempt(

@@ -66,7 +66,7 @@ class HttpSummarizer:
             return client.post(self.endpoint, content=sent, headers={"content-type": "application/json"})
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             # Of a password that ends the host too early, the error quotes a part as the port.
-            problem = "it is no address" if "@" in self.endpoint else str(error)
+            problem = "it is not an address" if "@" in self.endpoint else str(error)
             raise self._failed(f"{problem}; give an address with http:// or https://") from None
         except httpx2.HTTPError as error:
             is_transient = isinstance(error, httpx2.TransportError)
@@ -89,12 +89,12 @@ class HttpSummarizer:
             response.content.decode()
             answered = tolerant_json(response.content)
         except UnicodeDecodeError:
-            raise self._failed('gave no JSON with a text as "summary", for it is not UTF-8') from None
+            raise self._failed('gave no JSON with a text "summary": it is not UTF-8') from None
         except msgspec.DecodeError:
             answered = None
         summary = answered.get("summary") if isinstance(answered, dict) else None
         if not isinstance(summary, str):
-            raise self._failed('gave no JSON with a text as "summary"')
+            raise self._failed('gave no JSON with a text "summary"')
         return Answer(text=summary, model=self.name)
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:

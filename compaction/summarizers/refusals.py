@@ -155,7 +155,7 @@ def single_line_message(text: str) -> str:
 def connection_problem(error: BaseException) -> str:
     """Return what has become of a connection, for people: without the system's numbers, and the bytes that came."""
     said = _NUMBERED.sub("", str(error)) or type(error).__name__
-    return "what came back is no HTTP; check the address" if _NO_HTTP.match(said) else said
+    return "the answer is not HTTP; check the address" if _NO_HTTP.match(said) else said
 
 
 def strip_credentials(address: str) -> str:

@@ -76,12 +76,12 @@ def parse_template(text: str, *, source: str) -> Template:
     found = _FRONT_MATTER.match(lines)
     if found is None:
         begins = lines.lstrip("\ufeff").startswith(FENCE)
-        problem = "its front matter does not end" if begins else "it has no front matter"
+        problem = "its front matter is not closed" if begins else "it has no front matter"
         raise _bad(source, problem, f"begin with TOML between two lines {FENCE}")
     front = _front(found["toml"], source)
     body = lines[found.end() :].strip()
     if not body:
-        raise _bad(source, "there is no prompt behind its front matter", "write it there")
+        raise _bad(source, "no prompt follows its front matter", "write it there")
     return Template(
         name=front.name,
         version=front.version,
@@ -245,7 +245,7 @@ def _of_plugin(point: EntryPoint, name: str) -> Template | None:
         text = point.load()(name)
     except Exception as error:  # noqa: BLE001  somebody else's code
         problem = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise BadInputError(f"template {source}", problem, "mend or uninstall the package") from None
+        raise BadInputError(f"template {source}", problem, "fix or uninstall the package") from None
     return None if text is None else _parsed(text, source)
 
 

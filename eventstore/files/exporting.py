@@ -35,7 +35,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
             yield bytes(piece)
         if digest.hexdigest() != newest.digest:
             raise CorruptionError(
-                head.name, head.import_seq, "the file put together is not the one that was imported"
+                head.name, head.import_seq, "the reassembled file differs from the imported one"
             )
 
 

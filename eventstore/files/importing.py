@@ -55,7 +55,7 @@ BATCH_BYTES: Final = 16 << 20
 """Maximum bytes of an append's bodies, except for one large record."""
 _SAYNOTHING: Final = frozenset({"label", "session_info"})
 """Kinds of refold's own entries that do not keep the leaf from following a grown file."""
-_SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of what cannot be read"
+_SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of invalid bytes"
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes read so far and the file's size."""
@@ -100,7 +100,7 @@ def import_file(
         contents = open_source(source)
         if len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
-            raise BadInputError(source.name, problem, "take them in with refold import, then name one")
+            raise BadInputError(source.name, problem, "import them with 'refold import', then name one")
         return _Importing(log, source, contents, name, progress).run()[0]
 
 
@@ -119,7 +119,7 @@ def import_sessions(
                 _check_name(source, session.name)
         elif len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
-            raise BadInputError(source.name, problem, "take it in without another name")
+            raise BadInputError(source.name, problem, "import it without another name")
         return _Importing(log, source, contents, name, progress).run()
 
 
@@ -138,13 +138,13 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Source]:
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116  the path may be one of bytes
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise BadInputError(source, "is no regular file", "write it to a file first")
+            raise BadInputError(source, "is not a regular file", "write it to a file first")
         with open(path, "rb") as file:
             yield Source(file, path, source)
     except IsADirectoryError:
         raise BadInputError(source, "is a folder", "name the session files in it") from None
     except FileNotFoundError:
-        raise BadInputError(source, "there is no such file", "check the path") from None
+        raise BadInputError(source, "the file does not exist", "check the path") from None
     except OSError as error:
         raise BadInputError(source, f"cannot be read ({error.strerror})", "check its permissions") from error
 
@@ -314,7 +314,7 @@ class _Importing:
             self._add(target, segment, slot, msgspec.structs.replace(record.event, parent=None, facts=facts))
             self._release(target, record.event.id)
         return [
-            Remark(at, f"its parent {parent!r} is not in the file: contexts below it begin there")
+            Remark(at, f"its parent {parent!r} is not in the file, so contexts start here")
             for at, parent in orphans
         ]
 

@@ -101,7 +101,7 @@ class Append:
             return self._fresh[seq]
         found = self._transaction.get(event_key(self._number, seq), db=self._dbs.events)
         if found is None or len(found) < frames_.HEADER_SIZE:
-            raise CorruptionError(self._session, seq, "is missing or cut short")
+            raise CorruptionError(self._session, seq, "is missing or truncated")
         return upcast(found) if self._oldest_frame < frames_.OLDEST else found
 
     def _add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
@@ -146,4 +146,4 @@ class Append:
     def _put(self, db: Any, key: bytes, value: bytes, *, append: bool = False) -> None:
         # A put that fails says so only by its return value.
         if not self._transaction.put(key, value, db=db, overwrite=False, append=append):
-            raise CorruptionError(self._session, self._next, "a row stands where the next event belongs")
+            raise CorruptionError(self._session, self._next, "the next event's place is already taken")

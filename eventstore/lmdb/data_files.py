@@ -75,7 +75,7 @@ class StoreFiles:
             raise self._moved(DATA_FILE) from None
         except OSError as error:
             raise StoreError(
-                self._path, f"cannot be written ({error.strerror})", "mend what it says, then append again"
+                self._path, f"cannot be written ({error.strerror})", "fix the cause, then append again"
             ) from error
         try:
             # A process that must make a new lock file waits for the end of this block: see `begin_lock_file`.

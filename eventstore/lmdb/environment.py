@@ -196,8 +196,8 @@ class Environment:
         if is_stale and (error is None or isinstance(error, Exception)):
             raise StoreError(
                 self.path,
-                "was written while it was read, and the reader had no place in its lock file",
-                "read it again, or let its lock.mdb be written",
+                "was written during a read without a slot in its lock file",
+                "read it again, or make its lock.mdb writable",
             )
 
 

@@ -51,19 +51,19 @@ _DAMAGED: Final = (lmdb.CorruptedError, lmdb.PageNotFoundError)
 
 _REMEDIES: Final = (
     (_DAMAGED, "run 'refold verify', then restore a backup"),
-    (lmdb.PanicError, "close the store, mend its disk, then open it again"),
+    (lmdb.PanicError, "close the store, repair its disk, then open it again"),
     (lmdb.MemoryError, "give this process more memory addresses"),
     (
         lmdb.LockError,
-        "a process of the same number, in another container, has it open: share their process ids",
+        "a process with the same number in another container has it open: let both share process ids",
     ),
     (lmdb.TxnFullError, "append fewer events at a time"),
-    (lmdb.MapResizedError, "another process has just made it larger: try again"),
+    (lmdb.MapResizedError, "another process has just enlarged it: try again"),
 )
 _OTHER_DATABASE: Final = "is an LMDB database, but not a refold store, or is damaged"
 _RESTORE: Final = "restore it from a backup"
 _NONE_OR_DAMAGED: Final = "name another folder, or restore a backup"
-_REMEDY: Final = "check its permissions and the room on its disk"
+_REMEDY: Final = "check its permissions and the free space on its disk"
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,9 @@ def open_environment(
         raise _not_opened(path, data, error) from error
     except OSError as error:
         raise StoreError(
-            path, f"cannot be opened ({error.strerror})", "check its permissions and the room on its disk"
+            path,
+            f"cannot be opened ({error.strerror})",
+            "check its permissions and the free space on its disk",
         ) from error
     try:
         _check_whole(env, path, data)
@@ -179,7 +181,7 @@ def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment,
         if files.are_in_place():
             return env, files
         env.close()
-    raise StoreError(path, "is being moved or replaced", "try again when that has ended")
+    raise StoreError(path, "is being moved or replaced", "try again afterwards")
 
 
 def _rights(data: Path) -> tuple[bool, bool]:
@@ -202,11 +204,11 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
     if isinstance(error, _DAMAGED) and done == "opened":
         return StoreError(path, f"is damaged ({error})", _RESTORE)
     if isinstance(error, lmdb.ReadersFullError):
-        return StoreError(path, f"has {_READERS} readers, as many as it can", "wait until some have ended")
+        return StoreError(path, f"has {_READERS} readers, the maximum", "wait until some have finished")
     remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)
     # When a store is opened, the name of the failed LMDB function helps nobody.
     problem = getattr(error, "reason", error) if done == "opened" else error
-    nothing = "; nothing of this append was stored" if done == "written" else ""
+    nothing = "; none of this append was stored" if done == "written" else ""
     return StoreError(path, f"cannot be {done} ({problem})", remedy + nothing)
 
 
@@ -224,12 +226,12 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
             "restore it from a backup, or import a session if there was none yet",
         )
     if not create:
-        raise StoreError(str(folder), "there is no store here", "import a session first")
+        raise StoreError(str(folder), "no store exists here", "import a session first")
     ours = (DATA_FILE, LOCK_FILE)
     if folder.is_dir() and any(
         entry.name not in ours and not entry.name.startswith(UNFINISHED_PREFIX) for entry in folder.iterdir()
     ):
-        raise StoreError(str(folder), "is a folder of something else", "name an empty or a new folder")
+        raise StoreError(str(folder), "is a folder with other contents", "choose an empty or new folder")
     return False
 
 
@@ -285,7 +287,7 @@ def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[D
     try:
         meta = msgspec.msgpack.decode(found, type=StoreMeta)
     except msgspec.DecodeError as error:
-        raise StoreError(path, f"does not tell its version ({error})", "upgrade refold") from error
+        raise StoreError(path, f"has no readable version ({error})", "upgrade refold") from error
     if not 1 <= meta.version <= STORE_VERSION or not _can_read(meta.oldest_frame):
         raise StoreError(
             path,

@@ -65,7 +65,7 @@ class LmdbSnapshot:
         """
         session = next(iter(self._numbers)) if len(self._numbers) == 1 else ""
         if isinstance(error, struct.error):
-            return CorruptionError(session, 0, "a frame is cut short")
+            return CorruptionError(session, 0, "a frame is truncated")
         if isinstance(error, lmdb.Error):
             return CorruptionError(session, 0, f"cannot be read ({error})")
         if isinstance(error, CorruptionError) and session and not error.session:
@@ -81,7 +81,7 @@ class LmdbSnapshot:
                     head = frames_.header_of(frame)
                     linked = frames_.linked_digest_of(frame, head, digest)
                     if not frames_.is_intact(frame) or (head.seq, head.digest) != (seq, linked):
-                        return CorruptionError(session, seq, "is not as it was appended")
+                        return CorruptionError(session, seq, "has been altered since it was appended")
                     digest = linked
             except CorruptionError as error:
                 return error
@@ -158,14 +158,14 @@ class LmdbSnapshot:
         while leaf >= first and leaf:
             run_start = frames_.pointers_of(self.frame(session, leaf))[3]
             if not 0 < run_start <= leaf:
-                raise CorruptionError(session, leaf, "its run of entries begins behind it")
+                raise CorruptionError(session, leaf, "its run of entries starts after it")
             if run_start < first:
                 runs.append((first, leaf))
                 break
             runs.append((run_start, leaf))
             leaf = frames_.pointers_of(self.frame(session, run_start))[2]
             if leaf >= run_start:
-                raise CorruptionError(session, run_start, "its parent comes behind it")
+                raise CorruptionError(session, run_start, "its parent comes after it")
         if len(runs) == 1:
             return self._run(session, number, *runs[0])
         return chain.from_iterable(self._run(session, number, start, stop) for start, stop in reversed(runs))

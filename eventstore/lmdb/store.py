@@ -47,9 +47,7 @@ class LmdbLog:
     ) -> None:
         if durability not in get_args(Durability):
             choices = " or ".join(map(repr, get_args(Durability)))
-            raise BadInputError(
-                f"durability {durability!r}", "there is no such way to flush", f"use {choices}"
-            )
+            raise BadInputError(f"durability {durability!r}", "unknown durability", f"use {choices}")
         self.path = os.fspath(path)
         self._clock = clock
         self._shared = shared(self.path, self, Options(durability, map_size), create=create)

@@ -65,7 +65,7 @@ class SessionChecks(MetricStruct, frozen=True):
 def check_session(log: EventLog | Snapshot, session: str) -> SessionChecks:
     """Check the contexts at all calls and compactions of a session, on every branch.
 
-    Raises NotFoundError, and CorruptionError for an event that is not as it was appended.
+    Raises NotFoundError, and CorruptionError for an event that has been altered since it was appended.
     """
     with checked(log) as snapshot:
         cursor = resolve_cursor(snapshot, session)

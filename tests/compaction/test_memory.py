@@ -1,4 +1,4 @@
-"""Notes that a session keeps on itself are a summary that is there already."""
+"""Notes that a session keeps on itself are a summary that already exists."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class LmdbAgainstModel(RuleBasedStateMachine):
             assert findings == []
 
     def drawn(self, session: str, draft: dict[str, Any], batch: list[NewEvent]) -> NewEvent:
-        """The event that a draft amounts to, given what is there already."""
+        """The event that a draft amounts to, given what already exists."""
         self.made += 1
         there = [*self.sent[session], *batch]
         entries = [new for new in there if new.kind not in ("decision", "link", "observed_rewrite")]

@@ -59,7 +59,7 @@ def thinking_change(event_id: str, **options: Any) -> NewEvent:
 
 
 def decision(event_id: str, **options: Any) -> NewEvent:
-    """An event that is no node of the tree."""
+    """An event that is not in the tree."""
     return event(event_id, "decision", outcome="skip", reason="below the threshold", **options)
 
 

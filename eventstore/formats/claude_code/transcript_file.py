@@ -94,7 +94,7 @@ def parse(line: bytes) -> _Parsed:
     except Exception as error:  # noqa: BLE001
         return _Parsed([], TOO_DEEP if is_too_deep else f"cannot be read ({type(error).__name__})")
     if not found and not line.endswith(b"\n"):
-        problem = problem or "the file ends inside this record"
+        problem = problem or "the file ends in the middle of this record"
     return _Parsed(found, problem)
 
 
@@ -135,7 +135,7 @@ class ClaudeCodeFile(SourceContents):
                 if fields.is_chained and fields.isSidechain is True:
                     sidechains.append(fields)
         if not first:
-            problem = "holds no record that can be read" if self.source.size else "is empty"
+            problem = "contains no readable record" if self.source.size else "is empty"
             raise BadInputError(self.source.name, problem, _REMEDY)
         name = name or f"noid-{sha256(first).hexdigest()[:16]}"
         is_side = head.isSidechain is True or head.type == "fork-context-ref"

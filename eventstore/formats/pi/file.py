@@ -20,7 +20,7 @@ from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_dee
 from eventstore.kinds import CODE_OF_KIND
 
 NEWEST_VERSION: Final = 3
-REPEAT: Final = "the same record as before: it counts once"
+REPEAT: Final = "the same record again; it counts once"
 _LONGEST_QUOTE: Final = 40
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplication permutes the 32-bit numbers and minted ids are unique."""
@@ -219,13 +219,11 @@ class PiReader:
         entries = [(first, last, entry_of(text[first:last])) for first, last, _ in objects]
         spans = self._without_slot(number, entries, found)
         if not spans and not line.endswith(b"\n"):
-            problem = "the file ends inside this record"
+            problem = "the file ends in the middle of this record"
         if problem:
             found.skipped.append(problem)
         if spans:
-            what = (
-                "a record with no line of its own" if len(spans) == 1 else f"{len(spans)} records in one line"
-            )
+            what = "a record that shares its line" if len(spans) == 1 else f"{len(spans)} records in one line"
             reads_first = self._dialect.reads_first and not spans[0][0]
             how_much = "only the first" if reads_first else "nothing of this line"
             found.differs.append((number, f"{what}: {self._dialect.harness} reads {how_much}"))
@@ -238,7 +236,9 @@ class PiReader:
         slot = self._dialect.slot
         kept = [each for each in entries if not slot or each[2].type != slot]
         in_place = number == 1 and entries[0][2].type == slot if entries else False
-        found.skipped.extend(["a title that does not begin the file"] * (len(entries) - len(kept) - in_place))
+        found.skipped.extend(
+            ["a title that is not at the beginning of the file"] * (len(entries) - len(kept) - in_place)
+        )
         return kept
 
     def _session_header(self, number: int, found: ParsedLine, *, is_alone: bool) -> None:
@@ -285,10 +285,10 @@ class PiReader:
     def _problems(self, kind: str, entry: Entry) -> Iterator[str]:
         """Yield what is wrong with the fields of a record that is kept all the same."""
         if kind == "message" and entry.message is not UNSET and bytes(entry.message) == b"null":
-            yield "its message is null: contexts show nothing of it"
+            yield "its message is null, so contexts do not show it"
         parent, kept = entry.parentId, entry.firstKeptEntryId
         if parent is not UNSET and parent is not None and not (isinstance(parent, str) and is_name(parent)):
-            yield f"its parentId is {_short(parent)}, no id: contexts begin anew here"
+            yield f"its parentId is {_short(parent)}, no id: contexts start here"
         if (
             kind == "compaction"
             and isinstance(kept, str)
@@ -387,7 +387,7 @@ def _unreadable(error: Exception) -> str:
 BLANK: Final = b" \t\r\n"
 BOM: Final = b"\xef\xbb\xbf"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
-TOO_DEEP: Final = "nested too deeply to be read"
+TOO_DEEP: Final = "nested too deeply to parse"
 _NOT_JSON: Final = "not JSON"
 _READINGS: Final = 8
 """Maximum attempts to find records in a damaged line, so that the time stays linear."""

@@ -162,7 +162,7 @@ def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> P
         )
         raise BadInputError(source, problem, _remedy(dialect))
     if line:
-        raise BadInputError(source, "holds no record that can be read", _remedy(dialect))
+        raise BadInputError(source, "contains no readable record", _remedy(dialect))
     raise BadInputError(source, "is empty", "there is nothing to import")
 
 
@@ -198,7 +198,7 @@ def _headless(dialect: Dialect, raw: bytes, decoded: dict[str, Any]) -> PiHeader
 def _refusal(dialect: Dialect) -> str:
     """Return what the harness does with a file without a valid header; only pi overwrites it."""
     return (
-        "pi takes the file for empty, and replaces it"
+        "pi treats the file as empty and replaces it"
         if dialect is PI
         else f"{dialect.harness} does not open it"
     )
@@ -211,7 +211,7 @@ def _header(source: str, dialect: Dialect, found: _Header) -> PiHeader:
         session = f"noid-{sha256(raw).hexdigest()[:16]}"
         differs = f"the session header has no id: {_refusal(dialect)}"
     elif not is_first:
-        differs = f"an entry stands before the session header: {_refusal(dialect)}"
+        differs = f"an entry precedes the session header: {_refusal(dialect)}"
     return PiHeader(
         raw=raw,
         session=session,

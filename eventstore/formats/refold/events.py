@@ -34,9 +34,7 @@ def event_of_line(
     Raises BadInputError with the line's number, the field and the problem.
     """
     if is_deeper(line, DEEPEST_RECORD):
-        raise _bad(
-            number, f"is nested deeper than {DEEPEST_RECORD} levels", "put what is deeper into it as a text"
-        )
+        raise _bad(number, f"is nested deeper than {DEEPEST_RECORD} levels", "store deeper levels as a text")
     try:
         fields = msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -45,11 +43,11 @@ def event_of_line(
     if not isinstance(kind, str) or not kind:
         raise _bad(number, 'has no "type"', 'name the kind of event, as "message"')
     if kind in BOOKKEEPING or kind == "session":
-        raise _bad(number, f"{kind!r} is of a file that is imported", "take the file in with refold import")
+        raise _bad(number, f"{kind!r} is of a file that is imported", "import the file with 'refold import'")
     time = _time(fields, number)
     event_id, cause = (_text(fields, name, number) for name in ("id", "cause"))
     if is_reserved(event_id):
-        raise _bad(number, f"id {event_id!r} is one that imports use", "give it another id, or none")
+        raise _bad(number, f"id {event_id!r} is one that imports use", "choose another id, or leave it out")
     parent = fields.get("parentId", Parent.LEAF)
     if not (parent is None or parent is Parent.LEAF or isinstance(parent, str)):
         raise _bad(
@@ -82,7 +80,9 @@ def _time(fields: dict[str, Any], number: int) -> int | None:
     time = epoch_ms(fields["timestamp"])
     if time is None:
         raise _bad(
-            number, '"timestamp" is no time', "write RFC 3339, as 2026-01-31T12:00:00.000Z, or milliseconds"
+            number,
+            '"timestamp" is not a valid time',
+            "write RFC 3339, as 2026-01-31T12:00:00.000Z, or milliseconds",
         )
     return time
 
@@ -115,7 +115,7 @@ def compose(
         body = _whole(_encoded(record))
     except (TypeError, ValueError) as error:
         raise BadInputError(
-            f"record of kind {record.kind!r}", f"it has no JSON ({error})", SEE_EVENTS
+            f"record of kind {record.kind!r}", f"it cannot be encoded as JSON ({error})", SEE_EVENTS
         ) from None
     except RecursionError:
         raise _too_deep(record) from None
@@ -136,7 +136,7 @@ def compose(
 
 def _too_deep(record: Record) -> BadInputError:
     problem = f"it is nested deeper than {DEEPEST_RECORD} levels"
-    return BadInputError(f"record of kind {record.kind!r}", problem, "put what is deeper into it as a text")
+    return BadInputError(f"record of kind {record.kind!r}", problem, "store deeper levels as a text")
 
 
 def _encoded(record: Record) -> bytes:

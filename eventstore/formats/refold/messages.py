@@ -54,13 +54,13 @@ def stored_messages(message: object, tool_of: Callable[[str], str]) -> list[dict
         fields = _plain(message, "message")
     except RecursionError:
         raise BadInputError(
-            "message", "its values are nested too deeply", "store what is deeper as a text"
+            "message", "its values are too deeply nested", "store deeper levels as a text"
         ) from None
     role = fields.get("role")
     if not isinstance(role, str) or role not in ROLES or not role:
         raise BadInputError(
             f"message of role {role!r}",
-            "a session holds no such messages",
+            "sessions do not store such messages",
             "append messages of the user and the assistant; a system prompt goes with each request",
         )
     if role == "assistant" and "provider" not in fields:
@@ -89,7 +89,7 @@ def _plain(value: Any, path: str) -> Any:
         value = value.model_dump(mode="json", exclude_unset=True, warnings=False)
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {str.__str__(name): _plain(each, f"{path}.{name}") for name, each in value.items()}
-    what = "a dict whose keys are not all texts" if isinstance(value, Mapping) else repr(value)[:40]
+    what = "a dict with keys that are not texts" if isinstance(value, Mapping) else repr(value)[:40]
     raise BadInputError(path, f"{what} is not JSON", "use texts, numbers, lists and dicts with texts as keys")
 
 

@@ -39,7 +39,7 @@ NOTHING = {
 }
 SMALL_ENOUGH = "the context is small enough"
 OF_ANOTHER_MODEL = "the error is of another model"
-NOT_OF_LENGTH = "the error says nothing of the context's length"
+NOT_OF_LENGTH = "the error is not about the context's length"
 IDLE_OFF = "idle compaction is off"
 NOTHING_RUNS = "nothing runs"
 TIGHT = ("--window", "1000", "--policy", "tight.toml")

@@ -54,14 +54,14 @@ def test_halves_of_surrogate_pairs_do_not_break_a_request(server):
 @pytest.mark.parametrize("value", [{}, {"summary": 3}, {"summary": None}, [], "text", {"Summary": "x"}])
 def test_an_answer_without_a_summary_is_told_and_not_tried_again(server, value):
     problem = failure(server(answers(value)).url)
-    assert 'gave no JSON with a text as "summary"' in problem.problem
+    assert 'gave no JSON with a text "summary"' in problem.problem
     assert not problem.is_transient
 
 
 def test_an_answer_that_is_no_utf_8_is_no_summary(server):
     service = server(lambda exchange: exchange.answer(200, b'{"summary":"\xff\xfe"}'))
     problem = failure(service.url)
-    assert problem.problem.endswith('gave no JSON with a text as "summary", for it is not UTF-8')
+    assert problem.problem.endswith('gave no JSON with a text "summary": it is not UTF-8')
     assert not problem.is_transient
 
 

@@ -64,8 +64,8 @@ def test_an_odd_version_is_read_as_pi_reads_it(version: object, read_as: int) ->
     ("lines", "problem"),
     [
         ([], "is empty"),
-        ([b"\n", b" \n"], "holds no record that can be read"),
-        ([b"hello\n"], "holds no record that can be read"),
+        ([b"\n", b" \n"], "contains no readable record"),
+        ([b"hello\n"], "contains no readable record"),
         ([b"\x00\x01\x02"], "is no text"),
         (['{"type":"session"}\n'.encode("utf-16")], "is in UTF-16; save it as UTF-8"),
         (['{"type":"session"}\n'.encode("utf-16-le")], "is in UTF-16; save it as UTF-8"),
