@@ -1,4 +1,4 @@
-"""Writes docs/events.md from the types: `python docs/generate_events.py`. A test holds the two together."""
+"""Write docs/events.md from the types: `python docs/generate_events.py`. A test compares the two."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from eventstore.records import RECORDS, Record
 INTRODUCTION = """\
 # Events
 
-Written by `python docs/generate_events.py` from the types in `eventstore`; a test fails where the two differ.
+Written by `python docs/generate_events.py` from the types in `eventstore`; a test fails if they differ.
 
-A session is a list of events, numbered from 1 without a gap. An event is never changed. Those that are nodes of
-the session's tree are **entries**; the others are **off-path**. Imported events keep the record that they came as,
-byte for byte; what refold itself writes is one of the records below, in the shape of pi's version 3 where pi has the
-kind. A record holds neither id, parent nor time: those are the event's own.
+A session is a list of events, numbered from 1 without gaps. Events never change. Those in the session's tree are
+**entries**; the others are **off-path**. Imported events keep their original record, byte for byte. refold's own
+events have one of the records below, in the shape of pi's version 3 if pi has the kind. A record has no id, parent or
+time: those belong to the event.
 """
 
 SECTIONS = {
     "An event before it is stored": NewEvent,
-    "What a format reads out of a record": EventFacts,
+    "Facts that a format extracts from a record": EventFacts,
     "A stored event": Event,
 }
 
