@@ -1,1 +1,1 @@
-"""What refold costs, beside the floor and the peers that do the same work another way."""
+"""Measure what refold costs, compared with lower bounds and with other ways to do the work."""

@@ -1,4 +1,7 @@
-"""Where real sessions were compacted, and where policies would: what was summarized, and what later work used of it."""
+"""Find where real sessions were compacted, and where policies would compact them.
+
+For each place, collect the messages summarized and what later work used of them.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +38,18 @@ from projections.tokens import counter
 FILES: Final = ("pi-mono-before-compaction.v3.jsonl", "pi-mono-large-session.v1.jsonl")
 POLICIES: Final = ("pi", "oh-my-pi", "opencode", "layered")
 PLACES: Final = 4
-"""At how many places a session is cut by each policy: a quarter through, half, three quarters, at its leaf."""
+"""Fractions of a session at which each policy cuts; 1 is the leaf."""
 KINDS: Final = (MentionKind.PATH, MentionKind.COMMAND, MentionKind.ERROR)
 _LIMITS: Final = Limits(window=200_000)
 _MOST: Final = 13_107
-"""Tokens that pi allows a summary."""
+"""Maximum tokens of a summary in pi."""
 
 
 class Boundary(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where messages give way to a summary.
+    """A place where a summary replaces messages.
 
-    `parts` are those messages, `first_kept` is the entry that stays, `later` what came behind `leaf`.
-    `summary` is the one that a summarizer made, `recorded` the one that the session holds, "" for none.
+    `parts` are those messages, `first_kept` is the first kept entry, `later` what came after `leaf`.
+    `summary` is a summarizer's, `recorded` the session's own, "" for none.
     """
 
     session: str
@@ -60,12 +63,12 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conversation(self) -> str:
-        """The messages as a summarizer is shown them."""
+        """The messages as a summarizer reads them."""
         return serialize(self.parts)
 
     @property
     def truncated(self) -> str:
-        """The beginning and the end of the conversation, together as long as the summary."""
+        """The beginning and end of the conversation, together as long as the summary."""
         text, length = self.conversation, len(self.summary)
         if len(text) <= length:
             return text
@@ -73,7 +76,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def boundaries(snapshot: Snapshot, session: str, summarizer: Summarizer) -> Iterator[Boundary]:
-    """The compactions of a session, then the cuts that the presets' policies would make at some places of it."""
+    """Yield a session's recorded compactions, then the cuts that presets would make."""
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
     for place, entry in enumerate(entries):
@@ -81,7 +84,7 @@ def boundaries(snapshot: Snapshot, session: str, summarizer: Summarizer) -> Iter
             yield _recorded(snapshot, cursor, entries, place, summarizer)
     for quarter in range(1, PLACES + 1):
         place = len(entries) * quarter // PLACES - 1
-        # A request is made behind a person's message or a result.
+        # A request follows a person's message or a result.
         while entries[place].role in ("", "assistant"):
             place -= 1
         here = cursor.at_leaf(entries[place].seq)
@@ -115,7 +118,7 @@ def _recorded(
 def _made(
     snapshot: Snapshot, here: Cursor, rest: Sequence[Event], name: str, summarizer: Summarizer
 ) -> Boundary | None:
-    """The cut of a policy at a leaf, with which the rest of the session begins."""
+    """Return a policy's cut at a leaf."""
     policy = load_preset(name)
     tokens = counter(policy.counter)
     plan = plan_compaction(snapshot, here, policy, limits=_LIMITS, tokens=tokens)
@@ -134,7 +137,7 @@ def _made(
 
 
 def things(boundary: Boundary) -> tuple[dict[MentionKind, list[str]], PathIndex]:
-    """The distinct paths, commands and errors that the messages name, a path in its longest form; and all paths."""
+    """Return the distinct paths, commands and errors in messages, and all paths."""
     facts = SessionFacts()
     held = [facts.of_part(part) for part in boundary.parts]
     paths = PathIndex(path for each in held for path in each.paths)
@@ -144,15 +147,15 @@ def things(boundary: Boundary) -> tuple[dict[MentionKind, list[str]], PathIndex]
 
 
 def named(text: str, values: Mapping[MentionKind, Sequence[str]], paths: PathIndex) -> dict[MentionKind, int]:
-    """How many of some things a text names, by kind."""
+    """Count the things that a text names, by kind."""
     index = MentionIndex([message_facts(0, "", Message(role="user", blocks=(Text(text),)))], paths)
     return {kind: sum(index.contains(kind, value) for value in each) for kind, each in values.items()}
 
 
 def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[float | None]:
-    """What share of the things that the rest of the session uses the context names behind each of some summaries.
+    """Return the share of later used things that the context names, for each summary.
 
-    None where nothing that was summarized is used any more.
+    Return None if nothing that was summarized is used again.
     """
     facts = SessionFacts()
     return [future_use(_replacement(snapshot, boundary, summary), facts).share for summary in summaries]

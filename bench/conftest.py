@@ -1,4 +1,4 @@
-"""What the benches share: stores of made and of real sessions, and one way to measure."""
+"""Provide stores of generated and real sessions, and one way to measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eventstore.files.importing import import_file
 
 
 class Stored(NamedTuple):
-    """A session file, the store that it was imported into, its session, and where its context stands."""
+    """A session file, its store, its session, and the context's place in the store."""
 
     file: Path
     store: Path
@@ -28,7 +28,7 @@ class Stored(NamedTuple):
 
 @pytest.fixture
 def measure(benchmark):
-    """Time a call as one role in a group: `refold`, or what stands beside it."""
+    """Time a call as one role in a group: `refold`, or a contender."""
 
     def timed(group, role, function, *arguments, rounds=None, setup=None, **facts):
         benchmark.group = group
@@ -44,14 +44,14 @@ def measure(benchmark):
 
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
-    """A place for stores, gone after the run."""
+    """Return a folder for stores, removed after the run."""
     with tempfile.TemporaryDirectory(prefix="refold-bench-") as path:
         yield Path(path)
 
 
 @pytest.fixture(scope="session")
 def imported(folder):
-    """From a session file to a store of it."""
+    """Return a function from a session file to its store."""
 
     @cache
     def make(file: Path) -> Stored:
@@ -65,13 +65,13 @@ def imported(folder):
 
 @pytest.fixture(scope="session")
 def made(imported):
-    """From a number of events and one of messages in the context to a store of a made session."""
+    """Return a function from numbers of events and messages to a generated session's store."""
     return lambda events, messages: imported(session_file(events, messages))
 
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """The folder of real sessions."""
+    """Return the folder of real sessions."""
     beside = Path(__file__).parents[2] / "shared" / "corpus"
     path = Path(os.environ.get("REFOLD_CORPUS", beside))
     if not path.is_dir():

@@ -1,8 +1,9 @@
-"""`python -m bench.extractive FOLDER` holds extractive summaries against truncation, at boundaries of real sessions.
+"""Compare extractive summaries with truncation at boundaries of real sessions.
 
-FOLDER is the corpus of them. Printed is a table for the docs: of the distinct things in the messages
-that were summarized, how many the summary names, how many the truncated conversation of the same length does,
-and how many there are; then which share of the things that were used later each context names.
+Run `python -m bench.extractive FOLDER` with the folder of real sessions. It prints a table for the docs: of
+the distinct things in the summarized messages, how many the summary names, how many the truncated
+conversation of the same length names, and how many there are; then the share of later used things that each
+context names.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def row(boundary: Boundary) -> Iterator[str]:
 
 
 def shares_used(snapshot: Snapshot, boundary: Boundary) -> list[float | None]:
-    """By the summary, by truncation, by the summary that was recorded."""
+    """Return the shares for the summary, for truncation, and for the recorded summary."""
     summaries = (boundary.summary, boundary.truncated, boundary.recorded)
     found = used_later(snapshot, boundary, *filter(None, summaries))
     return [*found, *[None] * (3 - len(found))]

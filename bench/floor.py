@@ -1,7 +1,7 @@
-"""The floor of a rebuild: the same bodies' bytes, read from LMDB by one cursor and joined, nothing decoded.
+"""Measure the lower bound of a rebuild: read the same bodies with one cursor and join them.
 
-It is told where the context begins, how many events it has, and where in each value the body lies; refold has to
-find that out. Below it lies what no reader of bodies can reach: the values joined whole, in C.
+The cursor knows where the context begins, how many events it has, and the body's place in each value; refold
+must find that out. `join_whole` is a bound that no reader of bodies can reach: whole values, joined in C.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eventstore.lmdb.store import LmdbLog
 
 
 class Span(NamedTuple):
-    """Where a context's events stand: the key of the first one, their number, and where each value's body begins."""
+    """The place of a context's events: first key, number, and offset of each value's body."""
 
     first_key: bytes
     count: int
@@ -27,7 +27,7 @@ class Span(NamedTuple):
 
 
 def span_of_context(log: LmdbLog, session: str) -> Span:
-    """The events between the first that a session's context shows and its leaf, which have to be one run."""
+    """Return the events from the first of a context to the leaf, which must be one run."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         _, _, _, run_start, compaction, *_ = pointers_of(snapshot.frame(session, head.leaf))
@@ -39,18 +39,18 @@ def span_of_context(log: LmdbLog, session: str) -> Span:
 
 
 def environment_of(log: LmdbLog) -> tuple[lmdb.Environment, Databases]:
-    """The raw environment below an open store, and its tables."""
+    """Return the raw environment below an open store, and its tables."""
     return log._shared.env, log._shared.dbs  # noqa: SLF001  what lies below the store is the point
 
 
 def events_of(log: LmdbLog) -> tuple[lmdb.Environment, Any]:
-    """The raw environment below an open store, and its table of events."""
+    """Return the raw environment below an open store, and its table of events."""
     env, tables = environment_of(log)
     return env, tables.events
 
 
 def join(env: lmdb.Environment, events: Any, span: Span) -> bytes:
-    """The bodies of a span, joined."""
+    """Join the bodies of a span."""
     with env.begin(buffers=True) as transaction:
         cursor = transaction.cursor(events)
         cursor.set_key(span.first_key)
@@ -59,7 +59,7 @@ def join(env: lmdb.Environment, events: Any, span: Span) -> bytes:
 
 
 def join_whole(env: lmdb.Environment, events: Any, span: Span) -> bytes:
-    """The values of a span, joined as they are."""
+    """Join the whole values of a span."""
     with env.begin(buffers=True) as transaction:
         cursor = transaction.cursor(events)
         cursor.set_key(span.first_key)
@@ -67,7 +67,7 @@ def join_whole(env: lmdb.Environment, events: Any, span: Span) -> bytes:
 
 
 def opened(path: Path, join: Callable[[lmdb.Environment, Any, Span], bytes], span: Span) -> bytes:
-    """One of the two from a closed store: opened as a store is, but without a look at what is in it."""
+    """Open a closed store without checks, and join a span's bytes with `join`."""
     with lmdb.open(
         str(path),
         map_size=MAP_SIZE,

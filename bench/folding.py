@@ -1,8 +1,8 @@
-"""The peers of a rebuild: what a harness does without a store. Read the whole file, parse it, walk, select, encode.
+"""Rebuild a context without a store: read the whole file, parse, walk, select, encode.
 
-Both give the bytes that refold gives, which the benches check. One decodes every record with the standard
-library; the other knows which fields it needs and leaves messages as they stand, the best that a reader of
-JSON lines can do.
+Both ways give the same bytes as refold, which the benches check. One decodes every record with the standard
+library. The other knows which fields it needs and leaves messages undecoded, the best that a reader of JSON
+lines can do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Raw
 
 
 def fold_with_json(path: Path) -> bytes:
-    """The context at a pi file's leaf, through the standard library's json."""
+    """Return the context at a pi file's leaf with the standard library's json."""
     header, *entries = _decoded_lines(path, json.loads, ValueError)
     if "version" not in header:
         for place, entry in enumerate(entries, 1):
@@ -108,7 +108,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def fold_with_msgspec(path: Path) -> bytes:
-    """The context at a pi file's leaf, through typed records whose messages stay undecoded."""
+    """Return the context at a pi file's leaf with typed records and undecoded messages."""
     header, *entries = _decoded_lines(path, _decode_entry, msgspec.DecodeError)
     if header.version is None:
         for place, entry in enumerate(entries, 1):
@@ -152,7 +152,7 @@ def _model_in_use(way: list[_Entry]) -> _Model | None:
 
 
 def _decoded_lines(path: Path, decode: Callable[[bytes], Any], error: type[Exception]) -> list[Any]:
-    """Every line that can be read."""
+    """Yield every readable line."""
     decoded = []
     with path.open("rb") as file:
         for line in file:
@@ -164,7 +164,10 @@ def _decoded_lines(path: Path, decode: Callable[[bytes], Any], error: type[Excep
 
 
 def _names_of_version_1(place: int, first_kept: int | None) -> dict[str, str | None]:
-    """Each entry is the child of the one before; a compaction names its first kept by place, the header as 0."""
+    """Set version 1's ids: each entry is the child of the one before.
+
+    A compaction refers to its first kept entry by index, where the header is 0.
+    """
     kept = None if first_kept is None else str(first_kept)
     return {"id": str(place), "parentId": str(place - 1), "firstKeptEntryId": kept}
 

@@ -1,8 +1,8 @@
-"""`python -m bench.from_log FOLDER` tells what `prompting.from = "log"` saves for later under the policy `layered`.
+"""Measure what `prompting.from = "log"` preserves under the policy `layered`.
 
-FOLDER is the corpus of real sessions. Each is rewritten and summarized, without a model, a quarter, half and three
-quarters through. Printed is a table for the docs: how many messages the summarizer reads, and which share of the
-things that were used later the context behind the summary names, of all that the log had.
+Run `python -m bench.from_log FOLDER` with the folder of real sessions. Each is rewritten and summarized,
+without a model, at a quarter, half and three quarters. It prints a table for the docs: how many messages the
+summarizer reads, and the share of later used things that the context names after the summary.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> None:
             found = []
             for quarter in range(1, PLACES):
                 place = len(entries) * quarter // PLACES - 1
-                # A request is made behind a person's message or a result.
+                # A request follows a person's message or a result.
                 while entries[place].role in ("", "assistant"):
                     place -= 1
                 read, shares = zip(*(_measured(log, entries, place, each) for each in SOURCES), strict=True)
@@ -70,7 +70,7 @@ def main() -> None:
 def _measured(
     log: LmdbLog, entries: list[Event], place: int, source: MessageSource
 ) -> tuple[int, float | None]:
-    """How many messages are read at a place of a session, and what share of what was used later is still named."""
+    """Return how many messages are read at a place, and the share of later used things named."""
     prompting = msgspec.structs.replace(_LAYERED.prompting, source=source)
     policy = msgspec.structs.replace(_LAYERED, prompting=prompting)
     leaf = entries[place]

@@ -1,4 +1,4 @@
-"""What a reader that stays, or that died, costs: the size of the store's file after so many commits.
+"""Measure the cost of a long or killed reader: the size of the store's file after commits.
 
 python -m bench.readers [COMMITS]
 """
@@ -23,7 +23,7 @@ with open_store(sys.argv[1]) as log, log.snapshot():
 
 
 def report(folder: Path, commits: int, reader: str) -> None:
-    """Print the size of a store's file after so many appends of a kilobyte beside such a reader."""
+    """Print a store's file size after many appends of a kilobyte beside such a reader."""
     path = folder / reader.replace(" ", "-")
     with open_store(path) as log:
         log.append("s", [event(0)])

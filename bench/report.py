@@ -1,8 +1,8 @@
-"""`python -m bench.report DATE` runs the benches and writes the tables of docs/benchmarks.md.
+"""Run the benches and write the tables of docs/benchmarks.md: `python -m bench.report DATE`.
 
-A ratio is that of the medians of one run, both sides minutes apart at most; what is written is the median of the
-ratios of several runs, so that a burst of other work in one of them does not decide. Each expectation stands
-beside what was measured, met or not.
+A ratio compares the medians of one run, whose sides are minutes apart at most. The page shows the median of
+several runs' ratios, so that a burst of other work in one of them does not decide. Each expectation is shown
+beside the measurement, met or not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 
 class Limit(NamedTuple):
-    """A ratio that is expected: at most so much, or at least."""
+    """An expected ratio: a maximum, or a minimum with `is_least`."""
 
     bound: float
     is_least: bool = False
@@ -45,11 +45,11 @@ class Limit(NamedTuple):
 
 TO_THE_FLOOR: Final = Limit(2)
 FLAT: Final = Limit(1.25)
-"""The longest history's rebuild against the shortest's: what still counts as the same."""
+"""The maximum ratio of the longest history's rebuild to the shortest's that counts as equal."""
 
 
 class Comparison(NamedTuple):
-    """Refold in a group beside another role of it: how much slower it is, or how much faster."""
+    """A comparison of refold with another role of a group, as slower or faster."""
 
     group: str
     what: str
@@ -111,7 +111,7 @@ COMPARISONS: Final = (
 
 
 class Runs:
-    """The medians of several runs of all benches, by group and role; a role may have had several turns in a run."""
+    """The medians of several runs of all benches, by group and role."""
 
     def __init__(self, reports: list[dict[str, Any]]) -> None:
         self.machine: dict[str, Any] = reports[0]["machine_info"]
@@ -131,11 +131,11 @@ class Runs:
         return all(role in self._medians.get(group, {}) for role in roles)
 
     def took(self, group: str, role: str = "refold") -> float:
-        """Seconds: the median of the runs' medians."""
+        """Return the median of the runs' medians, in seconds."""
         return median(self._medians[group][role])
 
     def ratio(self, group: str, role: str, beside: str, other_group: str = "") -> float:
-        """How many times as long a role takes as another one: the median of the runs' ratios."""
+        """Return the median of the runs' ratios between two roles."""
         others = self._medians[other_group or group][beside]
         return median(one / other for one, other in zip(self._medians[group][role], others, strict=True))
 
@@ -157,7 +157,7 @@ def main() -> None:
 
 
 def run() -> dict[str, Any]:
-    """Run the benches once; what pytest-benchmark says of them."""
+    """Run the benches once; return pytest-benchmark's results."""
     with tempfile.TemporaryDirectory(prefix="refold-report-") as folder:
         result = Path(folder) / "benchmarks.json"
         command = [
@@ -166,7 +166,7 @@ def run() -> dict[str, Any]:
             "pytest",
             "bench",
             "-q",
-            # In several processes pytest-benchmark times nothing.
+            # pytest-benchmark times nothing in several processes.
             "-n0",
             "--benchmark-quiet",
             f"--benchmark-json={result}",
@@ -176,7 +176,7 @@ def run() -> dict[str, Any]:
 
 
 def measured(runs: Runs, date: str) -> str:
-    """The tables of some runs."""
+    """Return the tables of some runs."""
     blocks = [
         machine(runs, date),
         "### Rebuild\n\n" + table(rebuild_rows(runs)),
@@ -196,7 +196,7 @@ def measured(runs: Runs, date: str) -> str:
 
 
 def machine(runs: Runs, date: str) -> str:
-    """What it was measured on, without its name in any network."""
+    """Describe the machine without its network name."""
     cpu = runs.machine["cpu"].get("brand_raw") or platform.processor() or platform.machine()
     engine = ".".join(map(str, lmdb.version()))
     return (
@@ -252,7 +252,7 @@ def flat_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
 
 
 def rebuilds(runs: Runs) -> list[tuple[str, str, str, str]]:
-    """Group, length of history, messages and state of the store of each rebuild, in the page's order."""
+    """Return group, history, messages and store state of each rebuild, in the page's order."""
     groups = [group.split("-") for group in runs.groups if group.startswith("rebuild-")]
     groups.sort(key=lambda name: (int(name[2]), name[3] == "closed", int(name[1].removesuffix("k"))))
     return [("-".join(name), *name[1:]) for name in groups]
@@ -288,7 +288,7 @@ def times(ratio: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """A time with three digits or so, in a unit that suits it."""
+    """Format a time with about three digits in a suitable unit."""
     for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
         if seconds < size * 1000:
             number = seconds / size

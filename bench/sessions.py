@@ -1,7 +1,7 @@
-"""Large pi sessions, made: the same bytes for the same shape on any machine, sized as real sessions are.
+"""Generate large pi sessions: equal bytes for equal shapes, sizes as in real sessions.
 
 A turn is a user's message, nine calls with their results, and an answer: twenty messages. Turns are counted
-from the leaf, so that the context at the leaf has the wanted number of messages behind any history.
+from the leaf, so that the context at the leaf has the wanted number of messages after any history.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _TURNS_TO_A_LEVEL: Final = 10
 _TURNS_TO_A_MODEL: Final = 25
 _TURNS_TO_A_COMPACTION: Final = 40
 _BEHIND_COMPACTION: Final = {60: 40, 1000: 500}
-"""From the messages in a context to how many of them came after the compaction: whole turns."""
+"""Messages after the compaction, in whole turns, by messages in the context."""
 
 _SPREAD: Final = 0x9E3779B1
-"""Odd, so that multiplying by it permutes the 32-bit numbers: ids are unique, sizes evenly mixed."""
+"""Odd, so that multiplication permutes the 32-bit numbers: unique ids, evenly mixed sizes."""
 _START: Final = datetime(2025, 12, 8, 22, 41, 5, 306000, tzinfo=UTC)
 
 _USER_BYTES: Final = (40, 60, 80, 100, 130, 170, 230, 420, 700, 2300)
 _ASSISTANT_BYTES: Final = (90, 120, 160, 200, 250, 320, 400, 550, 750, 1000, 1500, 1900, 2800, 3700, 5900)
 _RESULT_BYTES: Final = (60, 180, 330, 500, 700, 900, 1150, 1400, 1700, 2050, 2500, 3400, 4500, 6800, 11000)
-"""Sizes of texts at evenly spaced quantiles of real sessions, the few enormous ones left out."""
+"""Sizes of texts at even quantiles of real sessions, without the few enormous ones."""
 _SUMMARY_BYTES: Final = 4200
 _SIGNATURE_BYTES: Final = 340
 _TOOLS: Final = ("read", "bash", "edit", "grep")
@@ -50,13 +50,13 @@ _PHRASES: Final = (
 )
 
 _NUMBER: Final = "00000"
-"""In place of another number in each line, so that lines recur about as often as in real sessions."""
+"""Replaces another number in each line, so that lines recur as often as in real sessions."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def session_file(events: int, messages: int, folder: Path | None = None) -> Path:
-    """A pi v3 file of so many entries whose leaf has so many messages in its context; made once, then kept."""
+    """Return a cached pi v3 file with so many entries, and so many messages at its leaf."""
     if folder is None:
         generator = sha256(Path(__file__).read_bytes()).hexdigest()[:12]
         folder = Path(tempfile.gettempdir()) / "refold-bench" / generator
@@ -71,12 +71,12 @@ def session_file(events: int, messages: int, folder: Path | None = None) -> Path
 
 
 def session_name(events: int, messages: int) -> str:
-    """The id of the session of that shape."""
+    """Return the session id of that shape."""
     return f"made-{events}-{messages}"
 
 
 def lines(events: int, messages: int) -> Iterator[bytes]:
-    """The lines of a session file, its header first."""
+    """Yield the lines of a session file, starting with the header."""
     yield _line(
         {
             "type": "session",
@@ -105,17 +105,17 @@ def lines(events: int, messages: int) -> Iterator[bytes]:
 
 
 def result_message(number: int) -> dict[str, Any]:
-    """A call's result as a harness would append it, of a size that varies with its number."""
+    """Return a call's result as a harness would append it; sizes vary with the number."""
     return _result(number)
 
 
 def entry_id(number: int) -> str:
-    """The id of entry `number`: eight hex digits, as pi's."""
+    """Return the id of entry `number`: eight hex digits, like pi's."""
     return f"{number * _SPREAD & 0xFFFFFFFF:08x}"
 
 
 def _kinds(events: int, behind: int) -> list[str]:
-    """What each entry is, oldest first: made from the leaf upward, then turned round."""
+    """Return the kind of each entry, oldest first."""
     kinds: list[str] = []
     turn = 0
     while len(kinds) + _TURN + 3 <= events:
@@ -142,10 +142,10 @@ def _turn_from_its_end() -> Iterator[str]:
 
 
 def _ids_of_first_kept(kinds: list[str], messages: int) -> dict[int, str]:
-    """From the number of each compaction to the id of the entry that it keeps first."""
+    """Map the number of each compaction to the id of its first kept entry."""
     shown = [number for number, kind in enumerate(kinds) if kind in _MESSAGES]
     newest = max((number for number, kind in enumerate(kinds) if kind == "compaction"), default=-1)
-    # The summary is one of the messages of the context.
+    # The summary counts as a message of the context.
     kept = {newest: entry_id(shown[-(messages - 1)])}
     for number, kind in enumerate(kinds[:newest]):
         if kind == "compaction":

@@ -1,4 +1,4 @@
-"""One event, on the disk when the call returns, behind a session of ten thousand."""
+"""Append one durable event to a session of ten thousand."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ BEHIND = 10_000
 TURNS = 8
 ROUNDS = 500
 TABLES = {"events", "ids", "positions"}
-"""The tables that an append adds a row to; it also writes the session's head in `sessions` anew."""
+"""The tables that an append adds a row to; it also updates the head in `sessions`."""
 
-# A disk's mood changes within seconds: the contenders take turns, and a ratio is one of two neighbours.
+# A disk's speed varies within seconds, so contenders take turns, and a ratio compares neighbours.
 pytestmark = pytest.mark.parametrize("turn", range(TURNS), scope="module")
 
 
 @pytest.fixture(scope="module")
 def composed():
-    """Events as a producer composes them."""
+    """Return events as refold composes them."""
     return [
         compose(
             MessageRecord(message=msgspec.Raw(msgspec.json.encode(result_message(number)))),
@@ -43,13 +43,13 @@ def composed():
 
 @pytest.fixture
 def events(composed, turn):
-    """This turn's events."""
+    """Return this turn's events."""
     return composed[turn * ROUNDS :][:ROUNDS]
 
 
 @pytest.fixture(scope="module")
 def log_of(tmp_path_factory):
-    """From a contender's name to its own store, which grows from turn to turn."""
+    """Return a function from a contender to its own store, which grows from turn to turn."""
     with ExitStack() as stack:
 
         @cache
@@ -67,7 +67,7 @@ def head_of(log):
 
 
 def values_like(log, events, turn):
-    """From sequence numbers to values of the sizes that the log would store, in order."""
+    """Map sequence numbers to values of the sizes that the log would store, in order."""
     head = head_of(log)
     with log.snapshot() as snapshot:
         newest = snapshot.frame(head.name, head.leaf)
@@ -77,7 +77,7 @@ def values_like(log, events, turn):
 
 
 def rows(log):
-    """How many rows each table has."""
+    """Count the rows of each table."""
     env, tables = environment_of(log)
     with env.begin() as transaction:
         return {name: transaction.stat(db)["entries"] for name, db in tables._asdict().items()}

@@ -1,4 +1,4 @@
-"""Auditing a session with every metric, against importing the same session."""
+"""Compare an audit of a session with every metric to the session's import."""
 
 from __future__ import annotations
 

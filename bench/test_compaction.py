@@ -1,8 +1,7 @@
-"""Cutting and summarizing without a model, against importing the session.
+"""Compare cutting and summarizing without a model to the session's import.
 
-Beside the compaction of a context stands what no context has room for: every message of a session summarized at
-once, what it takes to make that prompt, whose digest is recorded with each summary, and to extract what the
-messages name.
+Also measure, for every message of a session at once, which no context has room for: a summary, its prompt
+(whose digest is recorded with each summary), and the extraction of names.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from projections.mentions.message_facts import SessionFacts
 from projections.tokens import counter
 
 SESSIONS = {"60-10k": (10_000, 60), "1000-10k": (10_000, 1_000), "1000-100k": (100_000, 1_000)}
-"""By name, from how many events a session has to how many messages its context has."""
+"""Numbers of messages in the context by numbers of events, by name."""
 LENGTHS = {"1k": 1_000, "10k": 10_000}
 ROUNDS = {"1k": 10, "10k": 5}
 
@@ -45,7 +44,7 @@ def length(request):
 
 @pytest.fixture(scope="module")
 def all_parts(length, made):
-    """Every message of a session, as if it had never been compacted."""
+    """Return every message of a session, as if it had never been compacted."""
     stored = made(LENGTHS[length], 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
         return parts_from(snapshot, resolve_cursor(snapshot, stored.session), 1)
@@ -59,7 +58,7 @@ def summarized(parts, previous=""):
 
 
 def compacted(stored):
-    """A cut of the context at the leaf, and a summary of what lies before it."""
+    """Cut the context at the leaf, and summarize what comes before the cut."""
     policy = load_preset("layered")
     tokens = counter("utf16/4")
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
@@ -75,7 +74,7 @@ def import_into(path, file):
 
 
 def whole(stored):
-    """A summary of every message of a session, as if it had never been compacted."""
+    """Summarize every message of a session, as if it had never been compacted."""
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
         return summarized(parts_from(snapshot, resolve_cursor(snapshot, stored.session), 1))
 
@@ -85,7 +84,7 @@ def prompted(parts):
 
 
 def imports(measure, group, file, folder, rounds):
-    """Import a file, each time into a store of its own."""
+    """Import a file, each time into a new store."""
     fresh = (folder / str(number) for number in itertools.count())
     measure(group, "import", import_into, rounds=rounds, setup=lambda: ((next(fresh), file), {}))
 

@@ -1,4 +1,4 @@
-"""A real session of a thousand records: from a closed store, against folding its file."""
+"""Compare rebuilding a real session of a thousand records to folding its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stored(corpus, imported):
     stored = imported(corpus / "pi" / "pi-mono-before-compaction.v1.jsonl")
     rebuilt = open_and_rebuild(stored.store, stored.session)
     assert rebuilt == fold_with_msgspec(stored.file)
-    # The standard library writes some numbers in another way.
+    # The standard library formats some numbers differently.
     assert json.loads(rebuilt) == json.loads(fold_with_json(stored.file))
     return stored
 

@@ -1,4 +1,4 @@
-"""All that texts of a session name, against finding their words: the least that a regular expression can do."""
+"""Compare extracting all mentions in a session to finding words with a regular expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORD = re.compile(r"\w+")
 
 @pytest.fixture(scope="module")
 def texts():
-    """Every text of the messages of a made session of a thousand events."""
+    """Return every text of a generated session of a thousand events."""
     entries = [msgspec.json.decode(line) for line in lines(1_024, 1_000)]
     blocks = [block for entry in entries for block in entry.get("message", {}).get("content", ())]
     return [text for block in blocks for text in texts_of(block)]

@@ -1,4 +1,4 @@
-"""Importing a session file into a new store, against reading the file and parsing its lines."""
+"""Compare importing a session file into a new store to parsing its lines."""
 
 from __future__ import annotations
 

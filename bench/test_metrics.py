@@ -1,4 +1,7 @@
-"""What a compaction lost with all of a long session behind it, against one extraction of the same messages."""
+"""Compare the loss metrics of a compaction to one extraction of the same messages.
+
+The whole long session follows the compaction.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def length(request):
 
 @pytest.fixture(scope="module")
 def oldest(length, made):
-    """The first compaction of the session, so that nearly all of it comes later."""
+    """Return the session's first compaction, so that nearly everything follows it."""
     stored = made(LENGTHS[length], 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, stored.session)
@@ -42,7 +45,7 @@ def extracted(texts):
 
 
 def texts_of(replacement):
-    """The texts of every message that the metrics look at."""
+    """Return the texts of every message that the metrics read."""
     shown = {(part.seq, part.raw) for part in (*replacement.before.parts, *replacement.after.parts)}
     messages = [view_of_message(raw, "pi/3") for _, raw in sorted(shown)]
     messages += [view for event in replacement.later if (view := view_of_event(event)) is not None]

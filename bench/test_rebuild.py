@@ -1,4 +1,4 @@
-"""The context at a leaf, as JSON, from an open and from a closed store, behind histories of three lengths."""
+"""Rebuild the context at a leaf from open and closed stores, with three lengths of history."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shape(request):
 @pytest.fixture(scope="module")
 def stored(shape, made):
     length, messages = shape
-    # 1,000 messages take a few more than 1,000 events: a compaction, and changes of model and thinking level.
+    # 1,000 messages take a few more events: a compaction, and changes of model and thinking level.
     stored = made(max(LENGTHS[length], messages + 24), messages)
     with open_store(stored.store) as log:
         assert context_json(log, stored.session) == fold_with_msgspec(stored.file)

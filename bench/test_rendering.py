@@ -1,4 +1,4 @@
-"""A context as a request: rendered, checked, and both; beside joining and parsing the same messages."""
+"""Compare rendering and checking a request to joining and parsing the same messages."""
 
 from __future__ import annotations
 

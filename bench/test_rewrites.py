@@ -1,4 +1,4 @@
-"""Auditing a session in which every turn rewrites a result: the contexts of any two rewrites share nearly all."""
+"""Audit a session in which every turn rewrites a result, so that contexts share nearly all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Many events, many writers, many branches, many compactions, many sessions; and how much memory a large file takes."""
+"""Measure large numbers of events, writers, branches, compactions and sessions.
+
+Also measure the memory that a large file takes.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,7 @@ def test_a_walk_over_all_bodies(measure, made):
 
 
 def test_a_context_in_a_tree_that_branches_at_every_entry(measure, log):
-    """A path whose entries are never next to each other in the log: a jump an entry."""
+    """Walk a path without adjacent entries in the log."""
     events = [message(0)]
     for number in range(2, DEEP, 2):
         parent = f"{number - 2:08x}"
@@ -165,7 +168,7 @@ def _heads(log):
 
 @pytest.mark.parametrize(("what", "script"), [("import", IMPORT), ("verify", VERIFY)])
 def test_memory_does_not_follow_the_file(benchmark, tmp_path, what, script):
-    """The most memory of its own that a process takes for a file of 23 MB and for one of 230 MB."""
+    """Measure the peak private memory for files of 23 MB and 230 MB."""
     sizes = {}
     for events in (10_000, 100_000):
         file, store = session_file(events, 60), tmp_path / str(events)
@@ -190,7 +193,7 @@ done = threading.Event()
 watcher = threading.Thread(target=watch)
 watcher.start()
 """
-"""Kilobytes that a process has for itself; the pages of the map are the kernel's to take back."""
+"""Measures private memory in kilobytes; the kernel can reclaim the map's pages."""
 
 
 def _peak(script, *arguments):

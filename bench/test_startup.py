@@ -1,4 +1,4 @@
-"""A whole process that says what refold can do, against one that does nothing."""
+"""Compare `refold --help` as a whole process to a process that does nothing."""
 
 from __future__ import annotations
 
