@@ -38,7 +38,7 @@ from projections.tokens import counter
 FILES: Final = ("pi-mono-before-compaction.v3.jsonl", "pi-mono-large-session.v1.jsonl")
 POLICIES: Final = ("pi", "oh-my-pi", "opencode", "layered")
 PLACES: Final = 4
-"""Fractions of a session at which each policy cuts; 1 is the leaf."""
+"""The number of places at which each policy cuts a session, evenly spaced; the last is the leaf."""
 KINDS: Final = (MentionKind.PATH, MentionKind.COMMAND, MentionKind.ERROR)
 _LIMITS: Final = Limits(window=200_000)
 _MOST: Final = 13_107
