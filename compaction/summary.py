@@ -171,7 +171,9 @@ def _requests(job: Future[FoldedSummary]) -> list[dict[str, Any]]:
 def _quoted(plan: Plan) -> str:
     """Return the messages that the summary repeats word for word."""
     gone = (*plan.to_summarize, *plan.turn_prefix)
-    texts = [view_of_part(part).text for part in gone if part.id in plan.cut.quoted]
+    # An entry of another session, of which this one is a copy, may have the same id: the newer one is meant.
+    session_of = {part.id: part.session for part in gone if part.id in plan.cut.quoted}
+    texts = [view_of_part(part).text for part in gone if session_of.get(part.id) == part.session]
     return "".join(f"{text}\n\n" for text in texts if text)
 
 

@@ -25,6 +25,7 @@ class Source:
     def __init__(self, file: BinaryIO, path: str | os.PathLike[str], name: str) -> None:
         self.file, self.path, self.name = file, path, name
         self.size = os.fstat(file.fileno()).st_size
+        self._digests: dict[int, tuple[int, Any]] = {}
 
     def beginning(self) -> bytes:
         """Return the file's first bytes."""
@@ -33,12 +34,17 @@ class Source:
 
     def digest_to(self, offset: int, skip: int = 0):  # type: ignore[no-untyped-def]  # noqa: ANN201  hashlib's type is private
         """Return SHA-256 of the bytes before `offset`, except the first `skip`; seek to `offset`."""
-        digest = sha256()
-        self.file.seek(skip)
-        offset -= skip
-        while offset and (block := self.file.read(min(_COPY_BYTES, offset))):
+        # Matching a source with its session asks for the same bytes as reading it.
+        start, digest = self._digests.get(skip, (skip, sha256()))
+        if start > offset:
+            start, digest = skip, sha256()
+        self.file.seek(start)
+        left = offset - start
+        digest = digest.copy()
+        while left and (block := self.file.read(min(_COPY_BYTES, left))):
             digest.update(block)
-            offset -= len(block)
+            left -= len(block)
+        self._digests[skip] = offset, digest.copy()
         return digest
 
 

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of, view_of_event
-from eventstore.formats.base import RequestView
+from eventstore.formats import view_of
+from eventstore.formats.base import RequestView, View
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import SnapshotCache
@@ -66,7 +66,7 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
     before = sum(tokens.count(replacement.before.parts))
     shared, counts = shared_prefix(replacement, tokens)
     after, rewritten = sum(counts), sum(counts[shared:])
-    later = sum(map(_is_paid, entries_in_effect(replacement)))
+    later = _paid_messages(entries_in_effect(replacement), calls)
     long, short = (_price(prices, model, event, prompt) for prompt in (before, after))
     summary, is_estimate = _summary(replacement, tokens, prices)
     rewrite = saved = net = None
@@ -90,16 +90,24 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
     )
 
 
-def _is_paid(entry: Event) -> bool:
-    return entry.role == "assistant" and _PAID.get(entry.digest, lambda: _has_usage(entry))
+def _paid_messages(entries: Iterable[Event], calls: Sequence[ModelCall]) -> int:
+    """Return how many of the answers in some entries have a usage, their own or one that came later."""
+    measured = {call.seq for call in calls}
+    answers = ((entry.seq, *_answer(entry)) for entry in entries if entry.role == "assistant")
+    return len({name for seq, name, is_paid in answers if is_paid or seq in measured})
 
 
-_PAID: Final = SnapshotCache[bool]()
+_ANSWERS: Final = SnapshotCache[tuple[str, bool]]()
 
 
-def _has_usage(entry: Event) -> bool:
-    view = view_of_event(entry)
-    return view is not None and billed_usage(view) is not None
+def _answer(entry: Event) -> tuple[str, bool]:
+    """Return the message that an entry is part of, and True if the entry has a usage."""
+    return _ANSWERS.get(entry.digest, lambda: _answer_of(view_of(entry), entry.seq))
+
+
+def _answer_of(view: View, seq: int) -> tuple[str, bool]:
+    is_paid = any(billed_usage(message) is not None for message in view.messages[:1])
+    return view.group or f"#{seq}", is_paid
 
 
 def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:

@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
 from eventstore.files import importing
 from eventstore.files.importing import ImportResult, import_sessions
-from eventstore.formats import harnesses, view_of
+from eventstore.formats import harnesses, source, view_of
 from eventstore.imports import newest_import, origin_of
 from eventstore.memory import MemoryLog
 from eventstore.records import Remark
@@ -529,3 +530,31 @@ class TestSessionsThatComeApart:
         assert "child~2" in sessions(log)
         bring(log, tmp_path / "parent", PARENT)
         assert (origin(log, "child"), origin(log, "child~2")) == (("one", ""), ("one", "b"))
+
+
+def test_the_beginning_of_a_file_is_read_once_to_be_compared(
+    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = lines(*TWO)
+    bring(log, tmp_path / "file", content)
+    hashed: list[int] = []
+
+    class Counting:
+        def __init__(self, digest: Any = None) -> None:
+            self._digest = digest or sha256()
+
+        def update(self, data: bytes) -> None:
+            hashed.append(len(data))
+            self._digest.update(data)
+
+        def copy(self) -> Counting:
+            return Counting(self._digest.copy())
+
+        def hexdigest(self) -> str:
+            return self._digest.hexdigest()
+
+    monkeypatch.setattr(source, "sha256", Counting)
+    grown = content + lines(say("d", "c"))[len(HEADER) :]
+    bring(log, tmp_path / "file", grown)
+    assert sum(hashed) == len(grown)
+    assert original(log) == grown

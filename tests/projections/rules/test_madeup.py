@@ -23,8 +23,10 @@ from eventstore.records import Compaction, CustomMessage, Rewrite, SessionInfo, 
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls, shared_prefix_length
+from projections.audit.cost import cost
 from projections.audit.coverage import compaction_coverage
 from projections.audit.instruction_fates import instructions
+from projections.audit.prices import FilePrices
 from projections.audit.session import Counts, audit
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import path, resolve_cursor
@@ -820,3 +822,27 @@ class TestLongPaths:
             parts = build_context(snapshot, "one").parts
         assert tuple(sizes.parts) == parts
         assert sizes.sizes[-1] == sum(part.utf8 for part in parts)
+
+
+def test_later_calls_are_messages_with_a_usage_of_their_own_or_one_that_came_later(
+    log: MemoryLog, tmp_path: Path
+) -> None:
+    bring(
+        log,
+        tmp_path,
+        say("a", None),
+        record("summary", "s", "a", text="all of it"),
+        say("b", "s", "model", tokens=40, group="g"),
+        say("c", "b", "model", tokens=70, group="g"),
+        say("d", "c"),
+        say("e", "d", "model"),
+        say("f", "e", "model"),
+        record("count", "n", "f", about="f", tokens=50),
+    )
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, "one")
+        first, compaction, *later = path(snapshot, cursor)
+        tokens = counter("bytes/4")
+        replacement = replacement_of(compaction, snapshot, cursor, earlier=[first], later=later)
+        calls = model_calls(snapshot, cursor, tokens)
+        assert cost(replacement, tokens, FilePrices(name="", date="", models={}), calls).calls == 2
