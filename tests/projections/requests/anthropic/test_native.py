@@ -122,6 +122,8 @@ def test_a_document_goes_as_it_came_wherever_it_is_from(source):
         {"type": "search_result", "source": "s"},
         {"type": "search_result", "source": "s", "title": "t", "content": []},
         {"type": "search_result", "source": "s", "title": "t", "content": [text("\n")]},
+        {"type": "container_upload", "file_id": ""},
+        {"type": "tool_reference", "tool_name": "of results alone"},
         {"type": "video"},
     ],
 )
@@ -188,3 +190,20 @@ def test_a_block_that_is_nested_too_deeply_is_left_out():
 def test_a_block_with_text_that_cannot_be_sent_is_left_out():
     broken = {"type": "document", "source": {"type": "text", "data": "\ud83d"}}
     assert repaired(user([text("a"), broken])) == [("block", "e1")]
+
+
+def test_a_call_goes_back_with_its_caller_to_the_model_that_made_it_alone():
+    caller = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
+    answer = assistant({**call("bash"), "caller": caller, "toolset_name": "shell"})
+    talk = [user("a"), answer, result("done")]
+    (own,) = sent(*talk)[1]["content"]
+    assert (own["caller"], own["toolset_name"]) == (caller, "shell")
+    (foreign,) = sent(*talk, model="claude-other")[1]["content"]
+    assert not {"caller", "toolset_name"} & foreign.keys()
+
+
+@pytest.mark.parametrize("caller", [7, ["direct"], {"type": 7}, None])
+def test_a_caller_that_is_none_is_left_out(caller):
+    answer = assistant({**call("bash"), "caller": caller})
+    (own,) = sent(user("a"), answer, result("done"))[1]["content"]
+    assert "caller" not in own

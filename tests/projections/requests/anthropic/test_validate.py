@@ -237,6 +237,13 @@ BROKEN: list[tuple[ApiRule, Any]] = [
     (ApiRule.BLOCK_SHAPE, body(user({**FOUND_TEXT, "content": [picture()]}))),
     (ApiRule.BLOCK_SHAPE, body(user({**FOUND_TEXT, "source": ""}))),
     (ApiRule.BLOCK_SHAPE, talk(SEARCH, {**FOUND, "content": "none"}, text("hi"))),
+    (ApiRule.BLOCK_SHAPE, body(user({"type": "container_upload"}))),
+    (ApiRule.BLOCK_SHAPE, talk({"type": "container_upload", "file_id": ""}, text("hi"))),
+    (
+        ApiRule.BLOCK_SHAPE,
+        body(user(text("hi")), assistant(used()), user(answered("c1", {"type": "tool_reference"}))),
+    ),
+    (ApiRule.BLOCK_TYPE, body(user({"type": "tool_reference", "tool_name": "read"}))),
     (ApiRule.BLANK_TEXT, body(user(text("")))),
     (ApiRule.BLANK_TEXT, body(user(text(" \n")))),
     (ApiRule.BLANK_TEXT, body({"role": "user", "content": " "})),
