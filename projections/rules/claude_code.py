@@ -200,14 +200,23 @@ def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
 def _ids_kept(
     snapshot: Snapshot, compaction: LazyEvent, listed: tuple[str, ...] | None, last: str
 ) -> frozenset[str]:
-    """Return the ids that a compaction keeps: those that it lists, or the run up to one; none if that is broken."""
+    """Return the ids that a compaction keeps: those that it lists, or the run up to one with what was beside it.
+
+    Of a broken run, nothing is kept.
+    """
     if listed is not None:
         return frozenset(listed)
     end, start = snapshot.locate(compaction.session, last), compaction.target_seq
     if not start or not end or end < start:
         return frozenset()
     run = list(path(snapshot, compaction.session, end, first=start))
-    return frozenset(entry.id for entry in run) if run and run[0].seq == start else frozenset()
+    if not run or run[0].seq != start:
+        return frozenset()
+    joined = _Joined(snapshot, compaction.session)
+    for entry in run:
+        joined.add(entry)
+    beside = (event(snapshot, compaction.session, seq) for seq in joined.found)
+    return frozenset(entry.id for entry in (*run, *beside))
 
 
 class _Joined:

@@ -363,3 +363,22 @@ def test_a_record_that_lost_the_name_of_its_parent_goes_on_from_the_one_before(
     del nameless["parentUuid"]
     bring(log, tmp_path / "s.jsonl", *BEFORE[:2], json.dumps(nameless).encode())
     assert [part.id for part in build_context(log, SESSION).parts] == ["u", "a", "v"]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"preservedMessages": {"uuids": ["a1", "a2", "a3", "r1", "r2"], "anchorUuid": "s"}},
+        {"preservedSegment": {"headUuid": "a1", "tailUuid": "r2", "anchorUuid": "s"}},
+    ],
+)
+def test_parallel_results_are_kept_with_their_calls(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        boundary("k", "r2", **kept),
+        summary("s", "k"),
+        said("w", "s", "third"),
+    )
+    assert shown(log) == [("compactionSummary", ["so far"]), *JOINED[1:], ("user", ["third"])]
