@@ -148,7 +148,10 @@ def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
 def audit_session(
     log: LmdbLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None, as_of: int | None = None
 ) -> Audit:
-    """Return the audit of a session. Raises NotFoundError, and CorruptionError if damaged bytes make it fail."""
+    """Return the audit of a session.
+
+    Raises NotFoundError, and CorruptionError if damaged bytes make it fail.
+    """
     try:
         return audit(
             log,

@@ -120,7 +120,7 @@ def check_templates(
 
 
 def check_window(policy: Policy, limits: Limits) -> None:
-    """Raise BadInputError if the window is too small for any context; warn of other misfits on stderr."""
+    """Raise BadInputError if the window is too small for any context; warn of other misfits."""
     from eventstore.errors import BadInputError
 
     if policy.trigger.leaves_nothing(limits):

@@ -1,4 +1,4 @@
-"""The protocol of `refold maintain`: JSON lines that report events in, JSON lines that say what to do out."""
+"""The protocol of `refold maintain`: JSON lines with events in, JSON lines with actions out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load_settings(path: str, limits: Limits | None = None) -> Settings:
 
 
 def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
-    """Return the settings of automatic compaction, from our keys or the harness's, such as `reserveTokens`.
+    """Return the settings of automatic compaction, by our keys or the harness's (`reserveTokens`).
 
     Raises InvalidInputError, which lists every key that is invalid or does not fit the model, as written.
     """
@@ -171,7 +171,7 @@ class Compact(_HarnessEvent, frozen=True, tag="compact"):
 
 
 class Abort(_HarnessEvent, frozen=True, tag="abort"):
-    """Cancel the work in progress: the reader thread does that, so nothing is left to do on its turn."""
+    """Cancel the work in progress; the reader thread does that at once."""
 
 
 HarnessEvent = BeforeRequest | AfterTurn | Failed | Idle | Compact | Abort

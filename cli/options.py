@@ -69,7 +69,10 @@ prices_option: Final[Decorator] = click.option(
 
 
 def tools_of(file: BinaryIO) -> bytes:
-    """Return the tool definitions in a file. Raises BadInputError if it is not a JSON list of objects."""
+    """Return the tool definitions in a file.
+
+    Raises BadInputError if it is not a JSON list of objects.
+    """
     import json
 
     from eventstore.errors import BadInputError

@@ -196,7 +196,7 @@ def _is_session(snapshot: Snapshot, name: str) -> bool:
 
 
 def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
-    """Return the leaf that the user means: an event, `root`, or by default the session's current leaf."""
+    """Return the leaf that the user means: an event, `root`, or by default the session's leaf."""
     from projections.context.cursor import ROOT
 
     if name == "root":

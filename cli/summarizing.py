@@ -1,4 +1,4 @@
-"""Request a summary for the user: say who is asked, show progress, stop at Ctrl-C, advise after a failure."""
+"""Request a summary: say who is asked, show progress, stop at Ctrl-C, advise after a failure."""
 
 from __future__ import annotations
 

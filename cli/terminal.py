@@ -1,4 +1,4 @@
-"""Make rich's console and tables safe: session text sends no commands to a terminal, and tables fit it."""
+"""Make rich's console safe against control characters in sessions, and fit its tables."""
 
 from __future__ import annotations
 

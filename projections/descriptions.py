@@ -85,7 +85,7 @@ def _of_message(message: Message, tools: Tools) -> str:
 
 
 def _target(call: ToolCall, tools: Tools) -> str:
-    """Return the path of a call, or the beginning of its command, cut between words to keep paths whole."""
+    """Return the path of a call, or the beginning of its command, cut between words."""
     path, command = (next(map(call.argument, names[:1]), None) for names in (tools.paths, tools.scripts))
     if isinstance(path, str) and path:
         return " ".join(path.split())

@@ -27,7 +27,7 @@ SCHEME: Final = "://"
 def file_operations(
     log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
 ) -> FileOperations:
-    """Return the files that the path to a leaf read and modified, across compactions and branch summaries.
+    """Return the files that the path to a leaf read and modified, across all compactions.
 
     Counts tool calls, including failed ones, and the branches that branch summaries cover. Recorded `details`
     count only if the events that they describe are not in the log. Raises NotFoundError.
@@ -129,7 +129,7 @@ def without_selector(name: str, tools: Tools) -> str:
 
 
 def claimed_files(event: Event) -> FileSets | None:
-    """Return the files that a summary's record lists; None if it lists none or an extension wrote it."""
+    """Return the files that a summary's record lists; None if none or if an extension wrote it."""
     summary = view_of(event).summary
     return summary.files if summary else None
 

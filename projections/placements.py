@@ -1,4 +1,4 @@
-"""How a compaction's summary is presented in a request, and the text of messages that no provider knows.
+"""Present summaries, and other messages that no provider knows, in a request.
 
 To add a placement: define it here, list it in `PLACEMENTS`, and add tests and docs.
 """

@@ -62,14 +62,14 @@ def replacement_of(
 
 
 def start_of_change(event: Event, snapshot: Snapshot) -> int:
-    """Return the number of the entry whose context is C: the parent, or the leaf a branch summary left."""
+    """Return the entry whose context is C: the parent, or the leaf that a branch summary left."""
     if event.kind == "branch_summary" and (left := abandoned_entries(event, snapshot)):
         return left[-1].seq
     return event.parent_seq
 
 
 def end_of_change(event: Event, snapshot: Snapshot, cursor: Cursor) -> int:
-    """Return the number of the entry whose context is C′: the event, or the last entry appended with it.
+    """Return the entry whose context is C′: the event, or the last entry appended with it.
 
     Entries appended with a compaction follow it directly and share its cause: restored files, shortened
     results, a continuation message. The model's next answer, another compaction and anything after `cursor`

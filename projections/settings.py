@@ -73,7 +73,7 @@ def encode_settings(settings: Settings) -> bytes:
 
 
 def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | None, LazyEvent | None]:
-    """Return the entries that set the model and the thinking level, or None for each that is not set."""
+    """Return the entries that set the model and the thinking level, None if not set."""
     if leaf is None:
         return None, None
     model, thinking = leaf.model_seq, leaf.thinking_seq

@@ -71,7 +71,10 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
 
 
 def is_estimate(tokens: Counter, model: Model | None) -> bool:
-    """Return True unless a counter uses a model's own vocabulary; `o200k` is that of newer OpenAI models."""
+    """Return True unless a counter uses a model's own vocabulary.
+
+    `o200k` is that of newer OpenAI models.
+    """
     name = model.model_id if model is not None else None
     if not tokens.is_exact or not isinstance(name, str):
         return True
@@ -128,7 +131,7 @@ def _kept(keys: list[bytes], log: EventLog | None) -> dict[bytes, int]:
 
 
 def count_message(view: Message, vocabulary: tiktoken.Encoding) -> int:
-    """Count a message's tokens: texts, thoughts, tool names and arguments each by itself, an image as 1,200."""
+    """Count a message's tokens, fragment by fragment; an image counts as 1,200."""
     # encode_ordinary, because session text may contain what looks like a special token.
     texts = sum(len(vocabulary.encode_ordinary(text)) for text in fragments(view))
     return texts + IMAGE_TOKENS * sum(isinstance(block, Image) for block in view.blocks)

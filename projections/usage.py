@@ -27,7 +27,7 @@ CACHE_LIFETIME: Final = 5 * 60 * 1000
 
 
 def measured_usage(message: Message) -> Usage | None:
-    """Return the usage of a call that completed; None for failed or truncated calls and other messages.
+    """Return the usage of a completed call; None for other calls and messages.
 
     pi and oh-my-pi ignore the usage of aborted and failed calls too.
     """
@@ -42,7 +42,7 @@ def billed_usage(message: Message) -> Usage | None:
 
 
 class Answer(NamedTuple):
-    """An assistant message, and the number of the entry whose context its call was sent; 0 is the root."""
+    """An assistant message, and the entry whose context its call was sent; 0 is the root."""
 
     event: Event
     message: Message
@@ -86,7 +86,7 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
 
 
 class LateUsages:
-    """Usages that arrived in records of their own, from event `first` on, read once a message lacks its own."""
+    """Usages recorded separately, from event `first` on; read once a message lacks its own."""
 
     def __init__(self, snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None) -> None:
         self._notes = events_of_kinds(snapshot, session, {"note"}, first=first, last=last)

@@ -142,7 +142,7 @@ def command(
 
 
 def _cut_keeping(policy: Policy, tokens: int) -> AnyCut:
-    """Return the policy's cut with `tokens` to keep, or `keep-recent` if that cut has no such number."""
+    """Return the policy's cut with `tokens` to keep, or else a `keep-recent` cut."""
     from compaction.cuts import KeepRecent
 
     return (policy.cut and policy.cut.keeping(tokens)) or KeepRecent(tokens=tokens)

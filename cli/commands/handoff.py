@@ -87,7 +87,7 @@ def command(
 
 @contextmanager
 def _report_name_conflict() -> Iterator[None]:
-    """Report a new session that another process began in the meantime, and what became of the document."""
+    """Report a session that another process created meanwhile, and how to get the document."""
     from eventstore.errors import BadInputError, VersionConflictError
 
     try:

@@ -84,7 +84,10 @@ def tree_rows(
 
 
 def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[Node, int]]:
-    """Yield entries with their levels; the sibling that leads to the leaf, or else the last, comes last."""
+    """Yield entries with their levels.
+
+    The sibling that leads to the leaf, or else the last, comes last.
+    """
     nodes = {node.id: node for node in tree.nodes}
     # Use a stack, because trees are as deep as sessions are long.
     pending = [(root, 0) for root in sorted(tree.roots, key=is_main)][::-1]

@@ -1,4 +1,4 @@
-"""The completed model calls of a path: what each was sent, and how much of it a prompt cache held."""
+"""The completed model calls of a path: what each was sent, and what a prompt cache held of it."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ class _Sent(NamedTuple):
 def _contexts(
     snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[SessionCall]
 ) -> Iterator[tuple[SessionCall, list[Part], list[int]]]:
-    """Yield each call of the path with the context it was sent and that context's cumulative token counts."""
+    """Yield each call of the path with its context and the context's cumulative token counts."""
     entries = path(snapshot, cursor)
     on_path = {entry.seq for entry in entries}
     by_place: dict[int, list[SessionCall]] = {}

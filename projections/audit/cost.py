@@ -56,7 +56,9 @@ class Cost(MetricStruct, frozen=True):
 
 
 def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[ModelCall]) -> Cost:
-    """Return what a replacement cost, and saved up to the next compaction or undo, at the prices of its time.
+    """Return what a replacement cost and saved, at the prices of its time.
+
+    Savings count up to the next compaction or undo.
 
     `calls` are the model calls on its path. A branch summary saves nothing: it describes another branch. If
     no call recorded cache use, all tokens cost the input price. Without a later call, nothing is cached
@@ -220,7 +222,7 @@ def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call
 
 
 def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
-    """Return the cost of a call by a table; None if unknown, or if the record gives only a token total."""
+    """Return the cost of a call by a table; None if unknown or if only a token total is recorded."""
     if not usage.prompt + usage.output:
         return None
     price = prices.price(view.model, provider=view.provider, time=time, prompt=usage.prompt)

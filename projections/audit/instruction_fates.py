@@ -143,7 +143,7 @@ class LineIndex:
         return None
 
     def nearest(self, words: AbstractSet[str]) -> LineMatch:
-        """Return the line with most of the given content words, the first of several; "" if none has any."""
+        """Return the first line with the most of the given content words; "" if none has any."""
         counts = Counter(place for word in words for place in self._having.get(word, ()))
         if not counts:
             return LineMatch("", 0.0)
@@ -184,7 +184,7 @@ _LINE_END: Final = re.compile(r"\n|\\n")
 
 
 class InstructionFate(MetricStruct, frozen=True):
-    """An instruction of the user's in H, or carried by a summary in H; `fate` is kept, close or gone.
+    """An instruction in H, or carried by a summary in H; `fate` is kept, close or gone.
 
     `nearest` is the most similar line of C′, and `similarity` its score from 0 to 1.
     """
@@ -198,7 +198,7 @@ class InstructionFate(MetricStruct, frozen=True):
 
 
 class Instructions(MetricStruct, frozen=True):
-    """The instructions in H, counted by fate; `share` is (kept + close) / total, None if there were none."""
+    """The instructions in H by fate; `share` is (kept + close) / total, None if there were none."""
 
     total: int
     kept: int

@@ -150,7 +150,7 @@ class RepeatedError(MetricStruct, frozen=True):
 
 
 class Rereads(MetricStruct, frozen=True):
-    """Files read in H, not written since, and read again by the next 3, the next 10, or any later calls."""
+    """Files read in H, not written since, and read again by the next 3, 10, or any later calls."""
 
     next3: int
     next10: int
@@ -213,7 +213,7 @@ def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
 
 
 class _LostCalls(NamedTuple):
-    """The calls of C whose results C′ lost (`lost`), and the keys of those whose results it shows (`shown`).
+    """The calls of C whose results C′ lost, and the keys of those whose results it shows.
 
     The calls after the replacement start at index `first_later`.
     """
@@ -225,7 +225,10 @@ class _LostCalls(NamedTuple):
 
 
 def _with_result_in(parts: Iterable[Part], work: CallHistory) -> list[int]:
-    """Return the calls whose results these parts show as recorded; rewritten results were lost before."""
+    """Return the calls whose results these parts show as recorded.
+
+    Rewritten results were lost before.
+    """
     return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
 
 
@@ -256,7 +259,7 @@ def _target(made: CallFacts) -> str:
 
 
 def _rereads(work: CallHistory, lost_calls: _LostCalls) -> Iterator[int]:
-    """Yield, for each file read again, that call's position among those after the replacement, from 1."""
+    """Yield, for each file read again, the position of that call among the later ones, from 1."""
     had = {
         path: place
         for place in lost_calls.lost

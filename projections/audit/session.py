@@ -1,4 +1,4 @@
-"""Audit a session: measure each compaction, branch summary and rewrite by its effect on the context."""
+"""Audit a session: measure what each compaction, branch summary and rewrite did to its context."""
 
 from __future__ import annotations
 

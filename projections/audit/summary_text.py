@@ -59,7 +59,7 @@ def _things(held: MessageFacts, paths: PathIndex) -> Iterator[tuple[MentionKind,
 
 
 class Sections(MetricStruct, frozen=True):
-    """A summary's headings, compared with the template that they fit: present, missing and duplicated.
+    """A summary's headings, compared with a template: present, missing and duplicated.
 
     `template` is None if no known template requires any of them; then nothing is missing. `is_recorded`: the
     record names the template and the missing sections, so nothing is guessed.
@@ -163,7 +163,7 @@ def sections(
     quotes_turn: bool = False,
     missing: Sequence[str] | None = None,
 ) -> Sections:
-    """Compare a summary's headings with the requested `template`, or with the one that they fit best.
+    """Compare a summary's headings with the requested `template`, or with the best fit.
 
     A heading must match a whole line outside of fenced code. Among templates that fit equally well, those for
     this `kind` of event win, then the earlier one. The summary of a split turn has two parts, each with its
@@ -218,7 +218,10 @@ def _sections_of(headings: Sequence[str], kind: str, template: str) -> Sections:
 
 
 def _compare_with_recorded(headings: Sequence[str], template: str) -> Sections:
-    """Compare headings with the recorded template; of an unknown one, second-level headings are its sections."""
+    """Compare headings with the recorded template.
+
+    If the template is unknown, its sections are the second-level headings.
+    """
     if not template:
         return Sections(template=None, headings=list(headings), present=[], missing=[], duplicated=[])
     own = Outline(template, (), tuple(line for line in headings if line.startswith("## ")))

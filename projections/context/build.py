@@ -75,7 +75,7 @@ def context_json(
     as_of: int | None = None,
     rules: str | None = None,
 ) -> bytes:
-    """Return `harness_json(build_context(…))` by slicing and joining stored bytes, without building parts."""
+    """Return `harness_json(build_context(…))` by joining slices of stored bytes."""
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         entry = _leaf(snapshot, cursor)
@@ -137,7 +137,7 @@ def _rules(snapshot: Snapshot, leaf: LazyEvent | None, name: str | None) -> Rule
 
 @cache
 def _kinds(rules: Rules) -> frozenset[str]:
-    """Return the kinds of entries that may not appear as stored under these rules, refold's own included."""
+    """Return the kinds of entries that may not appear as stored, including refold's own."""
     return rules.kinds | rules_of_format(FORMAT).kinds
 
 

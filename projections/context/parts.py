@@ -116,7 +116,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def merged_with(self, raw: bytes, others: Sequence[Part]) -> Part:
-        """Return one part for the messages of several entries, merged into `raw`; it keeps this part's entry."""
+        """Return one part for several entries merged into `raw`; it keeps this part's entry."""
         role, utf16, utf8 = role_and_estimates(raw, self.role, self.format)
         merged = (*self.merged, *(other.seq for other in others if other.seq != self.seq))
         by_person = self.by_person or any(other.by_person for other in others)

@@ -54,7 +54,10 @@ def scan(text: str) -> list[Mention]:
 
 
 def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> None:
-    """Add mentions of the kinds from `rank` on; text that a finder rejects is tried for the kinds after it."""
+    """Add mentions of the kinds from `rank` on.
+
+    Text that a finder rejects is tried for the kinds after it.
+    """
     for match in _SCANNERS[rank].finditer(text, start):
         name = match.lastgroup
         if name is None:

@@ -29,7 +29,7 @@ _EVENTS: Final = 64
 
 
 class FactsChunk:
-    """Consecutive messages: what they mention, each with the index of the first message, and their texts."""
+    """Consecutive messages, their texts, and what they mention, with the index of the first message."""
 
     def __init__(self, messages: Sequence[MessageFacts]) -> None:
         self.facts = tuple(messages)
@@ -60,7 +60,7 @@ class FactsChunk:
 
 
 class FactsChunks:
-    """A cache of a session's chunks; keeps the most recently used, twice as many as the largest context."""
+    """A cache of a session's most recently used chunks, twice as many as the largest context."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[int, ...], FactsChunk] = {}
@@ -315,7 +315,7 @@ def _commands(call: ToolCall, tools: Tools) -> list[str]:
 def _in_order(
     first: dict[MentionKind, dict[str, None]], *others: Mapping[MentionKind, dict[str, None]]
 ) -> dict[MentionKind, tuple[str, ...]]:
-    """Merge values by kind, in order; kinds without values are left out. Consumes the first argument."""
+    """Merge values by kind, in order, without empty kinds. Consumes the first argument."""
     for each in others:
         for kind, values in each.items():
             first.setdefault(kind, {}).update(values)

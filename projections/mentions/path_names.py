@@ -38,7 +38,7 @@ def join_names(path: PathNames) -> str:
 
 
 def _one(forms: Iterable[PathNames]) -> PathNames | None:
-    """Return the longest of several forms if it ends in all others, so that all can be one path; else None."""
+    """Return the longest of several forms if all can be the same path, because it ends in each."""
     forms = list(forms)
     longest = max(forms, key=len)
     return longest if all(longest[len(longest) - len(form) :] == form for form in forms) else None

@@ -74,7 +74,7 @@ _FEW: Final = 2
 
 
 def is_file_name(name: str) -> bool:
-    """Return True if a name without a folder is a file's, by its extension or because it is well known."""
+    """Return True if a name without a folder is a file's: a known extension or a known name."""
     if name in NAMES or name in MODULES:
         return True
     stem, _, extension = name.rpartition(".")
@@ -175,7 +175,7 @@ def find_path(text: str, start: int, stop: int) -> Match:
 
 
 def _is_part_of_more(text: str, start: int, stop: int) -> bool:
-    r"""Return True for a piece of something that names no file: a pattern, or a URL without its scheme.
+    r"""Return True for a part of something that names no file: a pattern, or a URL without scheme.
 
     Examples are `src/*.ts`, `packages/[name]`, `./...`, `example.com/a.js`, and the end of `\\server\a.txt`;
     after a single backslash only the `n` of a line break is allowed.

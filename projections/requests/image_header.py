@@ -18,7 +18,7 @@ class ImageHeader(msgspec.Struct, frozen=True):
 
 
 def image_header(data: bytes) -> ImageHeader | None:
-    """Return the header of a PNG, JPEG, GIF or WebP file; None for anything else, or if it is cut off."""
+    """Return the header of a PNG, JPEG, GIF or WebP file; None for others and truncated ones."""
     for media_type, size_of in _READERS.items():
         try:
             size = size_of(data)

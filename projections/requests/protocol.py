@@ -28,7 +28,7 @@ class RequestOptions(TypedDict, total=False):
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
-    """One change: the rule that required it, the id of the event whose message changed, and the action."""
+    """One change: the rule that required it, the id of the changed event, and the action."""
 
     rule: str
     event: str

@@ -171,7 +171,7 @@ _SHOW: Final = {
 
 
 def _path_in_file(file: bytes) -> list[dict[str, Any]]:
-    """Return the entries from the root to the leaf of a session file, decoded by the standard library."""
+    """Return a session file's entries from root to leaf, decoded by the standard library."""
     decoded = []
     for line in file.split(b"\n"):
         # A harness skips lines that it cannot read.

@@ -148,7 +148,7 @@ def _columns(points: Sequence[Point], plot: _Plot) -> list[Tick]:
 def _steps(
     points: Sequence[Point], place_of: Mapping[int, int], plot: _Plot
 ) -> Iterator[tuple[float, float]]:
-    """Yield the positions at which a curve changes, with the highest of values too close to distinguish."""
+    """Yield where a curve changes, with the highest of values too close to distinguish."""
     x = y = math.nan
     for point in points:
         start, height = round(plot.x(place_of[point.seq]) * 2) / 2, round(plot.y(point.value), 1)

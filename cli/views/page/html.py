@@ -1,4 +1,4 @@
-"""Write a page as one HTML file that loads nothing, runs only its own script, and needs no network."""
+"""Write a page as one HTML file that loads nothing and runs only its own script."""
 
 from __future__ import annotations
 

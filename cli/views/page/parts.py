@@ -41,7 +41,7 @@ class Row(ViewStruct, frozen=True):
 
 
 class Segment(ViewStruct, frozen=True):
-    """A part of a bar for a whole context; `start` and `width` are percentages of the larger context."""
+    """A part of a context's bar; `start` and `width` are percentages of the larger context."""
 
     name: str
     tokens: int
@@ -132,7 +132,7 @@ class TreeLine(ViewStruct, frozen=True):
 
 
 class EventView(ViewStruct, frozen=True):
-    """An event; `fate` is its status at the leaf, `taken_by` the event that removed it from the context.
+    """An event; `fate` is its status at the leaf, `taken_by` the event that removed it.
 
     `left_out` counts the characters of `text` that are not on the page; `show` is the command that prints all
     of it. `target` is the event's own section on the page, or "".

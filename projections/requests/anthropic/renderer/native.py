@@ -157,7 +157,7 @@ def _is_taken_as_it_is(result: bytes) -> bool:
 
 
 def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMessage], list[Repair]]:
-    """Return the messages from the provider's newest compaction block on, which replaces all before it."""
+    """Return the messages from the provider's newest compaction block on."""
     for number in range(len(messages) - 1, -1, -1):
         first = messages[number]
         place = _compaction_in(first)

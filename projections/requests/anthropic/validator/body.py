@@ -157,7 +157,7 @@ def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violati
 
 
 def _marks(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[_Mark]:
-    """Yield the breakpoints of a body in the order in which the API reads it; its automatic one is last."""
+    """Yield the breakpoints of a body in the API's order, its automatic one last."""
     around = (item for name in ("tools", "system") for item in located(name, _items(body.get(name))))
     within = (each for turn in turns for block in turn.blocks for each in _all_in(block))
     whole = Located("", body)
