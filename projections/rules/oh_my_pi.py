@@ -14,7 +14,7 @@ from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
 from eventstore.records import FORMAT
 from projections.context.parts import Part
 from projections.rules.base import Gap, Selection, select_kept_run
-from projections.rules.pi import PiRules
+from projections.rules.pi import PLAIN_FIELDS, PiRules
 
 _HIDDEN_TYPES: Final = ("prewalk-plan", "vibe-mode-context")
 """Types of extension messages that a model is not sent."""
@@ -32,6 +32,13 @@ class OhMyPiRules(PiRules):
     """The rules of oh-my-pi: pi's, with boundaries, replays by providers, and failed turns left out."""
 
     name = "oh-my-pi"
+    plain_fields = PLAIN_FIELDS | {
+        "compaction": (
+            "compactionSummary",
+            ("summary", "shortSummary", "tokensBefore", "tokensAfter", "method", "warning"),
+        ),
+        "custom_message": ("custom", ("customType", "content", "display", "details", "attribution")),
+    }
     format = "oh-my-pi/3"
     arranges = True
 

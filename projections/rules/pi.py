@@ -110,6 +110,15 @@ def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
 
+PLAIN_FIELDS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "compaction": ("compactionSummary", ("summary", "tokensBefore", "placement")),
+    "branch_summary": ("branchSummary", ("summary", "fromId")),
+    "custom_message": ("custom", ("customType", "content", "display", "details")),
+    "message": ("", ()),
+}
+"""Kinds of entries in a context, with their message's role and the fields that it takes."""
+
+
 class PiRules(Rules):
     """The rules of pi, and of refold's own records, which have the same shape."""
 
@@ -117,6 +126,7 @@ class PiRules(Rules):
     format = "pi/3"
     format_names = frozenset({"pi"})
     kinds = frozenset({"message", "branch_summary", "custom_message"})
+    plain_fields = PLAIN_FIELDS
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select what a context shows; pi's compactions never list what they keep."""
@@ -141,15 +151,22 @@ class PiRules(Rules):
         newest = max((at for at, entry in enumerate(way) if entry["type"] == "compaction"), default=-1)
         messages = []
         if newest >= 0:
-            messages.append(_plain_message(way[newest]))
+            messages.append(self._plain_message(way[newest]))
             first = way[newest].get("firstKeptEntryId")
             kept = next((at for at in range(newest) if way[at]["id"] == first), newest)
             way = [*way[kept:newest], *way[newest + 1 :]]
-        messages += [_plain_message(entry) for entry in way if entry["type"] in _PLAIN_FIELDS]
+        messages += [self._plain_message(entry) for entry in way if entry["type"] in self.plain_fields]
         shown = [message for message in messages if message is not None]
         return json.dumps({"messages": shown}, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "surrogatepass"
         )
+
+    def _plain_message(self, entry: dict[str, Any]) -> Any:
+        role, names = self.plain_fields[entry["type"]]
+        if not role:
+            return entry.get("message")
+        fields = {name: entry[name] for name in names if name in entry}
+        return {"role": role, **fields, "timestamp": _epoch_milliseconds(entry.get("timestamp"))}
 
     def window_start(self, compaction: Event, previous: Event | None) -> int:
         """Return the number of the first entry in a compaction's window.
@@ -187,23 +204,6 @@ def _path_in_file(file: bytes) -> list[dict[str, Any]]:
         parent = above["parentId"]
         above = by_id.pop(parent, None) if isinstance(parent, str) else None
     return way[::-1]
-
-
-_PLAIN_FIELDS: Final = {
-    "compaction": ("compactionSummary", ("summary", "tokensBefore", "placement")),
-    "branch_summary": ("branchSummary", ("summary", "fromId")),
-    "custom_message": ("custom", ("customType", "content", "display", "details")),
-    "message": ("", ()),
-}
-"""Kinds of entries in a context, with their message's role and the fields that it takes."""
-
-
-def _plain_message(entry: dict[str, Any]) -> Any:
-    role, names = _PLAIN_FIELDS[entry["type"]]
-    if not role:
-        return entry.get("message")
-    fields = {name: entry[name] for name in names if name in entry}
-    return {"role": role, **fields, "timestamp": _epoch_milliseconds(entry.get("timestamp"))}
 
 
 def _epoch_milliseconds(time: object) -> int | None:
