@@ -133,7 +133,7 @@ def test_every_summarizer_is_named() -> None:
 
 def test_what_a_harness_can_tell_is_in_the_page_and_is_understood() -> None:
     decode = msgspec.json.Decoder(HarnessEvent).decode
-    told = rows("While a harness runs", "told")
+    told = rows("While a harness runs", "line")
     assert [type(decode(line)) for line in told] == list(get_args(HarnessEvent))
 
 
