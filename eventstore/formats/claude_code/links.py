@@ -38,12 +38,12 @@ class Links:
     """The links that the records of one source stand for, found record by record."""
 
     def __init__(
-        self, sessions: Sequence[str], known: KnownEvents, version: str, *, is_of_agent: bool, is_first: bool
+        self, sessions: Sequence[str], known: KnownEvents, version: str, *, is_of_agent: bool, begun: set[int]
     ) -> None:
-        """`version` is the format of the records; `is_first`: the source is read from its beginning."""
+        """`version` is the format of the records; `begun` are the places of sessions that have some."""
         self._version = version
         self._sessions, self._known, self._is_of_agent = sessions, known, is_of_agent
-        self._begun = set[int]() if is_first else set(range(len(sessions)))
+        self._begun = begun
         self._sharing: tuple[Sequence[str], str] = ((), "")
         self._prompts: dict[str, str] = {}
 

@@ -220,7 +220,7 @@ class _Reading(SessionReader):
             known,
             VERSION,
             is_of_agent=contents.is_of_agent,
-            is_first=not resume.offset,
+            begun={place for place, chain in enumerate(self._chains) if chain.last is not None},
         )
         self._to_come: list[dict[str, int]] = [{} for _ in contents.sessions]
 

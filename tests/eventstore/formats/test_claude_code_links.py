@@ -73,6 +73,13 @@ def test_a_sidechain_in_the_file_is_a_session_of_its_own(tmp_path: Path, agent: 
     assert not any(each.added for each in bring(log, tmp_path / "s.jsonl", *PARENT[:2], *side, PARENT[2]))
 
 
+def test_a_sidechain_that_begins_where_the_file_has_grown_is_linked(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    bring(log, path, *PARENT)
+    bring(log, path, *PARENT, said("x", None, "look", isSidechain=True))
+    assert origin(log, f"{SESSION}/sidechain-x") == (SESSION, "")
+
+
 def test_a_sidechain_goes_on_where_the_file_has_grown(tmp_path: Path) -> None:
     log, path = MemoryLog(), tmp_path / "s.jsonl"
     side = (said("x", None, "look", isSidechain=True), answer("y", "x", "m9", "ok", isSidechain=True))
