@@ -9,9 +9,12 @@ from eventstore.files.importing import import_file, import_sessions
 from eventstore.memory import MemoryLog
 from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
 from tests.projections.rules.test_madeup import bring, record, say
+from tests.support import claude_code
 from tests.support.events import NOW
+from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.madeup import format as madeup_format
 from tests.support.madeup import rules as madeup_rules
+from tests.support.pi_files import header, line, said
 from tests.support.talk import assistant, user
 
 
@@ -212,3 +215,34 @@ def test_a_session_and_its_subagents_are_as_their_records_say(corpus, tmp_path):
     assert len(sessions) == 7
     assert [check for found in checks for check in found.failed] == []
     assert sum(each.checked for each in prefixes) == 64
+
+
+def pi_lines(turns):
+    yield header()
+    for turn in range(turns):
+        above = f"a{turn - 1}" if turn else None
+        yield said("go on " * 9, f"u{turn}", above)
+        message = answer(read=10 * turn, written=10)
+        yield line({"type": "message", "id": f"a{turn}", "parentId": f"u{turn}", "message": message})
+
+
+def claude_code_lines(turns):
+    for turn in range(turns):
+        above = f"r{turn - 1}" if turn else None
+        usage = {"output_tokens": 1, "cache_read_input_tokens": 10 * turn, "cache_creation_input_tokens": 10}
+        call = claude_code.call(f"k{turn}", file_path="a.py")
+        yield claude_code.answer(f"a{turn}", above, f"m{turn}", call, usage=usage) + b"\n"
+        yield claude_code.result(f"r{turn}", f"a{turn}", f"k{turn}", "some lines " * 9) + b"\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [pi_lines, claude_code_lines])
+def test_the_time_for_all_calls_of_a_session_grows_with_it(tmp_path, lines):
+    sessions = {}
+    with open_store(tmp_path / "store", clock=lambda: NOW) as log:
+        for turns in (150, 1200):
+            path = tmp_path / f"{turns}.jsonl"
+            path.write_bytes(b"".join(lines(turns)))
+            sessions[turns] = import_file(log, path, name=f"of-{turns}").id
+        assert results(log, sessions[1200])[PREFIXES].passed == 1199
+        assert times_as_long(lambda turns: check_session(log, sessions[turns]), 150, 1200) < NO_SQUARE
