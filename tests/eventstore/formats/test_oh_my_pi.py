@@ -140,6 +140,32 @@ def test_a_file_that_is_written_anew_shows_its_records_as_they_are_now(tmp_path:
     assert original(log, SESSION) == content
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_states_a_file_is_brought_in_it_comes_back(seed: int, tmp_path: Path) -> None:
+    rng, log = random.Random(f"states:{seed}"), MemoryLog()
+    entries, name, torn = entries_of(rng, 3), "First", b""
+    for number in range(8):
+        change = rng.choice(["title", "grow", "tear", "rewrite", "lose the title"])
+        if change == "title":
+            name = f"Title {number}"
+        elif change == "grow":
+            new = said(len(entries), f"more {number}")
+            entries, torn = [*entries, new], b""
+        elif change == "tear":
+            torn = line_of(said(len(entries), "torn"))[: rng.randint(1, 99)]
+        elif change == "rewrite":
+            at = rng.randrange(len(entries))
+            entries[at] = {**entries[at], "rewritten": number}
+        content = file_of(entries, title=name) + torn
+        if change == "lose the title":
+            content = content.partition(b"\n")[2]
+        found = bring(log, tmp_path, content)
+        assert original(log, found.id) == content, change
+        again = bring(log, tmp_path, content)
+        assert (again.id, again.added, again.rewritten) == (found.id, 0, 0), change
+        assert verify(log).findings == []
+
+
 def test_a_title_that_is_out_of_place_is_skipped_and_kept(tmp_path: Path) -> None:
     log, content = MemoryLog(), file_of(TALK[:1]) + slot("Again") + line_of(TALK[1])
     found = bring(log, tmp_path, content)
