@@ -254,7 +254,7 @@ class SessionMatcher:
         whole = [head.name for head in heads if head.name == target.base or head.import_seq]
         for head in reversed(heads):
             found = shared[target.place, head.name]
-            if self._contents.is_mutable or found.is_of_session:
+            if self._contents.growth is not Growth.APPENDED or found.is_of_session:
                 before = earlier_generation(snapshot, head.name) or whole[-1]
                 target.go_on(head, snapshot, found, before)
                 return

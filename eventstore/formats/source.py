@@ -52,11 +52,11 @@ class Growth(Enum):
     """The ways in which a source changes, which determine where the next import starts."""
 
     APPENDED = "appended"
-    """Bytes are appended: reading continues where it ended."""
+    """Bytes are appended: reading continues where it ended. If most records changed, it is another generation."""
     REWRITTEN = "rewritten"
-    """The file is rewritten: reading starts at the beginning."""
+    """The file is rewritten: reading starts at the beginning. However much changed, the session is the same."""
     ROWS = "rows"
-    """Rows of a database: there are no bytes to keep, so that the original cannot be exported."""
+    """Rows of a database, changed in place: there are no bytes to keep, so that the original cannot be exported."""
 
 
 class SourceSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,14 +157,12 @@ class SessionReader(Protocol):
 class SourceContents(Protocol):
     """A source that a format has opened.
 
-    With `is_mutable`, a changed session is still the log's session of that name; otherwise one with mostly
-    changed records becomes another generation. `passing` are reasons of remarks that hold only while nothing
-    follows. The first `slot` bytes are no record, and change in place.
+    `passing` are reasons of remarks that hold only while nothing follows. The first `slot` bytes are no record,
+    and change in place.
     """
 
     sessions: Sequence[SourceSession]
     growth: Growth
-    is_mutable: bool
     passing: frozenset[str]
     slot: int = 0
 

@@ -102,7 +102,6 @@ class ClaudeCodeFile(SourceContents):
     """An open session file of Claude Code."""
 
     growth = Growth.APPENDED
-    is_mutable = False
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:

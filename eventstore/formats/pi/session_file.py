@@ -42,7 +42,6 @@ class PiFile(SourceContents):
     """An open session file of pi, or of a harness that writes like pi."""
 
     growth = Growth.APPENDED
-    is_mutable = False
 
     def __init__(self, source: Source, dialect: Dialect = PI) -> None:
         self._source, self._dialect = source, dialect

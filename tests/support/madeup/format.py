@@ -302,7 +302,6 @@ class _Lines(SourceContents):
     """A file of lines that grows at its end, with any number of sessions."""
 
     growth = Growth.APPENDED
-    is_mutable = False
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:
@@ -354,7 +353,6 @@ class _Document(SourceContents):
     """One JSON document that is written anew with each change: `{"madeup":1,"records":[…]}`."""
 
     growth = Growth.REWRITTEN
-    is_mutable = True
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:
@@ -398,7 +396,6 @@ class _Rows(SourceContents):
     """A database whose rows change in place: `record(id, session, stamp, body)`, `stamp` growing with each change."""
 
     growth = Growth.ROWS
-    is_mutable = True
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:
