@@ -48,6 +48,8 @@ def test_nothing_is_left_of_it_and_the_store_is_as_it_was(told: Refold) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_nothing_is_left_of_it_where_it_is_ended(told: Refold, number: signal.Signals) -> None:
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("whoever runs the tests ignores this signal, and so do its children")
     before = sorted(told.store.parent.iterdir())
     with subprocess.Popen(
         command("bench", SESSION), env=told.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
