@@ -7,13 +7,14 @@ from itertools import accumulate, chain, islice, takewhile
 
 from eventstore.event import Event
 from eventstore.formats import rewrites_of
+from eventstore.formats.base import ResultReplacement
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.records import TextReplacement
 from projections.context.build import context_at, parts_of, unarranged_at
 from projections.context.cursor import Cursor
-from projections.context.overlay import apply_rewrites, resolve_targets
+from projections.context.overlay import answered_calls, apply_rewrites, resolve_targets
 from projections.context.parts import Context, Part, has_message
 from projections.rules import rules_at
 from projections.rules.base import Beside
@@ -50,6 +51,7 @@ class IncrementalContexts:
         """True if messages only come behind others, except at entries of `CHANGES`."""
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
+        self._rewritten_calls: set[str] = set()
         self._parts: list[Part] = []
         self._arranged: list[Part] = []
         self._settled = 0
@@ -95,6 +97,8 @@ class IncrementalContexts:
         return parts_of(entry, changed=self._observed.get(entry.seq, ()))
 
     def _add(self, entry: Event) -> None:
+        if entry.kind == "rewrite":
+            self._remember_calls(entry)
         if (
             (self._has_prefix and not self._next)
             or entry.kind in _FOLDED_ANEW
@@ -110,6 +114,11 @@ class IncrementalContexts:
             elif parts:
                 self._show(entry, parts)
 
+    def _remember_calls(self, rewrite: Event) -> None:
+        self._rewritten_calls.update(
+            shown.call for shown in rewrites_of(rewrite) if isinstance(shown, ResultReplacement)
+        )
+
     def _show(self, entry: Event, parts: list[Part]) -> None:
         self._places[entry.id] = len(self._parts)
         self._parts += parts
@@ -120,7 +129,15 @@ class IncrementalContexts:
         if not beside.add(entry):
             return False
         others = [event(self._snapshot, entry.session, seq).decode() for seq in beside.found[known:]]
-        if any(other.kind in CHANGES or other.id in self._not_yet for other in others):
+        for other in others:
+            if other.kind == "rewrite":
+                self._remember_calls(other)
+        if any(
+            other.kind in CHANGES
+            or other.id in self._not_yet
+            or (self._rewritten_calls and not self._rewritten_calls.isdisjoint(answered_calls(other)))
+            for other in others
+        ):
             return False
         for other in others:
             if has_message(other) and (parts := self.own_parts(other)):

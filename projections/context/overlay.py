@@ -88,7 +88,7 @@ def resolve_targets(
     holders: dict[str, list[str]] = {}
     for entry in entries:
         if entry.kind == "message":
-            for call in _answered(entry):
+            for call in answered_calls(entry):
                 holders.setdefault(call, []).append(entry.id)
     return [
         msgspec.structs.replace(shown, target=holder) if isinstance(shown, ResultReplacement) else shown
@@ -99,7 +99,7 @@ def resolve_targets(
     ]
 
 
-def _answered(entry: Event | LazyEvent) -> tuple[str, ...]:
+def answered_calls(entry: Event | LazyEvent) -> tuple[str, ...]:
     """Return the ids of the calls whose results an entry holds."""
     # Contexts of one session ask for the same entries repeatedly.
     return _ANSWERED.get(

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 
 from eventstore import open_store
 from eventstore.kinds import is_entry
 from eventstore.memory import MemoryLog
-from projections.context.build import build_context, context_json, harness_json
-from projections.context.cursor import ROOT
+from projections.context.build import build_context, context_at, context_json, harness_json
+from projections.context.cursor import ROOT, path, resolve_cursor
+from projections.context.incremental import IncrementalContexts, IncrementalSizes
 from projections.files import file_operations
 from projections.timeline import timeline
+from projections.tokens import counter
 from projections.tree import TreeFold, tree
 from tests.support import reference_refold
+from tests.support.claude_code import bring, some_session
 from tests.support.events import NOW, events
 from tests.support.examples import examples
 from tests.support.native import native_events
@@ -109,3 +115,22 @@ def test_a_context_is_the_same_as_bytes_and_as_parts(appended):
 def test_a_snapshot_is_folded_like_its_log(appended):
     with log_of(appended) as log, log.snapshot() as snapshot:
         assert views_at(log, "s") == views_at(snapshot, "s")
+
+
+@pytest.mark.parametrize("seed", [*range(25), 773])
+def test_contexts_of_records_beside_a_path_are_those_at_each_entry(seed: int, tmp_path: Path) -> None:
+    """In session 773 a rewrite names a call whose result comes later, and beside the path."""
+    log = MemoryLog()
+    bring(log, tmp_path / "session.jsonl", *some_session(random.Random(seed), 30))
+    with log.snapshot() as snapshot:
+        for head in snapshot.heads():
+            cursor = resolve_cursor(snapshot, head.name)
+            entries = path(snapshot, cursor)
+            contexts = IncrementalContexts(snapshot, cursor, entries)
+            sizes = IncrementalSizes(snapshot, cursor, entries, counter("bytes/4"))
+            for entry in entries:
+                expected = context_at(snapshot, cursor.at_leaf(entry.seq)).parts
+                sizes.add(entry)
+                assert contexts.context_at(entry.seq).parts == expected
+                assert tuple(sizes.parts) == expected
+                assert sizes.sizes[-1] == sum(part.utf8 for part in expected)
