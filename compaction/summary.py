@@ -24,7 +24,7 @@ from compaction.prompts import (
     turn_prefix_budget,
 )
 from compaction.summarizers import CancelledError
-from compaction.summarizers.chain import Reply, SummarizerChain, SummarizersFailedError, request_record
+from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError, SummaryReply, request_record
 from compaction.summarizers.folding import (
     FoldedSummary,
     PartGroup,
@@ -212,7 +212,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         template = find_template(self.prompting.turn_prefix, self.sources)
         budget = turn_prefix_budget(self.prompting.reserve)
 
-        def asked(parts: Sequence[Part], previous: str) -> Reply:
+        def asked(parts: Sequence[Part], previous: str) -> SummaryReply:
             prompt = serialized_prompt(
                 template, parts, system=self._system, max_tokens=budget, previous=previous
             )
@@ -245,7 +245,7 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         requests += asked.requests
         return asked.text
 
-    def _asked(self, parts: Sequence[Part], previous: str) -> Reply:
+    def _asked(self, parts: Sequence[Part], previous: str) -> SummaryReply:
         return self.chain.summarize(self._prompt(parts, previous))
 
     def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:

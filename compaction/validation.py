@@ -21,7 +21,7 @@ def one_of(kind: str, names: Collection[str]) -> dict[str, Any]:
     return {_ONE_OF: (kind, names)}
 
 
-def check_names(struct: msgspec.Struct) -> None:
+def check_known_names(struct: msgspec.Struct) -> None:
     """Raise ValueError for a field with an unknown name. For `__post_init__`."""
     for field in msgspec.structs.fields(struct):
         if wrong := check_name(getattr(struct, field.name), field.type):

@@ -11,7 +11,7 @@ import msgspec
 from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.prompts import SERIALIZED, serialized_prompt
-from compaction.summarizers.chain import Reply, SummarizerChain, recording_failed_attempt
+from compaction.summarizers.chain import SummarizerChain, SummaryReply, recording_failed_attempt
 from compaction.summarizers.folding import group_parts, newest_parts_that_fit
 from compaction.templates import SYSTEM, Source, Template, find_template, replace_text, with_session
 from compaction.triggers import Threshold
@@ -155,7 +155,7 @@ def summarize_branch(
     sources: Sequence[Source] = (),
     instructions: str = "",
     reserve: int | None = None,
-) -> Reply | None:
+) -> SummaryReply | None:
     """Summarize as many of the newest entries of a branch as fit the model.
 
     `left` is oldest first. Messages count as the prompt shows them: long results cut, images left out.

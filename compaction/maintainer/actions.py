@@ -18,7 +18,7 @@ from compaction.maintainer.decisions import (
     must_open_circuit,
     open_circuit_message,
 )
-from compaction.maintainer.rules import Action, GiveUp, continues, failure_message, is_recovery
+from compaction.maintainer.rules import Action, GiveUp, failure_message, is_continued, is_recovery
 from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Reason
 from compaction.plan import WENT_ON, has_new_messages
@@ -186,7 +186,7 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
             done = self.compactor.execute(
                 self.hook_call.writer,
                 prepared,
-                continues=continues(self.reason, self.hook_call.hook, follows, self.settings),
+                continues=is_continued(self.reason, self.hook_call.hook, follows, self.settings),
             )
         except CancelledError as error:
             recommendation = self._interrupted(error)

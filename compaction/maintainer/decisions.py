@@ -70,13 +70,13 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
         return self.log_decision(outcome, reason, **numbers)
 
     def _comparable(self, snapshot: Snapshot, outcome: DecisionOutcome) -> Iterator[Decision]:
-        for _, decision in decisions(snapshot, self.writer.session):
+        for _, decision in recent_decisions(snapshot, self.writer.session):
             is_like = decision.outcome == outcome if outcome in _ASIDE else decision.outcome not in _ASIDE
             if is_like and decision.numbers.get("hook") == self.hook:
                 yield decision
 
 
-def decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
+def recent_decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
     """Yield (seq, decision) of the session's branch since its newest compaction, newest first.
 
     A person's failed request counts as a decision. Decisions follow the entry that was the leaf at that time;
@@ -121,7 +121,7 @@ def failure_history(snapshot: Snapshot, session: str, leaf: int) -> FailureHisto
     Only decisions on the session's branch count. A cancellation is no failure.
     """
     failures, is_open, gained_nothing, is_theirs, too_large = 0, False, False, True, 0
-    for seq, decision in decisions(snapshot, session):
+    for seq, decision in recent_decisions(snapshot, session):
         is_theirs = is_theirs and decision.numbers.get("reason") != _MANUAL
         failures += is_theirs and decision.outcome in _FAILURES
         is_open = is_open or (is_theirs and decision.outcome == DecisionOutcome.CIRCUIT_OPEN)

@@ -137,7 +137,7 @@ def is_promoted(promotion: Promotion | None, *, tokens: int, trigger: AnyTrigger
     return not is_same_model(promotion.model, in_use)
 
 
-def continues(reason: Reason, hook: HookName, continuation: Continuation, settings: Settings) -> bool:
+def is_continued(reason: Reason, hook: HookName, continuation: Continuation, settings: Settings) -> bool:
     """Return True if a policy's continuation follows a compaction."""
     return settings.auto_continue and continuation.is_due(reason, is_after_turn=hook == "after_turn")
 

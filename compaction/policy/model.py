@@ -12,7 +12,7 @@ from compaction.part import Count, PolicyPart, Positive
 from compaction.prompts import PROMPT_SHAPES
 from compaction.rewrites import AnyRewrite
 from compaction.triggers import DEFAULT_RESERVE, AnyTrigger, Threshold
-from compaction.validation import check_names, one_of
+from compaction.validation import check_known_names, one_of
 from projections.placements import PLACEMENTS
 from projections.tokens import CounterName
 
@@ -58,7 +58,7 @@ class Prompting(PolicyPart, frozen=True, tag="prompting"):
     models: tuple[ModelName, ...] = ()
 
     def __post_init__(self) -> None:
-        check_names(self)
+        check_known_names(self)
 
 
 class Restoring(PolicyPart, frozen=True, tag="restoring"):
@@ -102,4 +102,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.cut is not None or self.recovery is not None
 
     def __post_init__(self) -> None:
-        check_names(self)
+        check_known_names(self)

@@ -19,7 +19,7 @@ from compaction.summarizers.refusals import (
     single_line_message,
     strip_credentials,
 )
-from compaction.summarizers.transport import CancellableTransport, cancellable
+from compaction.summarizers.transport import CancellableTransport, run_cancellable
 from eventstore.errors import BadInputError
 from eventstore.event import epoch_milliseconds
 from eventstore.javascript import stringify
@@ -79,7 +79,7 @@ class AnthropicSummarizer:
         line = CancellableTransport(self.name)
         try:
             with self._client(line) as client:
-                answer = cancellable(
+                answer = run_cancellable(
                     lambda: self._asked(client, body, line), is_cancelled=is_cancelled, line=line
                 )
             return self._read(answer)

@@ -132,7 +132,7 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
         """Return the time by the clock at which what begins now has to end."""
         return min(self.end, self.seconds() + self.deadline)
 
-    def summarize(self, prompt: Prompt) -> Reply:
+    def summarize(self, prompt: Prompt) -> SummaryReply:
         """Ask the summarizers in order for the summary of a prompt.
 
         Retry a transient failure after the wait that the provider asks for, else after a growing one. If that wait is
@@ -151,10 +151,10 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
             still = missing_sections(again.text, sections)
             if (len(still), again.is_cut) <= (len(missing), answer.is_cut):
                 answer, missing = again, still
-        return Reply(text=answer.text, missing=missing, requests=requests)
+        return SummaryReply(text=answer.text, missing=missing, requests=requests)
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class SummaryReply(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, the sections that it lacks in spite of a reminder, and a record of each request."""
 
     text: str

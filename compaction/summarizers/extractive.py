@@ -10,7 +10,7 @@ import msgspec
 
 from compaction.prompts import Prompt, escape_tags
 from compaction.summarizers import Answer, Cancellation, UnsupportedTemplateError
-from compaction.summarizers.facts import Fact, FactKind, Facts, collect_facts, names_in
+from compaction.summarizers.facts import Fact, FactKind, Facts, collect_facts, mentioned_names
 from compaction.summarizers.facts.lines import one_line
 from compaction.templates import Template, headings, load_built_in
 from eventstore.javascript import utf8_length
@@ -33,7 +33,7 @@ _Place = tuple[int, bool, bool, int, str]
 """A line's place under its heading: by its queue; lists behind lines, those without a folder last."""
 
 
-class Selection:
+class FactSelection:
     """Lines that were chosen, by the heading that they go under. Nothing is told twice."""
 
     def __init__(self, paths: PathIndex) -> None:
@@ -99,7 +99,7 @@ class Selection:
             self._heads += f"\n/{line.head}"
         self._told.update(_keys(line))
         if not line.thing:
-            self._told |= names_in(line.text, self._paths)
+            self._told |= mentioned_names(line.text, self._paths)
         return size
 
 
@@ -246,7 +246,7 @@ def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
         )
         return FactQueue(heading, row.mark, row.share, found.lines[row.sort])
 
-    selection = Selection(found.paths)
+    selection = FactSelection(found.paths)
     room = min(room, _most(found, len(parts))) - utf8_length(_laid_out(sections, selection))
     if _ELSEWHERE not in sections and any(queue(row).heading == _ELSEWHERE for row in (*_WANTED, *_TOLD)):
         room -= len(f"\n\n## {_ELSEWHERE}")
@@ -265,13 +265,13 @@ def _most(found: Facts, headings: int) -> int:
     return max(found.before + headings * len(f"{NONE}\n") + found.size * 3 // 4, _MIN_BYTES)
 
 
-def _laid_out(sections: Sequence[str], lines: Selection) -> str:
+def _laid_out(sections: Sequence[str], lines: FactSelection) -> str:
     is_needed = _ELSEWHERE not in sections and lines.written(_ELSEWHERE)
     sections = [*sections, _ELSEWHERE] if is_needed else sections
     return "\n\n".join("\n".join(_section(section, lines)) for section in sections)
 
 
-def _section(section: str, lines: Selection) -> Iterator[str]:
+def _section(section: str, lines: FactSelection) -> Iterator[str]:
     yield f"## {section}"
     if section not in _PARTS:
         yield from lines.written(section) or [NONE]

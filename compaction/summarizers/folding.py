@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.chain import Reply, SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError, SummaryReply
 from projections.context.parts import Part
 
 MAX_REFUSALS: Final = 3
@@ -33,7 +33,7 @@ class FoldedSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def fold_groups(
     groups: Sequence[PartGroup],
-    ask: Callable[[Sequence[Part], str], Reply],
+    ask: Callable[[Sequence[Part], str], SummaryReply],
     *,
     room: Callable[[str], int],
     previous: str = "",

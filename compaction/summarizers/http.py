@@ -20,7 +20,7 @@ from compaction.summarizers.refusals import (
     single_line_message,
     strip_credentials,
 )
-from compaction.summarizers.transport import CancellableTransport, cancellable
+from compaction.summarizers.transport import CancellableTransport, run_cancellable
 from eventstore.javascript import stringify, tolerant_json
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class HttpSummarizer:
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING))
         try:
             with httpx2.Client(timeout=timeout, event_hooks=line.hooks, follow_redirects=False) as client:
-                response = cancellable(
+                response = run_cancellable(
                     lambda: self._asked(client, prompt), is_cancelled=is_cancelled, line=line
                 )
             return self._read(response, line.secrets)

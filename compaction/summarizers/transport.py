@@ -67,7 +67,7 @@ class CancellableTransport:
             self.cut()
 
 
-def cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, line: CancellableTransport) -> T:
+def run_cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, line: CancellableTransport) -> T:
     """Run a request; once it is cancelled, cut its connections and raise CancelledError."""
     waiting: Future[T] = Future()
     thread = Thread(target=_settle, args=(waiting, request), name="refold summarizer", daemon=True)

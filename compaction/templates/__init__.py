@@ -205,7 +205,7 @@ class _Session(msgspec.Struct, frozen=True):
         return _parsed(text, f"session, event {event}")
 
 
-def names_in(sources: Iterable[Source]) -> set[str]:
+def template_names_in(sources: Iterable[Source]) -> set[str]:
     """Return the template names in folders and sessions; packages do not list theirs."""
     return {name for each in sources if isinstance(each, _Folder | _Session) for name in each.names()}
 
@@ -272,7 +272,7 @@ def find_template(name: str, sources: Sequence[Source]) -> Template:
                 where, advice = f"template {found.source}", f'write name = "{name}" there'
                 raise BadInputError(where, f"its front matter calls it {found.name!r}", advice)
             return found
-    names = sorted({*built_in_names(), *names_in(sources)})
+    names = sorted({*built_in_names(), *template_names_in(sources)})
     raise NotFoundError("template", name, f"there are: {', '.join(names)}")
 
 

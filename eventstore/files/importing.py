@@ -26,10 +26,10 @@ from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     DerivedEvent,
     Glue,
-    Growth,
     SessionReader,
     Source,
     SourceContents,
+    SourceGrowth,
     SourceRecord,
     SourceRemark,
 )
@@ -266,7 +266,7 @@ class _Importing:
         return head.finish()
 
     def _resume(self, reader: SessionReader, digest: _Digest) -> Resume:
-        if self._contents.growth is Growth.REWRITTEN:
+        if self._contents.growth is SourceGrowth.REWRITTEN:
             return BEGINNING
         if not self._has_bytes:
             return Resume(offset=0, digest=NOTHING, line=reader.line, state=reader.state)

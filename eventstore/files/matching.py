@@ -13,10 +13,10 @@ from eventstore.files.comparing import ComparisonResult, EventComparer
 from eventstore.files.glue import SegmentWriter
 from eventstore.formats import format_of
 from eventstore.formats.source import (
-    Growth,
     SessionReader,
     Source,
     SourceContents,
+    SourceGrowth,
     SourceRecord,
     SourceSession,
 )
@@ -148,7 +148,7 @@ class SessionMatcher:
             ImportTarget(place, each, name or each.name) for place, each in enumerate(contents.sessions)
         ]
         self.main = self.targets[0]
-        self.has_bytes = contents.growth is not Growth.ROWS
+        self.has_bytes = contents.growth is not SourceGrowth.ROWS
         self.continued: Import | None = None
         self.resumed = BEGINNING
 
@@ -171,13 +171,13 @@ class SessionMatcher:
     def find(self, snapshot: Snapshot) -> None:
         """Find the log's session for each of the source's, and the import to continue."""
         known = [generations(snapshot, each.base) for each in self.targets]
-        if self._contents.growth is Growth.APPENDED:
+        if self._contents.growth is SourceGrowth.APPENDED:
             for head in reversed(known[0]):
                 newest = newest_import(snapshot, head)
                 if newest is not None and self._begins_as(newest):
                     self._continue(snapshot, head, newest, known)
                     return
-        elif self._contents.growth is Growth.ROWS:
+        elif self._contents.growth is SourceGrowth.ROWS:
             self.resumed = self._watermark(snapshot, known[0])
             self._keep(snapshot, known)
             return
@@ -254,7 +254,7 @@ class SessionMatcher:
         whole = [head.name for head in heads if head.name == target.base or head.import_seq]
         for head in reversed(heads):
             found = shared[target.place, head.name]
-            if self._contents.growth is not Growth.APPENDED or found.is_of_session:
+            if self._contents.growth is not SourceGrowth.APPENDED or found.is_of_session:
                 before = earlier_generation(snapshot, head.name) or whole[-1]
                 target.go_on(head, snapshot, found, before)
                 return

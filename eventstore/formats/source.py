@@ -48,7 +48,7 @@ class Source:
         return digest
 
 
-class Growth(Enum):
+class SourceGrowth(Enum):
     """The ways in which a source changes, which determine where the next import starts."""
 
     APPENDED = "appended"
@@ -162,7 +162,7 @@ class SourceContents(Protocol):
     """
 
     sessions: Sequence[SourceSession]
-    growth: Growth
+    growth: SourceGrowth
     passing: frozenset[str]
     slot: int = 0
 

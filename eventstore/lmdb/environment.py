@@ -14,7 +14,7 @@ import lmdb
 from eventstore.errors import StoreError, StoreOptionsError
 from eventstore.lmdb import opening
 from eventstore.lmdb.data_files import Identity, data_identity
-from eventstore.lmdb.group_commit import GroupCommit, Request
+from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.keys import Transaction
 
 Durability = Literal["each", "batch"]
@@ -107,7 +107,7 @@ class Environment:
             )
         return self.env
 
-    def commit(self, requests: Sequence[Request[Transaction]]) -> None:
+    def commit(self, requests: Sequence[WriteRequest[Transaction]]) -> None:
         """Run all requests in one transaction; a failed one leaves nothing in it."""
         with self._writing:
             outcomes = self._run(requests)
@@ -122,7 +122,7 @@ class Environment:
             else:
                 request.fail(error)
 
-    def _run(self, requests: Sequence[Request[Transaction]]) -> list[tuple[Any, Exception | None]]:
+    def _run(self, requests: Sequence[WriteRequest[Transaction]]) -> list[tuple[Any, Exception | None]]:
         """Return the result of each request; if the map is full, enlarge it and run all again."""
         while True:
             env = self.environment()
@@ -249,7 +249,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _run_apart(
-    env: lmdb.Environment, transaction: Transaction, request: Request[Transaction], *, alone: bool
+    env: lmdb.Environment, transaction: Transaction, request: WriteRequest[Transaction], *, alone: bool
 ) -> tuple[Any, Exception | None]:
     """Return a request's result, or the error that rolled it back."""
     inner = transaction if alone else env.begin(parent=transaction, write=True, buffers=True)

@@ -10,7 +10,7 @@ T = TypeVar("T")
 Context = TypeVar("Context")
 
 
-class Request(Generic[Context]):
+class WriteRequest(Generic[Context]):
     """One caller's write and its result."""
 
     def __init__(self, write: Callable[[Context], Any]) -> None:
@@ -35,15 +35,15 @@ class GroupCommit(Generic[Context]):
     is never called concurrently.
     """
 
-    def __init__(self, commit: Callable[[Sequence[Request[Context]]], None]) -> None:
+    def __init__(self, commit: Callable[[Sequence[WriteRequest[Context]]], None]) -> None:
         self._commit = commit
-        self._waiting: list[Request[Context]] = []
+        self._waiting: list[WriteRequest[Context]] = []
         self._queue = Lock()
         self._turn = Lock()
 
     def run(self, write: Callable[[Context], T]) -> T:
         """Return the result of a write once it is durable. Raises what the write raised."""
-        request: Request[Context] = Request(write)
+        request: WriteRequest[Context] = WriteRequest(write)
         try:
             with self._queue:
                 self._waiting.append(request)
@@ -70,7 +70,7 @@ class GroupCommit(Generic[Context]):
             else:
                 self._commit_each(batch)
 
-    def _commit_each(self, batch: Sequence[Request[Context]]) -> None:
+    def _commit_each(self, batch: Sequence[WriteRequest[Context]]) -> None:
         """Commit each write by itself, because one of them may have failed the transaction."""
         for request in batch:
             try:

@@ -30,14 +30,14 @@ _CHECKED_HEAD: Final = 2
 """The first byte of a head with a checksum; heads of version 1 start with another."""
 
 
-def utf8(name: str) -> bytes:
+def encode_name(name: str) -> bytes:
     """Encode a name for a lookup; a lone surrogate, which is never stored, matches nothing."""
     return name.encode("utf-8", "surrogatepass")
 
 
 def id_key(number: int, event_id: str) -> bytes:
     """Return an id as a key; a long one keeps its beginning, for prefixes, and gets its digest."""
-    name = utf8(event_id)
+    name = encode_name(event_id)
     if len(name) > MAX_ID_BYTES_IN_KEY:
         name = name[: MAX_ID_BYTES_IN_KEY - 32] + sha256(name).digest()
     return number.to_bytes(4, "big") + name

@@ -19,12 +19,12 @@ from eventstore.lmdb.keys import (
     MAX_ID_BYTES_IN_KEY,
     Transaction,
     decode_head,
+    encode_name,
     event_key,
     id_key,
     number_key,
     place,
     position_key,
-    utf8,
 )
 from eventstore.lmdb.opening import Databases
 from eventstore.log import FeedItem, Head, Snapshot
@@ -118,7 +118,7 @@ class LmdbSnapshot:
     def _number(self, session: str) -> int:
         number = self._numbers.get(session)
         if number is None:
-            found = self._get(b"n" + utf8(session), db=self._dbs.sessions)
+            found = self._get(b"n" + encode_name(session), db=self._dbs.sessions)
             if found is None:
                 raise NotFoundError("session", session, "name one that the store has")
             number = self._numbers[session] = int.from_bytes(found, "big")
@@ -176,7 +176,7 @@ class LmdbSnapshot:
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         number = self._number(session)
-        key = number.to_bytes(4, "big") + utf8(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
+        key = number.to_bytes(4, "big") + encode_name(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
         cursor = self._transaction.cursor(self._dbs.ids)
         if cursor.set_range(key):
             for found, seq in cursor:

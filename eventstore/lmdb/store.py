@@ -18,7 +18,7 @@ from eventstore.lmdb import opening
 from eventstore.lmdb.appending import Append
 from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.environment import Durability, Options, closed, shared
-from eventstore.lmdb.group_commit import Request
+from eventstore.lmdb.group_commit import WriteRequest
 from eventstore.lmdb.keys import Transaction
 from eventstore.lmdb.opening import StoreSize
 from eventstore.lmdb.snapshot import LmdbSnapshot
@@ -132,7 +132,7 @@ class LmdbLog:
             self._files.check()
         if self._shared.group is not None:
             return self._shared.group.run(write)
-        request: Request[Transaction] = Request(write)
+        request: WriteRequest[Transaction] = WriteRequest(write)
         self._shared.commit([request])
         if request.error is not None:
             raise request.error

@@ -13,7 +13,7 @@ from eventstore import open_store
 from eventstore.errors import EventConflictError, NotFoundError, StoreError, VersionConflictError
 from eventstore.event import NewEvent
 from eventstore.lmdb import appending
-from eventstore.lmdb.group_commit import GroupCommit, Request
+from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult
 from eventstore.verify import verify
@@ -66,7 +66,7 @@ class Disk:
         self.busy = threading.Semaphore(0)
         self.free = threading.Semaphore(0)
 
-    def commit(self, requests: Sequence[Request[list[str]]]) -> None:
+    def commit(self, requests: Sequence[WriteRequest[list[str]]]) -> None:
         self.busy.release()
         assert self.free.acquire(timeout=PATIENCE)
         if self.interruptions:

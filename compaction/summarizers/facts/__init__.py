@@ -125,7 +125,7 @@ def collect_facts(parts: Sequence[Part], previous: str = "", *, is_cancelled: Ca
     return Facts(lines, paths, size, sum(map(utf8_length, summaries)))
 
 
-def names_in(text: str, paths: PathIndex) -> set[str]:
+def mentioned_names(text: str, paths: PathIndex) -> set[str]:
     """Return what need not be listed any more once a text is told: paths in their whole forms, names."""
     named = LineMentions().mentions_in([text])
     names = chain.from_iterable(named.get(kind, ()) for kind in _NAMES)
@@ -194,8 +194,8 @@ def _answered(turns: Sequence[talk.ConversationTurn], before: EarlierFacts) -> d
     """Return how turns ended, where the newest one stands, and what is to come after it."""
     newest = turns[-1] if turns else talk.ConversationTurn("")
     standing = talk.current_work(newest)
-    plans = [plan for plan in talk.plans(newest) if plan != standing] or ([GO_ON] if standing else [])
-    decisions = [decision for turn in turns for decision in talk.decisions(turn)]
+    plans = [plan for plan in talk.find_plans(newest) if plan != standing] or ([GO_ON] if standing else [])
+    decisions = [decision for turn in turns for decision in talk.find_decisions(turn)]
     planned = [plan for plan in before[FactKind.PLAN] if plan != GO_ON]
     return {
         FactKind.DONE: rank_newest_first([*before[FactKind.DONE], *map(talk.turn_outcome, turns)]),
@@ -203,7 +203,7 @@ def _answered(turns: Sequence[talk.ConversationTurn], before: EarlierFacts) -> d
         FactKind.DECISION: rank_newest_first([*before[FactKind.DECISION], *decisions]),
         FactKind.PLAN: rank_in_order([*plans, *_once_more(planned)] if turns else before[FactKind.PLAN]),
         FactKind.QUESTION: rank_in_order(
-            [QUESTION + question for question in talk.questions(newest)]
+            [QUESTION + question for question in talk.find_questions(newest)]
             if turns
             else before[FactKind.QUESTION]
         ),

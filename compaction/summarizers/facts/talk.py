@@ -203,7 +203,7 @@ def current_work(turn: ConversationTurn) -> str:
     return "" if turn.is_over or not turn.said else one_line(_own(turn.said[-1]), _LONG_ANSWER)
 
 
-def decisions(turn: ConversationTurn) -> list[str]:
+def find_decisions(turn: ConversationTurn) -> list[str]:
     """Sentences of the model's that tell what was chosen, and over what."""
     telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
     said = chain.from_iterable(sentences(prose_lines(text)) for text in telling)
@@ -217,13 +217,13 @@ def decisions(turn: ConversationTurn) -> list[str]:
     ]
 
 
-def questions(turn: ConversationTurn) -> list[str]:
+def find_questions(turn: ConversationTurn) -> list[str]:
     """Return what the model asked at the end of a turn."""
     said = sentences(prose_lines(turn.said[-1])) if turn.is_over else ()
     return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
 
 
-def plans(turn: ConversationTurn) -> list[str]:
+def find_plans(turn: ConversationTurn) -> list[str]:
     """Return what a turn's last words plan: sentences that say so, lists behind one, boxes not ticked."""
     return list(dict.fromkeys(_plans(turn.said[-1]))) if turn.said else []
 

@@ -30,12 +30,12 @@ from eventstore.formats.pi.entry import is_name, stored_id
 from eventstore.formats.pi.file import BLANK, BOM, REPEAT, TOO_DEEP, objects_in
 from eventstore.formats.source import (
     Glue,
-    Growth,
     KnownEvents,
     Piece,
     SessionReader,
     Source,
     SourceContents,
+    SourceGrowth,
     SourceRecord,
     SourceRemark,
     SourceSession,
@@ -101,7 +101,7 @@ def parse(line: bytes) -> _Parsed:
 class ClaudeCodeFile(SourceContents):
     """An open session file of Claude Code."""
 
-    growth = Growth.APPENDED
+    growth = SourceGrowth.APPENDED
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:

@@ -76,7 +76,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 PI: Final = Dialect(harness="pi", kinds=KINDS)
 
 
-class ParsedLine(msgspec.Struct, frozen=True):
+class LineContents(msgspec.Struct, frozen=True):
     """The contents of a line: events with their spans, and the bytes that are no record.
 
     `differs` are lines, this or earlier ones, that pi reads differently, with the difference.
@@ -164,11 +164,11 @@ class PiReader:
         """Lines of records whose parent has not come yet, with the parent's id, in order."""
         return sorted((at, parent) for parent, lines in self._awaited.items() for at in lines)
 
-    def line(self, number: int, line: bytes) -> ParsedLine:
+    def line(self, number: int, line: bytes) -> LineContents:
         """Return a line's events; never raise: bytes that are no record are *skipped*."""
         start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
         text = line[start : len(line.rstrip(BLANK))]
-        found = ParsedLine(number, [], [], [])
+        found = LineContents(number, [], [], [])
         self._copies.clear()
         if not text:
             return found
@@ -209,7 +209,7 @@ class PiReader:
         return found
 
     def _entries(
-        self, number: int, line: bytes, text: bytes, found: ParsedLine
+        self, number: int, line: bytes, text: bytes, found: LineContents
     ) -> tuple[list[tuple[int, int, Entry]], bool]:
         """Return a line's entries, and True if it is exactly one entry, as pi requires."""
         try:
@@ -230,7 +230,7 @@ class PiReader:
         return spans, False
 
     def _without_slot(
-        self, number: int, entries: list[tuple[int, int, Entry]], found: ParsedLine
+        self, number: int, entries: list[tuple[int, int, Entry]], found: LineContents
     ) -> list[tuple[int, int, Entry]]:
         """Remove titles, which are no records, from a line's entries."""
         slot = self._dialect.slot
@@ -241,7 +241,7 @@ class PiReader:
         )
         return kept
 
-    def _session_header(self, number: int, found: ParsedLine, *, is_alone: bool) -> None:
+    def _session_header(self, number: int, found: LineContents, *, is_alone: bool) -> None:
         if number == self._header.line and not self._headers and not found.records:
             return
         found.skipped.append("a second session header")
@@ -255,7 +255,7 @@ class PiReader:
         return kind, facts, epoch_ms(entry.timestamp)
 
     def _place(
-        self, found: ParsedLine, kind: str, body: bytes, entry: Entry, facts: EventFacts, *, is_alone: bool
+        self, found: LineContents, kind: str, body: bytes, entry: Entry, facts: EventFacts, *, is_alone: bool
     ) -> tuple[str, str | None, EventFacts]:
         """Return the next record's id, parent, and facts that depend on its place."""
         flags = Flag(0)
@@ -320,7 +320,7 @@ class PiReader:
         """Return the index of the newest line that pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
-    def _identity(self, found: ParsedLine, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
+    def _identity(self, found: LineContents, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
         """Return id and parent of a record of versions 2 and 3; an invalid one is an orphan root."""
         own, parent = (
             stored_id(each) if isinstance(each, str) else each for each in (entry.id, entry.parentId)

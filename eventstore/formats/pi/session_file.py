@@ -22,12 +22,12 @@ from eventstore.formats.pi.file import (
 )
 from eventstore.formats.source import (
     Glue,
-    Growth,
     KnownEvents,
     Piece,
     SessionReader,
     Source,
     SourceContents,
+    SourceGrowth,
     SourceRecord,
     SourceRemark,
     SourceSession,
@@ -41,7 +41,7 @@ _GOES_ON: Final = "the file ends with a repeat of an older record: {} goes on fr
 class PiFile(SourceContents):
     """An open session file of pi, or of a harness that writes like pi."""
 
-    growth = Growth.APPENDED
+    growth = SourceGrowth.APPENDED
 
     def __init__(self, source: Source, dialect: Dialect = PI) -> None:
         self._source, self._dialect = source, dialect

@@ -67,7 +67,7 @@ class _RedactedThinking(msgspec.Struct):
     data: Filled
 
 
-class Compaction(msgspec.Struct):
+class ApiCompaction(msgspec.Struct):
     """A summary by the API itself, in place of everything before it."""
 
     content: Filled

@@ -16,7 +16,7 @@ from eventstore.formats.refold.blocks import (
     OF_ASSISTANTS,
     OF_RESULTS,
     OF_USERS,
-    Compaction,
+    ApiCompaction,
     Filled,
     NotBlank,
     Shapes,
@@ -176,7 +176,7 @@ class _ToolResult(msgspec.Struct):
     is_error: bool | None = None
 
 
-class _AnyCompaction(Compaction):
+class _AnyCompaction(ApiCompaction):
     """A compaction by the API itself; one without content has failed."""
 
     content: Filled | None = None  # type: ignore[assignment]

@@ -6,8 +6,7 @@ import pytest
 
 from compaction.hooks import Cancel, Hooks
 from compaction.maintainer import Maintainer
-from compaction.maintainer.decisions import FailureHistory, failure_history
-from compaction.maintainer.decisions import decisions as decisions_of
+from compaction.maintainer.decisions import FailureHistory, failure_history, recent_decisions
 from compaction.maintainer.rules import IDLE_OFF, NOT_OF_LENGTH, OFF, SMALL_ENOUGH, failure_message
 from compaction.maintainer.settings import Settings
 from eventstore.records import Compaction, CustomMessage
@@ -165,7 +164,7 @@ def test_what_is_read_of_decisions_follows_the_context_and_not_the_history(story
     maintainer().after_turn(story.writer)
     with story.log.snapshot() as snapshot:
         reading = Reading(snapshot)
-        assert [decision.outcome for _, decision in decisions_of(reading, "s")] == ["skipped"]
+        assert [decision.outcome for _, decision in recent_decisions(reading, "s")] == ["skipped"]
     assert (reading.read, len(events(story.log, "s"))) < (9, 9 * history)
 
 
@@ -174,4 +173,4 @@ def test_a_decision_is_found_behind_the_entry_at_which_it_was_made(story):
         story.says(user("hi"))
         maintainer(settings=Settings(enabled=False)).before_request(story.writer)
     with story.log.snapshot() as snapshot:
-        assert [number for number, _ in decisions_of(snapshot, "s")] == [2]
+        assert [number for number, _ in recent_decisions(snapshot, "s")] == [2]

@@ -15,8 +15,8 @@ from compaction.maintainer.rules import (
     after_turn,
     before_request,
     choose_action,
-    continues,
     failure_message,
+    is_continued,
     is_promoted,
     is_recovery,
     is_too_large,
@@ -232,5 +232,5 @@ def test_a_harness_waits_for_recoveries_only(reason, expected):
     ],
 )
 def test_what_goes_on_by_itself_depends_on_the_way_and_the_reason(reason, hook, way, expected):
-    assert continues(reason, hook, CONTINUATIONS[way], ON) == expected
-    assert not continues(reason, hook, CONTINUATIONS[way], Settings(auto_continue=False))
+    assert is_continued(reason, hook, CONTINUATIONS[way], ON) == expected
+    assert not is_continued(reason, hook, CONTINUATIONS[way], Settings(auto_continue=False))

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from compaction.summarizers import CancelledError
-from compaction.summarizers.transport import CancellableTransport, cancellable
+from compaction.summarizers.transport import CancellableTransport, run_cancellable
 from tests.compaction.summarizers.asked import never
 
 
@@ -38,7 +38,7 @@ def pair():
 
 
 def test_what_a_request_gives_is_given():
-    assert cancellable(lambda: 7, is_cancelled=never, line=CancellableTransport()) == 7
+    assert run_cancellable(lambda: 7, is_cancelled=never, line=CancellableTransport()) == 7
 
 
 def test_what_a_request_raises_is_raised():
@@ -46,7 +46,7 @@ def test_what_a_request_raises_is_raised():
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        cancellable(fails, is_cancelled=never, line=CancellableTransport())
+        run_cancellable(fails, is_cancelled=never, line=CancellableTransport())
 
 
 def test_a_thread_that_reads_is_woken_when_its_line_is_cut(pair):
@@ -54,7 +54,7 @@ def test_a_thread_that_reads_is_woken_when_its_line_is_cut(pair):
     opened(line, pair[0])
     seen = []
     with pytest.raises(CancelledError):
-        cancellable(lambda: seen.append(pair[0].recv(1)), is_cancelled=lambda: True, line=line)
+        run_cancellable(lambda: seen.append(pair[0].recv(1)), is_cancelled=lambda: True, line=line)
     assert seen == [b""]
 
 
@@ -62,7 +62,7 @@ def test_nothing_is_left_running(pair):
     line = CancellableTransport()
     opened(line, pair[0])
     with pytest.raises(CancelledError):
-        cancellable(lambda: pair[0].recv(1), is_cancelled=lambda: True, line=line)
+        run_cancellable(lambda: pair[0].recv(1), is_cancelled=lambda: True, line=line)
     assert "refold summarizer" not in {each.name for each in threading.enumerate()}
 
 
@@ -91,4 +91,6 @@ def test_a_result_that_is_there_is_not_thrown_away():
     def is_cancelled():
         return not done.wait(2)
 
-    assert cancellable(lambda: done.set() or 7, is_cancelled=is_cancelled, line=CancellableTransport()) == 7
+    assert (
+        run_cancellable(lambda: done.set() or 7, is_cancelled=is_cancelled, line=CancellableTransport()) == 7
+    )

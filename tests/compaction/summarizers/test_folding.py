@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.summarizers import CancelledError, SummarizerError
-from compaction.summarizers.chain import Reply, SummarizersFailedError
+from compaction.summarizers.chain import SummarizersFailedError, SummaryReply
 from compaction.summarizers.folding import (
     MAX_REFUSALS,
     FoldedSummary,
@@ -40,7 +40,7 @@ class Asking:
         record = {"asked": names}
         if len(parts) > self.longest or set(names) & set(self.refuses):
             raise SummarizersFailedError([SummarizerError("s", "too long", is_too_long=True)], [record])
-        return Reply(text=f"({previous}{names})", missing=[], requests=[record])
+        return SummaryReply(text=f"({previous}{names})", missing=[], requests=[record])
 
 
 def folded(sizes, *, room=99, previous="", asking=None, **options):
@@ -115,7 +115,7 @@ def test_the_requests_of_all_steps_are_told():
 
 def test_the_missing_sections_are_those_of_the_last_step():
     def ask(_, previous):
-        return Reply(text="x", missing=[] if previous else ["Goal"], requests=[])
+        return SummaryReply(text="x", missing=[] if previous else ["Goal"], requests=[])
 
     assert fold_groups(groups(4, 4), ask, room=lambda _: 4).missing == []
 
@@ -175,7 +175,7 @@ def test_another_failure_ends_it_with_the_requests_of_the_steps_before():
     def ask(_, previous):
         if previous:
             raise SummarizersFailedError([SummarizerError("s", "no")], [{"asked": "second"}])
-        return Reply(text="x", missing=[], requests=[{"asked": "first"}])
+        return SummaryReply(text="x", missing=[], requests=[{"asked": "first"}])
 
     with pytest.raises(SummarizersFailedError) as raised:
         fold_groups(groups(4, 4), ask, room=lambda _: 4)
@@ -186,7 +186,7 @@ def test_what_is_called_off_tells_the_requests_of_the_steps_before():
     def ask(_, previous):
         if previous:
             raise CancelledError([{"asked": "second"}])
-        return Reply(text="x", missing=[], requests=[{"asked": "first"}])
+        return SummaryReply(text="x", missing=[], requests=[{"asked": "first"}])
 
     with pytest.raises(CancelledError) as raised:
         fold_groups(groups(4, 4), ask, room=lambda _: 4)

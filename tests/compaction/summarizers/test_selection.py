@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.summarizers.extractive import FactQueue, Selection
+from compaction.summarizers.extractive import FactQueue, FactSelection
 from compaction.summarizers.facts import Fact
 from projections.mentions.path_names import PathIndex
 
@@ -23,7 +23,7 @@ def queue(*lines, heading="H", mark="- ", share=1):
 
 
 def chosen(*queues, room=AMPLE, paths=()):
-    selection = Selection(PathIndex(paths))
+    selection = FactSelection(PathIndex(paths))
     selection.take(queues, room)
     return selection.written("H")
 
@@ -37,14 +37,14 @@ def test_lines_of_a_queue_stand_in_order_of_their_places():
 
 
 def test_queues_under_one_heading_stand_one_after_the_other():
-    selection = Selection(PathIndex([]))
+    selection = FactSelection(PathIndex([]))
     for each in ("one", "two"):
         selection.take([queue(each)], AMPLE)
     assert selection.written("H") == ["- one", "- two"]
 
 
 def test_each_heading_has_its_own_lines():
-    selection = Selection(PathIndex([]))
+    selection = FactSelection(PathIndex([]))
     selection.take([queue("one"), queue("two", heading="I")], AMPLE)
     assert (selection.written("H"), selection.written("I"), selection.written("J")) == (
         ["- one"],
@@ -86,7 +86,7 @@ def test_a_line_that_does_not_fit_leaves_its_room_to_shorter_ones():
 
 
 def test_what_room_is_left_is_given():
-    assert Selection(PathIndex([])).take([queue("aaaa")], 20) == 13
+    assert FactSelection(PathIndex([])).take([queue("aaaa")], 20) == 13
 
 
 def test_each_queue_has_its_share():
@@ -155,7 +155,7 @@ lines = st.one_of(
     room=st.integers(0, 120),
 )
 def test_what_is_chosen_fits_and_is_distinct(queues, room):
-    selection = Selection(PathIndex([]))
+    selection = FactSelection(PathIndex([]))
     left = selection.take(queues, room)
     written = [*selection.written("H"), *selection.written("I")]
     assert sum(len(line.encode()) + 1 for line in written) + left == room

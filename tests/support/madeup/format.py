@@ -32,13 +32,13 @@ from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     DerivedEvent,
     Glue,
-    Growth,
     KnownEvents,
     Piece,
     SessionLocation,
     SessionReader,
     Source,
     SourceContents,
+    SourceGrowth,
     SourceRecord,
     SourceRemark,
     SourceSession,
@@ -301,7 +301,7 @@ class _Read(SessionReader):
 class _Lines(SourceContents):
     """A file of lines that grows at its end, with any number of sessions."""
 
-    growth = Growth.APPENDED
+    growth = SourceGrowth.APPENDED
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:
@@ -352,7 +352,7 @@ class _LinesRead(_Read):
 class _Document(SourceContents):
     """One JSON document that is written anew with each change: `{"madeup":1,"records":[…]}`."""
 
-    growth = Growth.REWRITTEN
+    growth = SourceGrowth.REWRITTEN
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:
@@ -395,7 +395,7 @@ class _DocumentRead(_Read):
 class _Rows(SourceContents):
     """A database whose rows change in place: `record(id, session, stamp, body)`, `stamp` growing with each change."""
 
-    growth = Growth.ROWS
+    growth = SourceGrowth.ROWS
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:

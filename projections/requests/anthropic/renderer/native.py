@@ -13,7 +13,7 @@ from eventstore.formats.refold.blocks import (
     COMPACTION,
     SERVER_TOOL_RESULTS,
     SERVER_TOOL_USE,
-    Compaction,
+    ApiCompaction,
     Shapes,
 )
 from eventstore.views import Block as RecordedBlock
@@ -27,7 +27,7 @@ from projections.requests.protocol import Repair
 
 def is_compaction(block: RecordedBlock, payload: Payload) -> bool:
     """Return True if a block is a successful compaction; a failed one has no content."""
-    return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, Compaction)
+    return isinstance(block, Opaque) and block.type == COMPACTION and _fits(payload.raw, ApiCompaction)
 
 
 def native_block(block: Opaque, payload: Payload, shapes: Shapes, note: Note) -> Block | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.summarizers.facts import FactKind, collect_facts, names_in
+from compaction.summarizers.facts import FactKind, collect_facts, mentioned_names
 from projections.mentions.path_names import PathIndex
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, shell, thinking, user
@@ -235,7 +235,7 @@ def test_so_is_the_document_of_a_handoff_and_no_other_message_of_an_extension():
 
 
 def test_a_text_names_its_paths_in_their_whole_forms():
-    assert names_in("see a.ts and `parseAll`", PathIndex(["/repo/src/a.ts"])) == {
+    assert mentioned_names("see a.ts and `parseAll`", PathIndex(["/repo/src/a.ts"])) == {
         "/repo/src/a.ts",
         "parseAll",
     }

@@ -9,9 +9,9 @@ import pytest
 from compaction.summarizers.facts.talk import (
     ConversationTurn,
     current_work,
-    decisions,
-    plans,
-    questions,
+    find_decisions,
+    find_plans,
+    find_questions,
     split_turns,
     turn_outcome,
 )
@@ -108,7 +108,7 @@ def test_a_turn_that_is_not_over_stands_where_its_last_words_say():
     ],
 )
 def test_a_sentence_that_tells_what_was_chosen_is_a_decision(decided):
-    assert decisions(over(f"I looked at it. {decided} It works.")) == [decided]
+    assert find_decisions(over(f"I looked at it. {decided} It works.")) == [decided]
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,17 @@ def test_a_sentence_that_tells_what_was_chosen_is_a_decision(decided):
     ],
 )
 def test_a_thought_or_a_step_is_no_decision(said):
-    assert decisions(over(said)) == []
+    assert find_decisions(over(said)) == []
 
 
 def test_what_the_model_asked_at_the_end_is_a_question():
-    assert questions(over("It works. Shall I go on with the printer?")) == ["Shall I go on with the printer?"]
+    assert find_questions(over("It works. Shall I go on with the printer?")) == [
+        "Shall I go on with the printer?"
+    ]
 
 
 def test_what_it_asked_on_the_way_is_none():
-    assert questions(ConversationTurn("go", ("Where is the parser?",))) == []
+    assert find_questions(ConversationTurn("go", ("Where is the parser?",))) == []
 
 
 @pytest.mark.parametrize(
@@ -147,10 +149,10 @@ def test_what_it_asked_on_the_way_is_none():
     ],
 )
 def test_what_is_to_come_is_planned(said, planned):
-    assert plans(over(said)) == planned
+    assert find_plans(over(said)) == planned
 
 
 def test_plans_are_those_of_the_last_words():
-    assert plans(
+    assert find_plans(
         ConversationTurn("go", ("Next is the parser module.", "Then comes the printer module."))
     ) == ["Then comes the printer module."]
