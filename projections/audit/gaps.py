@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate, islice, pairwise
 from typing import Final, NamedTuple
 
 import msgspec
 
+from eventstore.checked import checked
+from eventstore.errors import CorruptionError
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events, path
@@ -45,7 +48,11 @@ def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[
     cursor = resolve_cursor(snapshot, context.session, leaf=context.leaf, as_of=context.as_of)
     compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq
     calls = list(_calls_in(snapshot, cursor, context, tokens, compaction))
-    first = _first_call(snapshot, cursor, tokens) if compaction else None
+    first = None
+    if compaction:
+        # The context does not need that call: a damaged one hides nothing but sizes.
+        with suppress(CorruptionError), checked(snapshot) as sound:
+            first = _first_call(sound, cursor, tokens)
     entries = path(snapshot, cursor.session, cursor.leaf, first=compaction or 1)
     return _gaps(snapshot, cursor, rules_named(context.rules), entries, [first, *calls] if first else calls)
 

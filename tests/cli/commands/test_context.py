@@ -20,6 +20,7 @@ from tests.support.madeup import format as madeup_format
 from tests.support.madeup import rules as madeup_rules
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, user
+from tests.support.tampering import tables
 
 RECORDS = [json.loads(record) for record in tale().splitlines()[1:]]
 
@@ -46,6 +47,15 @@ Expressions are worse.
 
 [Assistant]: You are welcome.
 """
+
+
+def test_damage_that_a_context_does_not_need_hides_it_not(told: Refold) -> None:
+    expected = told("context", SESSION, "--json").json["messages"]
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[1]
+        stored.put("events", key, value[:-60] + b"\xff" * 60)
+    assert told("context", SESSION, "--json").json["messages"] == expected
+    assert told("context", SESSION).code == 0
 
 
 PERSON = {"who": "person", "text": "x"}
