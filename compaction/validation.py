@@ -37,7 +37,10 @@ def check_name(value: Any, type_: Any) -> tuple[str, str] | None:
 
 
 def named_choices(type_: Any) -> tuple[str, Collection[str]]:
-    """Return the kind and the names that values of a type must be one of, none for any."""
+    """Return the kind ("" for a literal) and the names that values of a type must be one of.
+
+    There are none if a type has no fixed names.
+    """
     for each in union_members(type_):
         if isinstance(each, msgspec.Meta) and each.extra and _ONE_OF in each.extra:
             kind, names = each.extra[_ONE_OF]

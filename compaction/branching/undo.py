@@ -172,7 +172,7 @@ class _Branch:
         return next(found, None)
 
     def _objection(self, entries: tuple[Event, ...]) -> BadInputError | None:
-        """Return why an append cannot be undone, "" if it can."""
+        """Return the error that says why an append cannot be undone, None if it can."""
         main = _main_of(entries)
         if main is None:
             return BadInputError(

@@ -79,7 +79,7 @@ class SizedContext(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in self.messages if each.is_result]
 
     def results_but_newest(self, count: int) -> list[SizedMessage]:
-        """Return the tool results without the newest `number`, oldest first."""
+        """Return the tool results without the newest `count`, oldest first."""
         return self.results[:-count] if count else self.results
 
     @property

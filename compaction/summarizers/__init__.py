@@ -1,6 +1,6 @@
-"""Summarizers: the protocol of what turns a prompt into a summary, and how that can fail.
+"""Define the protocol of summarizers, which turn a prompt into a summary, and their errors.
 
-To add one: a module with its class, a line in the registry, its tests, its docs.
+To add one, write a module with its class, a line in the registry, tests and docs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from eventstore.views import Usage
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of a summarizer, the `model` that wrote it, and its `usage`, None if its provider told none.
+    """An answer of a summarizer, the `model` that wrote it, and its `usage`, None if unknown.
 
-    `is_cut`: it ended because it was as long as it might get.
+    `is_cut` means that the answer ended at the length limit.
     """
 
     text: str
@@ -29,18 +29,18 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cancellation(Protocol):
-    """Says whether somebody has called off what is being done; it is asked from several threads."""
+    """A function that tells if the operation was cancelled; called from several threads."""
 
     def __call__(self) -> bool:
         """Return True to stop as soon as possible."""
 
 
 class Summarizer(Protocol):
-    """Turns a prompt into text; two threads may ask at once."""
+    """Turn a prompt into text; two threads may call it at once."""
 
     @property
     def name(self) -> str:
-        """Its name on the command line and in records."""
+        """The summarizer's name on the command line and in records."""
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the answer to a prompt. Raises SummarizerError, CancelledError."""
@@ -52,24 +52,24 @@ class HasModel(Protocol):
 
     @property
     def model(self) -> str:
-        """The model that is asked."""
+        """The name of the model."""
 
 
 @runtime_checkable
 class HasEndpoint(Protocol):
-    """A summarizer that sends prompts to an address, which is shown to who waits."""
+    """A summarizer that sends prompts to an address, which is shown while waiting."""
 
     @property
     def endpoint(self) -> str:
-        """The address; what of it may be secret is not told."""
+        """The address; credentials in it are never shown."""
 
 
 class SummarizerError(RefoldError):
     """A summarizer gave no answer.
 
-    `is_transient`: the same request may go through later, after `retry_after` seconds where the provider said
-    so. `is_too_long`: the request was refused for its length. `usage` is what it cost all the same. What looks like
-    a key or a token is masked, for errors are printed and kept in the log.
+    `is_transient` means that the same request may succeed later, after `retry_after` seconds if the provider
+    said so. `is_too_long` means that the request was refused for its length. `usage` is its cost all the
+    same. Keys and tokens are masked, because errors are printed and logged.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class SummarizerError(RefoldError):
         self.usage = usage
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these secrets in its text, too."""
+        """Mask these secrets in the error's text too."""
         self.problem = mask_secrets(self.problem, secrets)
         self.args = (f"summarizer {self.summarizer}: {self.problem}",)
 
 
 class DeadlineError(SummarizerError):
-    """No answer came before the deadline: a summary with all its requests may take so many `seconds`."""
+    """No answer came before the deadline of `seconds` for a summary with all its requests."""
 
     def __init__(self, summarizer: str, seconds: float) -> None:
         super().__init__(summarizer, f"no answer in time; a summary may take {seconds:g} s, retries included")
@@ -102,7 +102,7 @@ class DeadlineError(SummarizerError):
 
 
 class UnsupportedTemplateError(SummarizerError):
-    """A summarizer without a model can fill none of the `sections` of a template; another template may do."""
+    """A summarizer without a model cannot fill any of a template's `sections`."""
 
     def __init__(self, summarizer: str, template: str, sections: Sequence[str]) -> None:
         problem = f"it can fill none of the sections of template {template!r}"
@@ -111,7 +111,7 @@ class UnsupportedTemplateError(SummarizerError):
 
 
 class AnswerTooLargeError(SummarizerError):
-    """An answer had more than `most` bytes; no more was read."""
+    """An answer exceeded `most` bytes; the rest was not read."""
 
     def __init__(self, summarizer: str, most: int) -> None:
         super().__init__(summarizer, f"the answer has more than {most:,} bytes; check the address")
@@ -119,7 +119,7 @@ class AnswerTooLargeError(SummarizerError):
 
 
 class RedirectError(SummarizerError):
-    """The server at `address` names another, `location`; nothing was sent there."""
+    """The server at `address` redirected to `location`; nothing was sent there."""
 
     def __init__(self, summarizer: str, address: str, location: str) -> None:
         super().__init__(summarizer, f"{address} redirects to {location}; use that address")
@@ -127,7 +127,7 @@ class RedirectError(SummarizerError):
 
 
 class CancelledError(RefoldError):
-    """Somebody called it off; `requests` are the records of what had been asked until then."""
+    """The operation was cancelled; `requests` are the records of requests until then."""
 
     def __init__(self, requests: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__("cancelled")

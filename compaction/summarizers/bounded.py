@@ -1,4 +1,4 @@
-"""Bound the size of an answer, however small it was made for its way."""
+"""Limit the size of an answer after decompression."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import httpx2
 from compaction.summarizers import AnswerTooLargeError
 
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
-"""Of an answer, decoded: five times what a summary of 20,000 tokens takes as a stream of events."""
+"""Maximum decoded size: five times a summary of 20,000 tokens as an event stream."""
 
 
 def limit_response(response: httpx2.Response, summarizer: str) -> None:
-    """Let a response of a summarizer end with AnswerTooLargeError once more than 16 MiB of it are decoded.
+    """Make a response raise AnswerTooLargeError once more than 16 MiB of it are decoded.
 
-    It has to be called before anything is read. What was compressed is decoded on the way, piece by piece.
+    Call this before reading the response. Compressed data is decoded piece by piece.
     """
     encoded = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
     response.stream = _Bounded(encoded, summarizer)
@@ -24,7 +24,7 @@ def limit_response(response: httpx2.Response, summarizer: str) -> None:
 
 
 class _Bounded(httpx2.SyncByteStream):
-    """The decoded bytes of a response."""
+    """The decoded bytes of a response, up to the limit."""
 
     def __init__(self, encoded: httpx2.Response, summarizer: str) -> None:
         self._encoded, self._summarizer = encoded, summarizer

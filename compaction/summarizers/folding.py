@@ -1,4 +1,4 @@
-"""A conversation too long for one prompt, summarized part by part: each updates the summary of those before."""
+"""Summarize a long conversation in steps, each of which updates the summary before."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from compaction.summarizers.chain import SummarizersFailedError, SummaryReply
 from projections.context.parts import Part
 
 MAX_REFUSALS: Final = 3
-"""The number of refusals for length after which a summary has failed."""
+"""Maximum refusals for length before a summary fails."""
 
 
 class PartGroup(msgspec.Struct, frozen=True):
-    """Messages that one prompt holds together, an assistant's with all results of its calls, and their tokens."""
+    """Messages that must stay in one prompt, such as an answer and its results; their tokens."""
 
     parts: tuple[Part, ...]
     tokens: int
 
 
 class FoldedSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary, the sections that it lacks, a record of each request, and ids of the messages that fit no prompt."""
+    """A summary, missing sections, request records, and ids of messages too long for any prompt."""
 
     text: str
     missing: list[str] = []
@@ -38,12 +38,12 @@ def fold_groups(
     room: Callable[[str], int],
     previous: str = "",
 ) -> FoldedSummary:
-    """Return the summary of groups, oldest first, in as few steps as there is room for; of none, `previous` as it is.
+    """Summarize groups, oldest first, in as few steps as fit; without groups, return `previous`.
 
-    `ask` gives the summary of messages, with the summary of those before in hand, `room` the tokens of messages
-    that fit beside that one. Where a provider refuses them for their length all the same, the oldest are asked
-    about alone first, in steps of half the size; a single group that is still too long is left out. Raises
-    SummarizersFailedError, CancelledError.
+    `ask` summarizes messages given the summary so far; `room` returns the tokens of messages that fit beside
+    that summary. If a provider refuses a request for its length, ask about the oldest groups first, in steps
+    of half the size, and leave out a single group that is still too long. Raises SummarizersFailedError,
+    CancelledError.
     """
     requests: list[dict[str, Any]] = []
     left_out: list[PartGroup] = []
@@ -78,12 +78,12 @@ def fold_groups(
 
 
 def group_parts(parts: Sequence[Part], sizes: Sequence[int]) -> list[PartGroup]:
-    """Messages in groups; `sizes` are their tokens."""
+    """Group messages; `sizes` are their tokens."""
     return list(_grouped(parts, sizes))
 
 
 def newest_parts_that_fit(groups: Sequence[PartGroup], room: int) -> list[Part]:
-    """Return the newest messages that fit, of the newest group in any case."""
+    """Return the newest messages that fit, at least the newest group."""
     newest = _fitting(groups[::-1], room)
     return [part for group in reversed(newest) for part in group.parts]
 
@@ -102,7 +102,7 @@ def _grouped(parts: Sequence[Part], sizes: Sequence[int]) -> Iterator[PartGroup]
 
 
 def _fitting(groups: Sequence[PartGroup], room: int) -> list[PartGroup]:
-    """Return the first groups that fit; the very first in any case."""
+    """Return the first groups that fit, at least one."""
     run: list[PartGroup] = []
     for group in groups:
         room -= group.tokens

@@ -1,4 +1,4 @@
-"""Summaries that were made before: exact re-runs without a model."""
+"""Replay recorded summaries, for exact re-runs without a model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from eventstore.log import EventLog, Head, Snapshot
 from eventstore.paths import events_of_kinds
 
 _HOLDERS: Final = frozenset({"compaction", "branch_summary", "attempt", "decision", "custom_message"})
-"""The kinds of events whose records may tell of requests."""
+"""Kinds of events whose records may contain requests."""
 
 
 class RecordedSummarizer:
-    """Answers from a log, by the digest of the prompt: of `session` first, then of the others.
+    """Answer from a log by the prompt's digest: from `session` first, then the others.
 
-    Where the same prompt was answered several times, the newest answer of `session` counts, else that of the session
-    that was written to last. Other sessions are read only for a prompt that the ones before do not answer; what was
-    read once is not read again.
+    The newest answer of `session` wins, else that of the most recently written session. Other sessions are
+    read only if needed, and only once.
     """
 
     name = "recorded"
@@ -33,7 +32,7 @@ class RecordedSummarizer:
         self._lock = Lock()
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """Return the answer that the same prompt had. Raises SummarizerError where the log has none."""
+        """Return the recorded answer. Raises SummarizerError if the log has none."""
         del is_cancelled
         with self._lock, self._log.snapshot() as snapshot:
             for head in self._heads(snapshot):
@@ -44,7 +43,7 @@ class RecordedSummarizer:
         raise SummarizerError(self.name, f"the log holds no answer to prompt {prompt.digest[:12]}")
 
     def _heads(self, snapshot: Snapshot) -> Iterator[Head]:
-        """Yield the sessions to look in, in order."""
+        """Yield the sessions to search, in order."""
         if self._session:
             yield snapshot.head(self._session)
         others = [head for head in snapshot.heads() if head.name != self._session]
@@ -52,7 +51,7 @@ class RecordedSummarizer:
 
 
 class _Answers:
-    """The answers that a session holds, as far as it was read."""
+    """The recorded answers of a session, as far as it was read."""
 
     def __init__(self) -> None:
         self.by_digest: dict[str, Answer] = {}

@@ -1,4 +1,4 @@
-"""Read what a server says in place of an answer: secrets masked, in one line, and when to try again."""
+"""Read servers' error messages: mask secrets, shorten them, find out when to retry."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 MASK: Final = "[masked]"
 _MAX_READ: Final = 16_384
-"""Characters of a text that are searched for what looks like a key; the rest is dropped."""
+"""Characters that are searched for secrets; the rest is dropped."""
 _LONG: Final = 8
-"""Characters from which on a secret is masked inside of words, too."""
+"""Minimum length of a secret that is masked inside words too."""
 _TELLING: Final = r"key|token|secret|passw|auth|signature|credential|cookie"
 _TELLING_NAME: Final = re.compile(_TELLING, re.IGNORECASE)
 _KEY: Final = re.compile(
@@ -23,7 +23,7 @@ _KEY: Final = re.compile(
     r"|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}"
     r"|\beyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]+)?"
 )
-"""Keys by the beginnings that providers give theirs; JSON web tokens."""
+"""Well-known prefixes of providers' keys, and JSON web tokens."""
 _AFTER_NAME: Final = re.compile(
     r"(?P<name>\b(?:bearer|basic)\s+(?=\S{0,200}\d)"
     r"|\b(?:authorization|(?:x-)?api[_-]?key|(?:access|auth|refresh)[_-]?token|client[_-]?secret|password)"
@@ -32,15 +32,14 @@ _AFTER_NAME: Final = re.compile(
     rf"""(?!{re.escape(MASK)})[^\s"'<>&,;]{{4,}}""",
     re.IGNORECASE,
 )
-"""The value behind the name of a header, field or URL parameter that holds a secret."""
+"""The value after the name of a secret header, field or URL parameter."""
 _USER: Final = re.compile(r"(?<=://)[^\s/?#@]+@")
 
 
 def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text with `[masked]` in place of these secrets, and of whatever looks like a key or a token.
+    """Replace secrets, and everything that looks like a key or token, by `[masked]`.
 
-    A secret of fewer than 8 characters is masked where it stands as a word. Of a text without end, the beginning is
-    returned.
+    A secret under 8 characters is masked only as a whole word. A very long text is truncated.
     """
     forms = {form for secret in secrets for form in _forms(secret)}
     if forms:
@@ -76,7 +75,7 @@ def _in_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, as a URL has it, and as JSON has it."""
+    """Return a secret as it is, URL-encoded, and JSON-encoded."""
     return secret, quote(secret, safe=""), json.dumps(secret)[1:-1]
 
 
@@ -102,10 +101,9 @@ _TOO_MUCH_AT_ONCE: Final = re.compile(
 
 
 def is_context_overflow(error: str) -> bool:
-    """Return True if an error says that a request is longer than its model takes, in whatever provider's words.
+    """Return True if an error says that a request exceeds its model's window.
 
-    That one asked for too much in too short a time, or for too long an answer, is another thing: a shorter
-    context would not help there.
+    Rate limits and limits of the answer's length do not count, because a shorter context would not help.
     """
     return bool(_TOO_LONG.search(error)) and not _TOO_MUCH_AT_ONCE.search(error)
 
@@ -124,7 +122,7 @@ _NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
 
 
 def is_transient(status: int, headers: Mapping[str, str]) -> bool:
-    """Return True if a request that was answered so may go through later: `x-should-retry` says, else the status."""
+    """Return True if the request may succeed later, by `x-should-retry`, else by the status."""
     said = headers.get("x-should-retry")
     if said in ("true", "false"):
         return said == "true"
@@ -132,9 +130,9 @@ def is_transient(status: int, headers: Mapping[str, str]) -> bool:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which the server wants to be asked again; None where it does not say.
+    """Return the seconds to wait before a retry, None if the server does not say.
 
-    `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the answer's own.
+    Read `retry-after-ms`, else `retry-after` in seconds or as a date relative to the answer's own.
     """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -145,7 +143,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def single_line_message(text: str) -> str:
-    """Return the beginning of what a server says, in one line; of a page, its words, each line of them once."""
+    """Return the beginning of a server's message in one line; of HTML, only its words."""
     if _HTML.search(text):
         text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
     line = " ".join(text.split())
@@ -153,15 +151,15 @@ def single_line_message(text: str) -> str:
 
 
 def connection_problem(error: BaseException) -> str:
-    """Return what has become of a connection, for people: without the system's numbers, and the bytes that came."""
+    """Describe a connection error for people, without error numbers and raw bytes."""
     said = _NUMBERED.sub("", str(error)) or type(error).__name__
     return "the answer is not HTTP; check the address" if _NO_HTTP.match(said) else said
 
 
 def strip_credentials(address: str) -> str:
-    """Return an address without user name, password, query and fragment, for errors are kept in the log.
+    """Remove user name, password, query and fragment from an address, for the log.
 
-    What is no address because of a character in its password is shown without it, too.
+    This also works if a character in the password makes the address invalid.
     """
     try:
         _ = urlsplit(address).port

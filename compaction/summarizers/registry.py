@@ -1,4 +1,4 @@
-"""The summarizers by their names. Adding one is a function and a line here."""
+"""Map names to summarizers. To add one, write a function and a line here."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.log import EventLog
 
 ENDPOINT: Final = "REFOLD_SUMMARIZER_ENDPOINT"
-"""The environment's name for the address that `http` asks."""
+"""The environment variable with the address of `http`."""
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
 class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments of a summarizer: the log and the session at hand, a model's name, an address.
+    """The arguments of a summarizer: log, session, model name, address.
 
-    "" is none of it: no session in particular, the usual model and address.
+    "" means no particular session, and the default model and address.
     """
 
     log: EventLog
@@ -30,9 +30,9 @@ class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummarizerKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of summarizer: its constructor, and which options and instructions it follows.
+    """A kind of summarizer: its constructor, and the options and instructions that it supports.
 
-    `endpoint` is of what it takes the address, "" where it takes none.
+    `endpoint` says what its address is for, "" if it takes none.
     """
 
     make: Callable[[SummarizerContext], Summarizer]
@@ -46,7 +46,7 @@ def _anthropic(choice: SummarizerContext) -> Summarizer:
 
     summarizer = AnthropicSummarizer(model=choice.model or DEFAULT_MODEL, base_url=choice.endpoint or None)
     if not choice.endpoint and not _has_key():
-        # The client finds keys elsewhere, too, but takes long to load.
+        # The client also finds keys elsewhere, but takes long to load.
         summarizer.require_key()
     return summarizer
 
@@ -84,9 +84,9 @@ SUMMARIZERS: Final = {
 
 
 def make_summarizer(name: str, choice: SummarizerContext) -> Summarizer:
-    """Return a summarizer, before anything is asked of it.
+    """Return a summarizer without contacting it.
 
-    Raises NotFoundError, BadInputError for one that lacks an address, and SummarizerError for one that lacks a key.
+    Raises NotFoundError, BadInputError if it lacks an address, SummarizerError if it lacks a key.
     """
     if name not in SUMMARIZERS:
         raise NotFoundError("summarizer", name, f"there are: {', '.join(SUMMARIZERS)}")
@@ -94,7 +94,7 @@ def make_summarizer(name: str, choice: SummarizerContext) -> Summarizer:
 
 
 def default_summarizer() -> str:
-    """Return `anthropic` if the environment has a key, else the one that needs neither model nor network."""
+    """Return `anthropic` if the environment has a key, else `extractive`."""
     return "anthropic" if _has_key() else "extractive"
 
 

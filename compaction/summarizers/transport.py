@@ -14,18 +14,18 @@ from compaction.summarizers.refusals import find_secrets
 
 T = TypeVar("T")
 _LOOK_EVERY: Final = 0.05
-"""Seconds between two looks whether it was called off."""
+"""Seconds between two checks for cancellation."""
 _LAST_WORDS: Final = 1.0
-"""Seconds that a request which was called off gets to end."""
+"""Seconds that a cancelled request gets to end."""
 _OPENED: Final = (".connect_tcp.complete", ".start_tls.complete")
 
 
 class CancellableTransport:
-    """The connections of one httpx client: they can be cut while a thread waits on them, and answers are bounded.
+    """Track the connections of an httpx client, to cut them while a thread waits.
 
-    `summarizer` is the name of whose client it is, `hooks` are the client's event hooks,
-    `secrets` the keys and passwords in its newest request. Closing a socket does not wake who reads from it; shutting
-    it down does.
+    It also limits the size of answers. `summarizer` is the name of the client's owner, `hooks` are the
+    client's event hooks, `secrets` the keys and passwords in its newest request. Connections are shut down,
+    because closing a socket does not wake its reader.
     """
 
     def __init__(self, summarizer: str = "") -> None:
@@ -40,7 +40,7 @@ class CancellableTransport:
         }
 
     def cut(self) -> None:
-        """End what is going on, and whatever is begun later."""
+        """End open connections and every later one."""
         with self._lock:
             self._is_cut = True
             for each in self._sockets:

@@ -1,4 +1,4 @@
-"""Read an earlier summary by sort of line, whoever wrote it, under whatever headings."""
+"""Parse earlier summaries by kind of fact, whatever their headings."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from projections.mentions import MentionKind, mentions
 from projections.mentions.prose import unfenced
 
 EarlierFacts = dict[FactKind, list[str]]
-"""The lines of each sort in their order, without marks; of files and names each by itself."""
+"""The lines of each kind in order, without marks; each file and name separately."""
 
 _MAX_LENGTH: Final = 600
-"""Characters of a line that is carried on."""
+"""Maximum characters of a line that is carried over."""
 _SECTION: Final = 2
-"""The deepest level of a heading that parts a summary; deeper ones mostly tell what they are about."""
+"""The deepest heading level that divides a summary; deeper ones mostly name a topic."""
 _SHORT: Final = 2
-"""Words of a deeper heading that parts a section: "In Progress"."""
+"""Maximum words of a deeper heading that divides a section: "In Progress"."""
 
 _TAGGED: Final = re.compile(r"<(read-files|modified-files)>.*?(?:</\1>|\Z)", re.DOTALL)
 _HEADING: Final = re.compile(r" {0,3}(?P<level>#{1,6})\s+(?P<title>.*\S)|\d\. (?P<numbered>[A-Z][A-Za-z ]*):")
@@ -39,7 +39,7 @@ _MARK: Final = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]\]\s+)?
 _TURN: Final = "**Turn Context (split turn):**"
 _NOTHING: Final = re.compile(r"[\s|:*_=-]*|none\.?|No prior history\.", re.IGNORECASE)
 _LEADS: Final = re.compile(r".*:(?:\*\*)?")
-"""A note that only leads to the lines behind it."""
+"""A note that only introduces the lines after it."""
 _COMMAND: Final = re.compile(rf"`.+`: (?:{OK}|{FAILED})")
 _LISTED: Final = {FILES: FactKind.FILE, NAMES: FactKind.NAME}
 
@@ -57,11 +57,11 @@ _HEADINGS: Final = tuple(
         (r"\b(?:context|notes|concepts|files|errors|problem)\b", FactKind.NOTE),
     )
 )
-"""The sort of lines under a heading, by its words: templates have many, and models vary them."""
+"""The kind of lines under a heading, by its words: templates differ, and models vary them."""
 
 
 def parse_summaries(summaries: Iterable[str]) -> EarlierFacts:
-    """Return what summaries say. Fenced code, tags of files, and what only says that there is nothing are left out."""
+    """Return the facts in summaries, without fenced code, file tags and empty sections."""
     found: EarlierFacts = {sort: [] for sort in FactKind}
     for summary in summaries:
         lines = list(_lines(_TAGGED.sub("", summary)))
@@ -75,13 +75,13 @@ def parse_summaries(summaries: Iterable[str]) -> EarlierFacts:
 
 
 def is_summary(text: str) -> bool:
-    """Return True if a text has a heading as summaries have them."""
+    """Return True if a text has a heading that is typical of summaries."""
     headings = (_HEADING.fullmatch(line) for line in unfenced(text))
     return any(heading and heading["level"] and _sort_of(heading["title"]) for heading in headings)
 
 
 def _told(place: FactKind, line: str) -> Iterator[tuple[FactKind, str]]:
-    """Yield what a line tells: what its heading says, but for lines that were made here of other things."""
+    """Yield the facts of a line: by its heading, or by its form if refold wrote it."""
     head, _, rest = line.partition(": ")
     if head in _LISTED or (paths := split_list(line)):
         things = rest.split(", ") if head in _LISTED else paths
@@ -104,11 +104,14 @@ def _told(place: FactKind, line: str) -> Iterator[tuple[FactKind, str]]:
 
 
 def _lines(summary: str) -> Iterator[tuple[FactKind, str]]:
-    """Yield each line without its mark, and its sort; the first under an unknown heading begins with that."""
+    """Yield each line without its mark, and its kind.
+
+    The first line under an unknown heading starts with that heading.
+    """
     place, title = FactKind.NOTE, ""
     for line in unfenced(summary):
         if line == _TURN:
-            # Before its headings stand requests, word for word.
+            # Requests are quoted before the first heading.
             place, title = FactKind.REQUEST, ""
             continue
         heading = _HEADING.fullmatch(line)

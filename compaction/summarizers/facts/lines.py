@@ -1,4 +1,4 @@
-"""Lines that tell a fact, and paths by folder: `src/core/: a.ts, b.ts` says as much in fewer words."""
+"""Write facts as lines, and list paths by folder, as in `src/core/: a.ts, b.ts`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from projections.mentions.path_names import PathIndex, split_path
 
 
 class FactKind(StrEnum):
-    """The sort of a line."""
+    """The kind of a fact."""
 
     GOAL = "goal"
     """The newest request, and the first."""
@@ -23,13 +23,13 @@ class FactKind(StrEnum):
     REQUEST = "request"
     """Another request."""
     DONE = "done"
-    """The end of a turn."""
+    """The result of a turn."""
     CHANGED = "changed"
     """A file that was written or edited."""
     DOING = "doing"
-    """The state of a turn that is not over."""
+    """The state of an unfinished turn."""
     FAILING = "failing"
-    """A command that failed when it was last run."""
+    """A command that failed when it last ran."""
     DECISION = "decision"
     """A choice, and the alternative."""
     PLAN = "plan"
@@ -39,20 +39,20 @@ class FactKind(StrEnum):
     NOTE = "note"
     """Other lines of an earlier summary."""
     FILE = "file"
-    """A file that was read or spoken of."""
+    """A file that was read or mentioned."""
     COMMAND = "command"
     """A command with its outcome."""
     ERROR = "error"
-    """An error, with how many like it there were."""
+    """An error, with the number of similar ones."""
     NAME = "name"
     """A name in code, an address, an identifier."""
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """Something to tell: a text by itself, or behind a `head` on one line with all that has the same head.
+    """A line of text, or an item of the list after `head`.
 
-    `place` is where it stands among the lines of its sort. `thing` is what it names, if it does no more than
-    that: then it need not be told where another line names the same.
+    `place` is its place among facts of its kind. `thing` is what it names if it does nothing else; then
+    another line that names the same makes it redundant.
     """
 
     text: str
@@ -70,48 +70,48 @@ OK: Final = "ok"
 CHANGED: Final = " (changed)"
 FILES: Final = "files"
 NAMES: Final = "names"
-"""Texts by which lines are known again when a summary is brought up to date."""
+"""Texts that identify lines when a summary is updated."""
 
 
 def one_line(text: str, most: int = 0) -> str:
-    """Return a text as one line, white space collapsed, of at most so many characters (0: as many as there are)."""
+    """Collapse white space in a text and limit it to `most` characters (0: no limit)."""
     line = " ".join(text.split())
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def rank_in_order(texts: Iterable[str]) -> list[Fact]:
-    """Lines of distinct texts, the most telling first; empty ones are left out."""
+    """Return facts of distinct nonempty texts, most important first."""
     return [Fact(text, place) for place, text in enumerate(dict.fromkeys(filter(None, texts)))]
 
 
 def rank_newest_first(texts: Iterable[str]) -> list[Fact]:
-    """Lines of distinct texts that stand in order of time, of which the newest are the most telling."""
+    """Return facts of distinct texts in order of time, newest most important."""
     return rank_in_order(texts)[::-1]
 
 
 _HERE: Final = "./"
-"""In place of the root."""
+"""Stands for the root folder in listed paths."""
 _ROOT: Final = ". is "
 _LIST: Final = re.compile(
     r"(?P<folder>\S*/): (?P<names>[^\s,]+(?: \(changed\))?(?:, [^\s,]+(?: \(changed\))?)*)"
 )
 _UNLISTED: Final = re.compile(r"[\s,]")
-"""In paths that are told whole, so that lists can be read again."""
+"""Characters that keep a path out of lists, so that lists can be parsed again."""
 _NO_NAME: Final = re.compile(r"[./~]*")
 
 
 class SplitPath(NamedTuple):
-    """A path in two: the folder with a slash behind it, "" for none, and the rest."""
+    """A path's folder with its slash, "" for none, and the rest."""
 
     folder: str
     rest: str
 
 
 class FolderIndex:
-    """Folders of some paths; `known` are all paths that are mentioned.
+    """Split paths into folders and short, unambiguous names; `known` are all mentioned paths.
 
-    A folder in several forms is told in its longest. `root` is what `./` stands for, "" where nothing is
-    gained: the folder that shortens most, of those that most of the absolute paths are in.
+    A folder is written in its longest form. `root` is the folder that `./` stands for, "" if that saves
+    nothing: the folder that shortens most, of those that contain most of the absolute paths.
     """
 
     def __init__(self, paths: Sequence[str], known: PathIndex) -> None:
@@ -123,9 +123,9 @@ class FolderIndex:
         self.root = _root([self._whole(folder) for folder in folders])
 
     def split(self, path: str) -> SplitPath:
-        """Return a path in two, so that the rest alone tells it from all that are known.
+        """Split a path so that the rest is unique among the known paths.
 
-        That is the name of the file if no other path has it, else the name with its own folder.
+        That is the file's name if no other path has it, else the name with its own folder.
         """
         folder, rest = self._parts.get(path) or self._parted(path)
         whole = self._whole(folder)
@@ -138,7 +138,7 @@ class FolderIndex:
             return SplitPath("", path)
         names = split_path(path)
         slash = path.rfind("/")
-        # A name with no extension is as like as not an ordinary word.
+        # A name without an extension may well be an ordinary word.
         if not (names and "." in names[-1] and self._known.is_unambiguous(names)):
             slash = path.rfind("/", 0, max(slash, 0))
         return SplitPath(path[: slash + 1], path[slash + 1 :])
@@ -165,21 +165,21 @@ def _root(folders: Sequence[str]) -> str:
 
 
 def render_root(root: str) -> str:
-    """Return the line that says what `./` stands for, "" for nothing."""
+    """Return the line that explains `./`, "" for no root."""
     return _ROOT + root if root else ""
 
 
 def parse_root(line: str) -> str:
-    """Return what `./` stands for by a line, "" for a line that does not say so."""
+    """Return the root that a line explains, "" for any other line."""
     return line.removeprefix(_ROOT) if line.startswith(f"{_ROOT}/") else ""
 
 
 def strip_root(path: str, root: str) -> str:
-    """Return a path as it was before it was told from a root."""
+    """Replace a leading `./` in a path by the root."""
     return root + path.removeprefix(_HERE) if root and path.startswith(_HERE) else path
 
 
 def split_list(line: str) -> list[str]:
-    """Return the paths of a line that tells them by folder, none for any other line."""
+    """Return the paths of a line that lists them by folder, none for any other line."""
     found = _LIST.fullmatch(line)
     return [found["folder"] + name for name in found["names"].split(", ")] if found else []
