@@ -10,7 +10,6 @@ import click
 
 from cli.options import Decorator
 from cli.user_files import POLICIES, TEMPLATES
-from compaction.part import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
     from compaction.part import Limits, PolicyPart
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
     from compaction.templates import Source, Template
     from eventstore.log import EventLog
     from projections.context.cursor import Leaf
+
+DEFAULT_WINDOW: Final = 200_000
+"""The default of `compaction.part`, which is not imported here: help and completion load no room below."""
 
 window_option: Final[Decorator] = click.option(
     "--window",

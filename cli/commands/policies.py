@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from cli.compacting import DEFAULT_WINDOW
 from cli.user_files import ActionOptions, action_options, run_action
-from compaction.part import DEFAULT_WINDOW
 
 if TYPE_CHECKING:
     from compaction.part import Limits

@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
+from cli import compacting
 from cli.compacting import new_session_name, policy_named, with_template
 from cli.summarizing import SUMMARIZER, build_summarizer_chain
+from compaction import part
 from compaction.policy.load import load_preset, parse_policy
 from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
@@ -53,6 +55,9 @@ class TestSummarizerName:
     def test_another_name_is_told_with_those_that_there_are(self, ctx: click.Context) -> None:
         with pytest.raises(click.BadParameter, match="'anthropic', 'extractive', 'http', 'recorded'"):
             SUMMARIZER.convert("nobody", None, ctx)
+
+    def test_the_assumed_window_is_that_of_compactions(self) -> None:
+        assert compacting.DEFAULT_WINDOW == part.DEFAULT_WINDOW
 
     def test_naming_the_option_loads_no_summarizer(self) -> None:
         modules = "sys, cli.compacting, cli.summarizing, cli.commands.export"
