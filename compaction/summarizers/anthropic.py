@@ -1,4 +1,4 @@
-"""Summaries by a model behind Anthropic's Messages API, or any server that speaks it."""
+"""Summarize with a model behind Anthropic's Messages API or a compatible server."""
 
 from __future__ import annotations
 
@@ -39,23 +39,24 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL: Final = "claude-haiku-4-5"
 _CONNECTING: Final = 10.0
-"""Seconds."""
+"""Timeout of a connection attempt in seconds."""
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
 _NOT_FOUND: Final = 404
 _UNAUTHORIZED: Final = (401, 403)
 _NO_KEY: Final = "no-key-is-given"
 _PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error", "timeout_error"})
-"""Errors by the API's names for them, as they come in the middle of an answer."""
+"""Names of transient API errors, as they appear in the middle of an answer."""
 
 
 class AnthropicSummarizer:
-    """Asks a model of Anthropic's, by the official client.
+    """Ask an Anthropic model through the official client.
 
-    Base URL and key come from the usual environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless they
-    are given. A request that the API would refuse is not sent. Answers are streamed, so that long ones do not
-    run into a timeout; the client's own retries are off, for failures are to be recorded one by one. `timeout`
-    is in seconds, for each wait. A live prefix that the provider may have in its cache is read there; `now`
-    gives epoch milliseconds. Redirects are not followed, for the key would go along; keys are masked in errors.
+    Base URL and key come from the environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless given.
+    Requests that the API would refuse are not sent. Answers are streamed, so that long ones do not time out.
+    The client's own retries are off, so that each failure is recorded. `timeout` is in seconds, for each
+    wait. A live prefix that the provider may still cache is marked for reading from there; `now` returns
+    epoch milliseconds. Redirects are not followed, because the key would be sent along. Keys are masked in
+    errors.
     """
 
     name = "anthropic"
@@ -88,12 +89,12 @@ class AnthropicSummarizer:
             raise
 
     def require_key(self) -> None:
-        """Raise SummarizerError where there is no key, or no usable address, to send a request with."""
+        """Raise SummarizerError if the key or a usable address is missing."""
         self._client(CancellableTransport(self.name)).close()
 
     @property
     def _where(self) -> str:
-        """The source of the server's address, for errors."""
+        """The origin of the server's address, for errors."""
         return "ANTHROPIC_BASE_URL" if self._base_url is None else "the server's address"
 
     def _client(self, line: CancellableTransport) -> anthropic.Anthropic:
@@ -110,27 +111,27 @@ class AnthropicSummarizer:
                 http_client=anthropic.DefaultHttpxClient(event_hooks=line.hooks, follow_redirects=False),
             )
         except (httpx2.InvalidURL, ValueError):
-            # The error may quote a part of a password as the port.
+            # The error may quote a part of the password as the port.
             raise self._failed(f"{self._where} is not an address with http:// or https://") from None
         except anthropic.AnthropicError as error:
             raise self._failed(single_line_message(str(error))) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
             if self._base_url is None:
                 raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
-            # A server of one's own may want none, but the client has to send something.
+            # A private server may need no key, but the client must send one.
             return client.with_options(api_key=_NO_KEY)
         return client
 
     def _asked(
         self, client: anthropic.Anthropic, body: bytes, line: CancellableTransport
     ) -> anthropic.types.Message | None:
-        """Return the answer, as far as it came; None if none began. Raises SummarizerError."""
+        """Return the answer as far as it came, None if none began. Raises SummarizerError."""
         import anthropic  # noqa: PLC0415  heavy
         import httpx2  # noqa: PLC0415  heavy
         from anthropic.types import Message, RawMessageStreamEvent  # noqa: PLC0415  heavy
 
         try:
-            # `messages.stream` makes the body of dictionaries; the prefix is sent as it was rendered.
+            # `messages.stream` encodes dictionaries; the prefix must be sent as it was rendered.
             events = client.post(
                 "/v1/messages",
                 content=body,
@@ -146,16 +147,16 @@ class AnthropicSummarizer:
         except anthropic.APIConnectionError as error:
             raise self._unconnected(client, error.__cause__ or error) from None
         except (AttributeError, IndexError, TypeError):
-            # The client puts together whatever comes, without a look at its shape.
+            # The client assembles an answer without validating its shape.
             return None
         except (httpx2.HTTPError, anthropic.AnthropicError, ValueError) as error:
-            # The transport's own errors: the client passes on what happens once an answer has begun.
+            # Transport errors: the client does not wrap them once an answer has begun.
             raise self._failed(
                 f"the answer broke off ({connection_problem(error)})", is_transient=True
             ) from None
 
     def _read(self, answer: anthropic.types.Message | None) -> Answer:
-        """Return an answer that says something, or ended as it should. Raises SummarizerError."""
+        """Return an answer with text or a regular end. Raises SummarizerError."""
         if answer is None:
             raise self._failed(f"the answer is not an event stream of the Messages API; check {self._where}")
         text = "".join(block.text for block in answer.content if block.type == "text")
@@ -171,7 +172,10 @@ class AnthropicSummarizer:
         return Answer(text=text, model=answer.model or self.model, usage=usage, is_cut=is_cut)
 
     def _refused(self, error: anthropic.APIStatusError, secrets: Iterable[str]) -> SummarizerError:
-        """Return the error that came instead of an answer, or within one, then with a status of success."""
+        """Return the error that the API sent instead of an answer or within one.
+
+        Within an answer, the HTTP status is one of success.
+        """
         if error.response.has_redirect_location:
             moved = strip_credentials(error.response.headers["location"])
             return RedirectError(self.name, strip_credentials(str(error.request.url)), moved)
@@ -185,7 +189,7 @@ class AnthropicSummarizer:
         )
 
     def _advice(self, error: anthropic.APIStatusError) -> str:
-        """Return what may help, "" where nothing in particular does."""
+        """Return advice on an error, "" for none."""
         if error.status_code in _UNAUTHORIZED:
             return "; check ANTHROPIC_API_KEY"
         if error.status_code == _NOT_FOUND:
@@ -196,7 +200,7 @@ class AnthropicSummarizer:
         import httpx2  # noqa: PLC0415  heavy
 
         if isinstance(error, httpx2.LocalProtocolError):
-            # Its text quotes the header, which may be the key.
+            # The error quotes the header, which may contain the key.
             return self._failed(
                 "the key has characters that are not allowed in a header; set ANTHROPIC_API_KEY"
             )
@@ -217,10 +221,11 @@ def _is_passing(error: anthropic.APIStatusError) -> bool:
 
 
 def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
-    """Return the request to send: the prompt's text is the last user message, behind the prefix if any.
+    """Return the request to send: the prefix if any, then the prompt's text as a user message.
 
-    A live prefix is what the context's own rendering begins with, byte for byte. `is_cached`: the provider is to
-    read it from its cache, without marks in it. Raises BadInputError for tools that are no JSON list of objects.
+    A live prefix starts with the same bytes as the context's own rendering. `is_cached` means that the
+    provider should read it from its cache; it contains no cache marks of its own. Raises BadInputError unless
+    tools are a JSON list of objects.
     """
     return request(
         Context(
@@ -242,10 +247,10 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
 
 
 def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:
-    """Return the body of the request that `summarizer` is about to send, which its API would take.
+    """Return the body of the request that `summarizer` is about to send.
 
-    Raises SummarizerError for any other, so that nothing is sent: it names the first violation, and how many more
-    there are. One that is only too large is too long: a shorter one would pass.
+    Raises SummarizerError with the first violation, and how many more there are, if the API would refuse the
+    body. One that is only too large counts as too long, because a shorter one would pass.
     """
     try:
         asked = messages_request(prompt, model, is_cached=is_cached)
@@ -290,18 +295,17 @@ _COUNTS: Final = {
 
 
 def _usage(usage: anthropic.types.Usage) -> Usage:
-    """Return what the API counted; servers that only speak like it leave counts out."""
+    """Return the API's token counts; compatible servers may omit some."""
     counts = {ours: getattr(usage, theirs, None) or 0 for theirs, ours in _COUNTS.items()}
     return Usage(**counts, total=sum(counts.values()))
 
 
 def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:
-    """Return True if a prompt, sent to `model`, begins as a request did that Anthropic's cache still holds.
+    """Return True if Anthropic's cache may still hold the beginning of a prompt to `model`.
 
-    Its messages were cached with the newest answer among them: by the model that wrote it, for five minutes,
-    behind the harness's own system prompt and tools. Another model, other tools, another choice of tools and
-    thinking switched on or off make it another request. Where it is none that is held, a mark would only make
-    the whole of it dearer. `now` is in epoch milliseconds.
+    The cache holds messages up to the newest answer, for the model that wrote it, for five minutes, after the
+    harness's own system prompt and tools. Another model, other tools, another tool choice or a change of
+    thinking misses it; then a cache mark would only raise the price. `now` is in epoch milliseconds.
     """
     if not prompt.is_live or not prompt.tools or prompt.forbids_tools:
         return False
@@ -323,7 +327,7 @@ class _Timed(msgspec.Struct):
 
 
 def _time(part: Part) -> float:
-    """When a message says that it was made, in epoch milliseconds; 0 where it does not."""
+    """Return a message's own time in epoch milliseconds, 0 if it has none."""
     try:
         return msgspec.json.decode(part.raw, type=_Timed).timestamp
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Asking for a summary: several summarizers in order, retries, and a reminder of what is missing."""
+"""Ask several summarizers in order, with retries and a reminder of missing sections."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from eventstore.writing import SessionWriter
 
 
 class ProgressListener(Protocol):
-    """Receives progress of requests, from several threads at once."""
+    """Observe requests while they are made; called by several threads at once."""
 
     def waiting_for(self, whom: str) -> AbstractContextManager[object]:
-        """Return a block for the time of a request to a summarizer, named with its model."""
+        """Return a block that surrounds the wait for an answer of `whom` (name and model)."""
 
     def note(self, what: str) -> None:
-        """Report a request that failed, and the next step."""
+        """Show a line about a failed request and the next step."""
 
 
 class NullListener:
@@ -50,15 +50,16 @@ class NullListener:
         return nullcontext()
 
     def note(self, what: str) -> None:
-        """Nothing."""
+        """Ignore the line."""
 
 
 def request_record(
     requests: Sequence[dict[str, Any]], *, missing: Sequence[str] = (), left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Every request, the model that answered last, and what they used together; {} where nobody was asked.
+    """Return a record of all requests: the model that answered last, and their usage together.
 
-    `missing` are sections that the summary lacks, `left_out` ids of messages that were too long for any prompt.
+    Return {} without requests. `missing` are sections that the summary lacks, `left_out` ids of messages that
+    were too long for any prompt.
     """
     if not requests:
         return {}
@@ -75,10 +76,11 @@ def request_record(
 def recording_failed_attempt(
     writer: SessionWriter, reason: str, policy: str = "", *, answered: Sequence[dict[str, Any]] = ()
 ) -> Iterator[None]:
-    """Append an `attempt` if the body raises because a request failed or was cancelled, then re-raise.
+    """Append an `attempt` if the body raises a RefoldError, then re-raise.
 
-    It has the attempt's id from there on. `reason` is what it was asked for, `policy` by which policy, "" for none.
-    `answered` are the records of requests that went through before: what they cost is told, and what they brought.
+    The error then has the attempt's id. `reason` says what the requests were for, `policy` by which policy,
+    "" for none. `answered` are the records of earlier successful requests, which the attempt includes with
+    their cost.
     """
     try:
         yield
@@ -91,32 +93,32 @@ def recording_failed_attempt(
 
 
 def attempt_ids(error: RefoldError) -> list[str]:
-    """Return the id of the attempt that was put down of an error, [] for none."""
+    """Return the id of an error's attempt, [] for none."""
     return [error.attempt] if error.attempt else []
 
 
 RETRIES: Final = 2
-"""The number of retries of a request that failed for a passing reason."""
+"""Maximum number of retries after transient failures."""
 LONG_WAIT: Final = 20.0
-"""Seconds: where a provider asks for a longer wait, the next summarizer is asked instead."""
+"""Seconds; if a provider asks for a longer wait, the next summarizer is asked instead."""
 MAX_WAIT: Final = 120.0
-"""Seconds: what has to wait longer has failed, also where there is no other to ask."""
+"""Seconds; a longer wait counts as a failure, even without another summarizer."""
 DEADLINE: Final = 900.0
-"""Seconds that a summary may take in all: requests, waits, other summarizers and the reminder."""
+"""Seconds for one summary in all: requests, waits, other summarizers and the reminder."""
 _LOOK_EVERY: Final = 0.1
-"""Seconds between two looks whether a wait was called off."""
+"""Seconds between two checks for cancellation during a wait."""
 
 
 def never() -> bool:
-    """Return False: nobody calls it off."""
+    """Return False; the default cancellation."""
     return False
 
 
 class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
-    """Name the summarizers to ask, in order, the clock (seconds) and the patience to do so with, and who looks on.
+    """The summarizers to ask in order, with clock, retries and limits.
 
-    `deadline` is the number of seconds that a summary may take, by the clock; then nobody is asked or waited for any
-    more. `end` is the time by the clock at which that is so for several prompts together.
+    `seconds` is the clock. `deadline` is the number of seconds for one summary. `end` is a time by the clock
+    that limits several summaries together. `listener` observes the requests.
     """
 
     summarizers: Sequence[Summarizer]
@@ -129,7 +131,7 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
     listener: ProgressListener = NullListener()
 
     def end_from_now(self) -> float:
-        """Return the time by the clock at which what begins now has to end."""
+        """Return the time by the clock at which a summary begun now must end."""
         return min(self.end, self.seconds() + self.deadline)
 
     def summarize(self, prompt: Prompt) -> SummaryReply:
@@ -155,7 +157,7 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryReply(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary, the sections that it lacks in spite of a reminder, and a record of each request."""
+    """A summary, the sections that it still lacks, and a record of each request."""
 
     text: str
     missing: list[str]
@@ -165,8 +167,8 @@ class SummaryReply(msgspec.Struct, frozen=True, kw_only=True):
 class SummarizersFailedError(SummarizerError):
     """No summarizer gave a summary.
 
-    `failures` are the last of each, in order, `requests` the records of all that was tried. It is too long if
-    it was so for any of them.
+    `failures` are the last failure of each summarizer, in order, `requests` the records of all requests. The
+    error is too long if any of them is.
     """
 
     def __init__(self, failures: Sequence[SummarizerError], requests: list[dict[str, Any]]) -> None:
@@ -186,7 +188,7 @@ def _reminded(
     *,
     end: float,
 ) -> Answer:
-    """Return the answer after a reminder, the draft where that failed."""
+    """Return the answer to a reminder, or the draft if that fails."""
     try:
         return _answer(
             with_reminder(prompt, draft.text, missing, is_cut=draft.is_cut), chain, requests, end=end
@@ -196,7 +198,7 @@ def _reminded(
 
 
 def _answer(prompt: Prompt, chain: SummarizerChain, requests: list[dict[str, Any]], *, end: float) -> Answer:
-    """Return the answer of the first summarizer that gives one before `end`, without what its template strips."""
+    """Return the first answer before `end`, without the part that the template strips."""
     failures: list[SummarizerError] = []
     for place, summarizer in enumerate(chain.summarizers):
         has_next = place + 1 < len(chain.summarizers)
@@ -231,7 +233,10 @@ def _attempt(
     *,
     until: float,
 ) -> Answer | SummarizerError:
-    """Make one request: return its answer or its failure, either recorded; past `until` nothing is sent."""
+    """Make one request and record it; return its answer or its error.
+
+    Send nothing after `until`.
+    """
     if chain.is_cancelled():
         raise CancelledError(requests)
     if chain.seconds() >= until:
@@ -274,7 +279,7 @@ def _failed(record: dict[str, Any], error: SummarizerError) -> SummarizerError:
 
 
 def _wait(delay: float, chain: SummarizerChain, requests: list[dict[str, Any]]) -> None:
-    """Wait before the next attempt; where somebody may call it off, with an eye on that."""
+    """Wait before the next attempt, and check for cancellation meanwhile."""
     if chain.is_cancelled is never:
         chain.wait(delay)
         return
@@ -286,7 +291,7 @@ def _wait(delay: float, chain: SummarizerChain, requests: list[dict[str, Any]]) 
 
 
 def _record(prompt: Prompt, summarizer: Summarizer, attempt: int) -> dict[str, Any]:
-    """Return what is kept of a request; the prompt itself can be made again from the log, and is told by its digest."""
+    """Return a request's record. It holds the prompt's digest; the log can reproduce the prompt."""
     template = prompt.template
     return {
         "summarizer": summarizer.name,
@@ -313,11 +318,11 @@ def _used(usage: Usage | None) -> dict[str, Any]:
 
 
 def _whom(summarizer: Summarizer) -> str:
-    """Return a summarizer by its name, and its model or address if it has one."""
+    """Return a summarizer's name, and its model or address if it has one."""
     address = summarizer.endpoint if isinstance(summarizer, HasEndpoint) else ""
     return " ".join([summarizer.name, *_model(summarizer).values(), strip_credentials(address)]).rstrip()
 
 
 def _model(summarizer: Summarizer) -> dict[str, Any]:
-    """Return the model that is asked, of a summarizer that says so: a request that fails has been to it, too."""
+    """Return the model of a summarizer that names one, so that failed requests have it too."""
     return {"model": summarizer.model} if isinstance(summarizer, HasModel) else {}

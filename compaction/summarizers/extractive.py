@@ -21,7 +21,7 @@ _HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
 class FactQueue(msgspec.Struct, frozen=True):
-    """Lines, the most telling first: under which heading they go, behind what mark, and for what share of the room."""
+    """Facts, most important first, with their heading, list mark and share of the room."""
 
     heading: str
     mark: str
@@ -30,11 +30,11 @@ class FactQueue(msgspec.Struct, frozen=True):
 
 
 _Place = tuple[int, bool, bool, int, str]
-"""A line's place under its heading: by its queue; lists behind lines, those without a folder last."""
+"""A line's place under its heading: by queue, lists after lines, those without folder last."""
 
 
 class FactSelection:
-    """Lines that were chosen, by the heading that they go under. Nothing is told twice."""
+    """Select lines by heading; say nothing twice."""
 
     def __init__(self, paths: PathIndex) -> None:
         self._paths = paths
@@ -45,10 +45,10 @@ class FactSelection:
         self._heads = ""
 
     def take(self, queues: Sequence[FactQueue], room: int) -> int:
-        """Choose lines while there is room for any, in bytes of UTF-8; what room is left.
+        """Select lines while any fits; return the room left, in bytes of UTF-8.
 
-        The next line is always of the queue that has had least of its share. What does not fit is left out, and
-        so is what is told already.
+        The next line always comes from the queue that has used least of its share. Skip lines that do not fit
+        or repeat what is selected.
         """
         waiting = {place: iter(queue.lines) for place, queue in enumerate(queues)}
         had = dict.fromkeys(waiting, 0.0)
@@ -65,7 +65,7 @@ class FactSelection:
         return room
 
     def written(self, heading: str) -> list[str]:
-        """Return the chosen lines that go under a heading."""
+        """Return the selected lines under a heading."""
         return ["".join(parts) for _, parts in sorted(self._lines.get(heading, {}).items())]
 
     def _is_told(self, line: Fact) -> bool:
@@ -76,7 +76,7 @@ class FactSelection:
         return may_be and f"/{thing.strip('/')}/" in self._heads
 
     def _write(self, queue: FactQueue, place: int, line: Fact, room: int) -> int:
-        """Write a line down if there is room for it; the bytes that it takes."""
+        """Add a line if it fits; return the bytes that it takes, 0 if it does not."""
         lines = self._lines.setdefault(queue.heading, {})
         lists = self._lists.setdefault(queue.heading, {})
         text = escape_line(line.text)
@@ -104,35 +104,35 @@ class FactSelection:
 
 
 def _keys(line: Fact) -> tuple[str, ...]:
-    """Return the keys by which a line is recognized: what it names, and its own text."""
+    """Return the keys that identify a line: what it names, and its own text."""
     return (line.thing, f"{line.head}\n{line.text}") if line.thing else (line.head + line.text.casefold(),)
 
 
 def escape_line(text: str) -> str:
-    """Return a text in which nothing opens or closes a part of a prompt or a record, and that has UTF-8."""
+    """Escape tags of prompts and records in a text, and replace lone surrogates."""
     return _HALF_A_PAIR.sub("\ufffd", _FILE_TAG.sub("&lt;", escape_tags(text)))
 
 
 NONE: Final = "none"
-"""The text of a section that there is nothing for."""
+"""The text of an empty section."""
 MAX_TOKENS: Final = 4_000
-"""Tokens of the longest summary."""
+"""The maximum number of tokens of a summary."""
 _BYTES_A_TOKEN: Final = 3
-"""Few enough that a summary stays within its budget by any counter."""
+"""Low enough that a summary stays within its budget by any counter."""
 _MIN_BYTES: Final = 1_500
-"""Bytes that a summary may have in any case, if the prompt allows it."""
+"""Bytes that a summary may always have, if the prompt allows it."""
 
 _SHORT: Final = "short"
-"""The template whose answer has no sections but a few sentences."""
+"""The template whose answer is a few sentences without sections."""
 _QUOTED: Final = 240
-"""Characters that are quoted there."""
+"""Maximum characters of a quotation in the short summary."""
 _ENDS: Final = (".", "!", "?", "…")
 _PARTS: Final = {"Progress": ("Done", "In Progress", "Blocked")}
-"""Sections that have sections of their own."""
+"""Sections with subsections."""
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """The place of a sort of lines: the first of these headings that a template has; their mark and share."""
+    """The place of a kind of facts: the first of `headings` that a template has; mark and share."""
 
     sort: FactKind
     share: int
@@ -149,7 +149,7 @@ _WANTED: Final = (
         ("Constraints & Preferences", "Instructions", "Primary Request and Intent", "Original Request"),
     ),
 )
-"""The person's wishes, which go before all else as far as there is room."""
+"""The person's requests and rules, which go first as far as there is room."""
 _TOLD: Final = (
     _Row(FactKind.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
     _Row(FactKind.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
@@ -165,24 +165,24 @@ _TOLD: Final = (
     _Row(FactKind.FILE, 27, ("Relevant files", "Files and Code Sections", *_CONTEXT, "Done")),
     _Row(FactKind.NAME, 24, ("Key Technical Concepts", *_CONTEXT, "Discoveries", "Done")),
 )
-"""In the order in which lines stand under one heading. What a share leaves goes to the others."""
+"""In the order of lines under one heading. Unused shares go to the others."""
 _ELSEWHERE: Final = "Critical Context"
-"""The section, added where it is needed, of lines for which a template has none."""
+"""The section for lines that fit no section of the template, added if needed."""
 _KNOWN: Final = frozenset(
     heading.casefold() for row in (*_WANTED, *_TOLD) for heading in row.headings
 ) | frozenset(part.casefold() for part in _PARTS)
 _INSTRUCTIONS: Final = "instructions"
-"""The source of a prompt that is a person's instructions in place of a template: they ask for no sections."""
+"""The source of a prompt that replaces a template and asks for no sections."""
 
 
 class ExtractiveSummarizer:
-    """Fills the sections that a prompt's template asks for with what the messages themselves tell.
+    """Fill the sections of a prompt's template with facts from the messages.
 
-    Goals are requests, constraints the sentences that order, forbid or prefer, progress is how turns ended;
-    files, commands with their outcome and errors come from the calls. What is newest and named most goes in
-    first, what the person wants before all else. A summary before is carried on. The same prompt has the same
-    answer, of at most `most` tokens, fewer where the prompt allows fewer; headings stand in any case. A template
-    without a section that it can fill is refused.
+    Goals are requests, constraints are sentences that order, forbid or prefer, progress is how turns ended.
+    Files, commands with their outcome, and errors come from tool calls. The person's requests go first, then
+    what is newest and mentioned most. An earlier summary is carried over. The same prompt always has the same
+    answer, of at most `most` tokens, fewer if the prompt allows fewer; headings are always included.
+    Templates without any section that it can fill are refused.
     """
 
     name = "extractive"
@@ -199,7 +199,7 @@ class ExtractiveSummarizer:
         return Answer(text=text, model=self.name)
 
     def _sections(self, template: Template) -> Sequence[str]:
-        """Return the sections of a template, else the headings in its text; () for a few sentences."""
+        """Return a template's sections, else the headings in its text; () for a short summary."""
         sections = template.sections or headings(template.text)
         if template.source == _INSTRUCTIONS:
             return _default_sections()
@@ -214,13 +214,13 @@ class ExtractiveSummarizer:
 
 
 def _default_sections() -> tuple[str, ...]:
-    """Return the sections for a person's own instructions."""
+    """Return the sections for a prompt that is a person's own instructions."""
     template = load_built_in("compaction")
     return template.sections if template else ()
 
 
 def _in_short(found: Facts, room: int) -> str:
-    """Two or three sentences: what was asked for, how much was done, how it stands."""
+    """Write two or three sentences: the request, the amount of work, the present state."""
     asked, *_ = [*found.lines[FactKind.GOAL], Fact("nothing")]
     stands, *_ = [*found.lines[FactKind.DOING], *found.lines[FactKind.DONE], Fact("")]
     changed, run = len(found.lines[FactKind.CHANGED]), len(found.lines[FactKind.COMMAND])
@@ -252,15 +252,15 @@ def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
         room -= len(f"\n\n## {_ELSEWHERE}")
     for row in _WANTED:
         room = selection.take([queue(row)], room)
-    # Beside what the person wants, messages are told in a quarter of their length.
+    # Apart from the person's requests, facts get a quarter of the messages' length.
     selection.take([queue(row) for row in _TOLD], min(room, max(found.before + found.size // 4, _MIN_BYTES)))
     return _laid_out(sections, selection)
 
 
 def _most(found: Facts, headings: int) -> int:
-    """Bytes up to which something is gained by a summary in place of an earlier one and of messages.
+    """Return the size in bytes up to which a summary saves something.
 
-    What says under a heading that there is nothing gives way to the first line.
+    It replaces an earlier summary and the messages. "none" under a heading gives way to the first line.
     """
     return max(found.before + headings * len(f"{NONE}\n") + found.size * 3 // 4, _MIN_BYTES)
 

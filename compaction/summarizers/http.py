@@ -1,4 +1,4 @@
-"""Summaries by a service of one's own."""
+"""Summarize with the user's own HTTP service."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     import httpx2
 
 _CONNECTING: Final = 10.0
-"""Seconds."""
+"""Timeout of a connection attempt in seconds."""
 
 
 class HttpSummarizer:
-    """POSTs `{"systemPrompt", "prompt"}` to an address, and takes `summary` out of the JSON that comes back.
+    """POST `{"systemPrompt", "prompt"}` to an address; read `summary` from the JSON answer.
 
-    That is oh-my-pi's `remoteEndpoint`. A live prefix goes into the prompt as text. `timeout` is in seconds,
+    This is oh-my-pi's `remoteEndpoint`. A live prefix is serialized into the prompt. `timeout` is in seconds,
     for each wait. Redirects are not followed; keys in the address are masked in errors.
     """
 
@@ -65,7 +65,7 @@ class HttpSummarizer:
         try:
             return client.post(self.endpoint, content=sent, headers={"content-type": "application/json"})
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            # Of a password that ends the host too early, the error quotes a part as the port.
+            # If a password ends the host too early, the error quotes a part of it as the port.
             problem = "it is not an address" if "@" in self.endpoint else str(error)
             raise self._failed(f"{problem}; give an address with http:// or https://") from None
         except httpx2.HTTPError as error:
@@ -104,7 +104,7 @@ class HttpSummarizer:
 
 
 def _text(prompt: Prompt) -> str:
-    """Return all of a prompt as one text."""
+    """Return a whole prompt as one text."""
     if not prompt.prefix:
         return prompt.text
     return f"{wrap_in_tag('conversation', serialize(prompt.prefix))}\n\n{prompt.text}"

@@ -1,7 +1,7 @@
-"""Collect what can be told of a conversation without a model, line by line.
+"""Collect facts from a conversation without a model.
 
-To add a sort of lines: its name in `Sort`, what finds it, a row in the table of the extractive summarizer that says
-where it goes.
+To add a kind of fact, write its name in `FactKind`, the code that finds it, and a row in the extractive
+summarizer's table that says where it goes.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from projections.mentions.path_names import PathIndex
 
 
 class ReadMessage(NamedTuple):
-    """A message and what it holds."""
+    """A message and its facts."""
 
     view: Message
     held: MessageFacts
 
 
 def read_messages(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[ReadMessage]:
-    """Messages with what they hold, in order; lines that stand in several are looked at once.
+    """Yield messages with their facts, in order; parse repeated lines only once.
 
-    A word to go on after a compaction says nothing, and is passed over. Raises CancelledError.
+    Skip continuation messages without content. Raises CancelledError.
     """
     lines = LineMentions()
     for part in parts:
@@ -70,22 +70,22 @@ def read_messages(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator
 
 _NAMES: Final = (MentionKind.SYMBOL, MentionKind.URL, MentionKind.IDENTIFIER)
 _MAX_LENGTH: Final = range(200, 600)
-"""Characters of the newest request and of the first: a quarter of a short conversation."""
+"""Characters of the newest and the first request: a quarter of a short conversation."""
 _LONG: Final = range(200, 300)
 """Characters of other requests: a sixteenth of a short conversation."""
 _MAX_COMMAND_LENGTH: Final = 300
 _MIN_WORDS: Final = 3
-"""Words of a request that says something by itself."""
+"""Minimum words of a request that is clear by itself."""
 _MIN_NAME_LENGTH: Final = 3
-"""Characters of a name that is worth telling."""
+"""Minimum characters of a name."""
 _MAX_FAILING: Final = 3
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """Lines of each sort, the most telling first.
+    """Facts by kind, most important first.
 
-    `paths` are all that are spoken of. `size` is how many bytes of UTF-8 the messages have, `before` how many
-    the summaries of what was before them.
+    `paths` are all mentioned paths. `size` is the size of the messages in bytes of UTF-8, `before` that of
+    the earlier summaries.
     """
 
     lines: dict[FactKind, list[Fact]]
@@ -95,11 +95,11 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def collect_facts(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Facts:
-    """Return what messages tell, and the summary of what was before them, "" for none. Raises CancelledError."""
+    """Collect facts from messages and the previous summary, "" for none. Raises CancelledError."""
     told = list(read_messages(parts, is_cancelled))
     summaries = [previous, *(view.text for view, _ in told if _is_summary(view))]
     before = parse_summaries(summaries)
-    # What was before is read as the oldest message.
+    # The previous summary counts as the oldest message.
     held = [_said(previous), *(each for _, each in told)]
     spoken = chain(before[FactKind.CHANGED], before[FactKind.FILE], *(each.paths for each in held))
     paths = PathIndex(dict.fromkeys(spoken))
@@ -126,14 +126,14 @@ def collect_facts(parts: Sequence[Part], previous: str = "", *, is_cancelled: Ca
 
 
 def mentioned_names(text: str, paths: PathIndex) -> set[str]:
-    """Return what need not be listed any more once a text is told: paths in their whole forms, names."""
+    """Return names and full paths that a text already mentions and lists may omit."""
     named = LineMentions().mentions_in([text])
     names = chain.from_iterable(named.get(kind, ()) for kind in _NAMES)
     return {*names, *map(paths.longest_form, named.get(MentionKind.PATH, ()))}
 
 
 def _is_summary(view: Message) -> bool:
-    """Return True if a message is a summary; an extension's may be one, such as a handoff document."""
+    """Return True if a message is a summary, possibly an extension's handoff document."""
     is_one = view.role in ("compactionSummary", "branchSummary")
     return is_one or (view.role == "custom" and is_summary(view.text))
 
@@ -147,14 +147,14 @@ def _named(held: MessageFacts, *kinds: MentionKind) -> list[str]:
 
 
 def _newest_turn(roles: Sequence[str]) -> int:
-    """Return the place of the message with which the newest turn begins."""
+    """Return the index of the message that begins the newest turn."""
     return max((place for place, role in enumerate(roles) if role == "user"), default=0)
 
 
 def _asked(
     turns: Sequence[talk.ConversationTurn], users: Iterable[str], before: EarlierFacts, size: int
 ) -> dict[FactKind, list[Fact]]:
-    """Return the user's requests, and the instructions in them."""
+    """Return requests, and their sentences that order, forbid or prefer."""
     asked = [turn.asked for turn in turns if turn.asked]
     requests = [request for request in asked if len(request.split()) >= _MIN_WORDS] or asked
     goals = [line for line in before[FactKind.GOAL] if not line.startswith(AT_FIRST)]
@@ -163,7 +163,7 @@ def _asked(
     newest = next(iter([*requests[::-1], *goals]), first)
     others = [*before[FactKind.REQUEST], *goals[1:], *goals[:1], *requests]
     rules = [one_line(rule) for text in users for rule in instructions_in(text)]
-    # A request that is nothing but a rule was told once, as a request.
+    # A request that is only a rule is already listed as a request.
     uncovered = [
         line
         for line in (*firsts, *goals, *before[FactKind.REQUEST])
@@ -191,7 +191,7 @@ def _tells_any(text: str, others: Iterable[str]) -> bool:
 
 
 def _answered(turns: Sequence[talk.ConversationTurn], before: EarlierFacts) -> dict[FactKind, list[Fact]]:
-    """Return how turns ended, where the newest one stands, and what is to come after it."""
+    """Return how turns ended, the state of the newest one, and the next steps."""
     newest = turns[-1] if turns else talk.ConversationTurn("")
     standing = talk.current_work(newest)
     plans = [plan for plan in talk.find_plans(newest) if plan != standing] or ([GO_ON] if standing else [])
@@ -211,14 +211,14 @@ def _answered(turns: Sequence[talk.ConversationTurn], before: EarlierFacts) -> d
 
 
 def _once_more(lines: Iterable[str]) -> list[str]:
-    """Lines that may no longer hold, since more has come: these are carried on once, and say so."""
+    """Mark lines that may no longer be true; they are carried over once."""
     return [BEFORE + line for line in lines if not line.startswith(BEFORE)]
 
 
 def _run(
     worked: Sequence[Sequence[CommandRun]], newest: int, before: EarlierFacts
 ) -> dict[FactKind, list[Fact]]:
-    """Commands with their outcome, and those that failed in the messages from `newest` on and did not go well since."""
+    """Return commands with their outcome, and failures since `newest` that are not fixed yet."""
     last = {run.command: run for each in worked for run in each}
     failed = {
         run.command for each in worked[newest:] for run in each if last[run.command].failure is not None
@@ -244,7 +244,7 @@ def _code(command: str) -> str:
 def _files(
     held: Sequence[MessageFacts], before: EarlierFacts, paths: PathIndex
 ) -> dict[FactKind, list[Fact]]:
-    """Files that were changed, and the others that are spoken of, each behind its folder."""
+    """Return changed files and other mentioned files, each with its folder."""
     longest = cache(paths.longest_form)
 
     def whole(each: Iterable[Iterable[str]]) -> list[dict[str, None]]:
@@ -275,7 +275,7 @@ def _length_of_name(path: str) -> int:
 
 
 def _may_be_folder(path: str) -> bool:
-    """Return True if a path has no extension: files in a folder name it as well, so they are told first."""
+    """Return True if a path has no extension; its files name it too, so files go first."""
     return "." not in path.rpartition("/")[2]
 
 
@@ -285,7 +285,7 @@ def _names(named: Sequence[Iterable[str]]) -> list[Fact]:
 
 
 def _tells_something(name: str) -> bool:
-    """Return True if a name is none that every program has."""
+    """Return True if a name is specific enough to list."""
     return len(name) >= _MIN_NAME_LENGTH and not name.startswith("__")
 
 

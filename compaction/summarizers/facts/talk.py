@@ -1,4 +1,4 @@
-"""Find in a conversation what was asked, run and answered, turn by turn, and what was to come."""
+"""Find requests, commands, answers and plans in a conversation, turn by turn."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from projections.mentions.prose import prose_lines, sentences, unfenced
 _HALF_LIFE: Final = 300
 """Messages after which a mention counts half."""
 _LONG: Final = 200
-"""Characters that are told of a failure."""
+"""Maximum characters of a failure."""
 _MESSAGE: Final = re.compile(
     r"(?:error|exception|fatal|panic\w*|failed|failure)\b[^:]{0,40}:\s+(.*)", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"\d+")
 _TIMES: Final = re.compile(r" \((\d{1,9}) times\)\Z")
 _REMEMBERED: Final = 1 << 10
-"""Errors that are remembered with what they say: the same ones are met again and again."""
+"""Size of the cache of normalized errors, because the same ones recur."""
 
 
 class CommandRun(msgspec.Struct, frozen=True):
-    """A command that was run; `failure` is what was said of it where it failed, None where it went well."""
+    """A command that ran; `failure` is its error, None if it succeeded."""
 
     command: str
     failure: str | None
@@ -42,10 +42,10 @@ def _one(_: str) -> int:
 
 
 def rank_by_mentions(messages: Sequence[Iterable[str]], *, size: Callable[[str], int] = _one) -> list[str]:
-    """Return the things that messages name, oldest message first, by how often and how lately they do.
+    """Rank what messages name (oldest message first) by frequency and recency.
 
-    A mention counts half as much as one 300 messages later. By `size` it is how much that is for each
-    character which a thing takes, so that more of them fit.
+    A mention counts half as much as one 300 messages later. The rank is divided by `size`, so that more short
+    things fit.
     """
     weights: dict[str, float] = {}
     newest: dict[str, int] = {}
@@ -58,7 +58,7 @@ def rank_by_mentions(messages: Sequence[Iterable[str]], *, size: Callable[[str],
 
 
 def command_runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[CommandRun]]:
-    """Return the commands that each message runs: a shell's calls, and what the person ran."""
+    """Return the commands that each message runs: shell calls, and the person's own."""
     results: dict[int, dict[str, tuple[Message, MessageFacts]]] = {}
     for result, caller in answered([view for view, _ in messages]).items():
         results.setdefault(caller, {})[messages[result][0].tool_call_id] = messages[result]
@@ -74,9 +74,9 @@ def command_runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[
 def _of_calls(
     view: Message, held: MessageFacts, results: Mapping[str, tuple[Message, MessageFacts]]
 ) -> Iterator[CommandRun]:
-    """Yield the commands of an answer's calls, with their results by the ids of the calls."""
+    """Yield the commands of an answer's calls; `results` maps call ids to results."""
     for call in view.tool_calls:
-        # What a message holds of all its calls is what its only one holds.
+        # With a single call, the message's facts are the call's.
         made = _commands(held) if len(view.tool_calls) == 1 else commands_of(call, held.tools)
         result = results.get(call.id)
         for command in made:
@@ -97,7 +97,7 @@ def _failure(view: Message, held: MessageFacts) -> str | None:
 
 
 def count_repeats(errors: Sequence[Sequence[str]]) -> list[str]:
-    """Errors by how often and how lately messages have them: of those that are alike the newest, with their number."""
+    """Rank errors by frequency and recency; of similar ones keep the newest, with their number."""
     times: Counter[str] = Counter()
     newest: dict[str, str] = {}
     for error, number in (strip_count(error) for message in errors for error in message):
@@ -110,34 +110,34 @@ def count_repeats(errors: Sequence[Sequence[str]]) -> list[str]:
 
 
 def strip_count(error: str) -> tuple[str, int]:
-    """Return an error and how many like it there were, by a line that may tell the number."""
+    """Return an error without its count, and the count (1 if it has none)."""
     found = _TIMES.search(error)
     return (error[: found.start()], int(found[1])) if found else (error, 1)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _alike(error: str) -> str:
-    """Return what an error says, without where; one that says nothing apart from that, without its numbers."""
+    """Return an error's message without its location, or the error without its numbers."""
     found = _MESSAGE.search(error)
     return (found and found[1]) or _NUMBER.sub("#", error)
 
 
 _LONG_ANSWER: Final = 300
-"""Characters that are told of an answer."""
+"""Maximum characters of an answer."""
 _MIN_WORDS: Final = 4
-"""Words of a sentence that says something by itself."""
+"""Minimum words of a sentence that is clear by itself."""
 
 _DECIDES: Final = re.compile(
     r"\b(?:instead of|rather than|decided (?:to|on|against|that)|chose|settled on|went with|going with|opted)\b",
     re.IGNORECASE,
 )
 _HINTS: Final = ("instead", "rather", "decided", "chose", "settled", "went with", "going with", "opted")
-"""Words of every such sentence: only texts with one of these are split into sentences."""
+"""Words that every decision contains; only texts with one are split into sentences."""
 _MUSES: Final = re.compile(
     r"\b(?:if|should|would|could|might|may|maybe|perhaps|want|let me|let's|now|i see|looks like)\b",
     re.IGNORECASE,
 )
-"""Words that tell a thought, or a step, from a decision."""
+"""Words that mark a thought or a step rather than a decision."""
 _INTENDS: Final = re.compile(
     r"(?:next|then|remaining|still to do|(?:now )?(?:let me|let's|i'll|i will|i need to|i'm going to))\b(?! time)",
     re.IGNORECASE,
@@ -146,15 +146,15 @@ _LEADS: Final = re.compile(
     r"[\W\d]*(?:next(?: steps?)?|remaining|remains|still (?:open|to do)|to ?do|left to do|pending)\b[^.!?]{0,60}",
     re.IGNORECASE,
 )
-"""The line before a list of what is to come."""
+"""The line before a list of next steps."""
 _ITEM: Final = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[(?P<box>[ xX])\]\s+)?(?P<text>\S.*)")
 _ENDS: Final = (".", "!", "…")
 
 
 class ConversationTurn(msgspec.Struct, frozen=True):
-    """A request, in the person's own words, and what the model said until the next one.
+    """A request in the person's own words, and what the model said until the next one.
 
-    `is_over`: it ended with an answer, not with a call.
+    `is_over` means that it ended with an answer rather than a call.
     """
 
     asked: str
@@ -163,7 +163,10 @@ class ConversationTurn(msgspec.Struct, frozen=True):
 
 
 def split_turns(messages: Iterable[Message]) -> list[ConversationTurn]:
-    """Return the turns of a conversation, oldest first; what was said before the first request is one without."""
+    """Split a conversation into turns, oldest first.
+
+    Messages before the first request are a turn without one.
+    """
     found: list[ConversationTurn] = []
     asked, said, is_over = "", list[str](), False
     for message in messages:
@@ -180,12 +183,12 @@ def split_turns(messages: Iterable[Message]) -> list[ConversationTurn]:
 
 
 def _own(text: str) -> str:
-    """Return a text as one line, without what was pasted into it, if anything else is left."""
+    """Collapse a text to one line without pasted material, unless it is all pasted."""
     return one_line(" ".join(prose_lines(text))) or one_line(text)
 
 
 def turn_outcome(turn: ConversationTurn) -> str:
-    """Return what the answer says that ended a turn, as far as a few sentences tell; "" for a turn without one."""
+    """Return the first few sentences of the answer that ended a turn, "" without one."""
     told = ""
     for sentence in sentences(prose_lines(turn.said[-1])) if turn.is_over else ():
         if not _is_statement(sentence) or _INTENDS.match(sentence):
@@ -199,12 +202,12 @@ def turn_outcome(turn: ConversationTurn) -> str:
 
 
 def current_work(turn: ConversationTurn) -> str:
-    """Return what was said last in a turn that is not over; "" for one that is."""
+    """Return the last message of an unfinished turn, "" for a finished one."""
     return "" if turn.is_over or not turn.said else one_line(_own(turn.said[-1]), _LONG_ANSWER)
 
 
 def find_decisions(turn: ConversationTurn) -> list[str]:
-    """Sentences of the model's that tell what was chosen, and over what."""
+    """Return the model's sentences that state a choice and its alternative."""
     telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
     said = chain.from_iterable(sentences(prose_lines(text)) for text in telling)
     return [
@@ -218,13 +221,13 @@ def find_decisions(turn: ConversationTurn) -> list[str]:
 
 
 def find_questions(turn: ConversationTurn) -> list[str]:
-    """Return what the model asked at the end of a turn."""
+    """Return the model's questions at the end of a turn."""
     said = sentences(prose_lines(turn.said[-1])) if turn.is_over else ()
     return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
 
 
 def find_plans(turn: ConversationTurn) -> list[str]:
-    """Return what a turn's last words plan: sentences that say so, lists behind one, boxes not ticked."""
+    """Return the next steps in a turn's last message: sentences, lists, unticked boxes."""
     return list(dict.fromkeys(_plans(turn.said[-1]))) if turn.said else []
 
 
