@@ -279,7 +279,7 @@ STEPS: Final[Mapping[int, Step]] = {}
 
 
 def upcast(frame: Buffer, steps: Mapping[int, Step] = STEPS, *, to: int = OLDEST) -> Buffer:
-    """Convert a frame to version `to`; return the same object if it already exists.
+    """Convert a frame to version `to`; return the same object if it has that version already.
 
     Raises KeyError if no step leads on from the frame's version.
     """

@@ -115,7 +115,7 @@ def go(
     """Move to an entry or to `ROOT` in one append, as `plan_move` plans it.
 
     With a summary, append it at the new leaf; otherwise append a move. The label goes to the summary, or
-    without one to the target, as in pi. If the session already exists, append no move; with `dry_run`,
+    without one to the target, as in pi. If its leaf does not change, append no move; with `dry_run`,
     append nothing. Raises NotFoundError (also for a summary if there is nothing to summarize), BadInputError
     for an empty summary or a label of the root, StaleSummaryError for a summary of another branch,
     VersionConflictError if others appended meanwhile.
