@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -20,7 +20,6 @@ from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
-from eventstore.records import Rewrite, TextReplacement, record_of
 from eventstore.views import Message, Payload
 
 _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
@@ -51,11 +50,6 @@ class PiFormat(Format):
 
     def by_person(self, version: str, kind: str, record: bytes) -> bool:  # noqa: ARG002  one rule for all versions
         return kind == "message"
-
-    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002  refold alone writes them
-        rewrite = record_of("rewrite", record)
-        assert isinstance(rewrite, Rewrite)  # noqa: S101  the kind says so
-        return rewrite.targets
 
     def message(self, raw: bytes) -> Message:
         return view_of_wire(wire_of(raw))

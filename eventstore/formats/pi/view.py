@@ -1,4 +1,4 @@
-"""Convert pi's records, and refold's own in the same shape, to views.
+"""Convert pi's records, and those of refold that have the same shape, to views.
 
 A view decodes a record once, and only the fields of its kind.
 """
@@ -110,20 +110,8 @@ class _Extension(msgspec.Struct, frozen=True):
 class _Other(msgspec.Struct, frozen=True):
     """The fields of every other kind."""
 
-    customType: Any = None  # noqa: N815
-    error: Any = None
-    fromId: Any = None  # noqa: N815
     label: Any = None
     name: Any = None
-    numbers: Any = None
-    outcome: Any = None
-    policy: Any = None
-    reason: Any = None
-    records: Any = None
-    relation: Any = None
-    request: Any = None
-    session: Any = None
-    sourceFormat: Any = None  # noqa: N815
     systemPrompt: Any = None  # noqa: N815
     targetId: Any = None  # noqa: N815
     tools: Any = None
@@ -151,13 +139,13 @@ def _message(record: bytes) -> View:
 
 def _model_change(record: bytes) -> View:
     fields = _model_of(record)
-    line = _joined(fields.provider, fields.modelId)
+    line = joined(fields.provider, fields.modelId)
     return View(settings=SettingsView(provider=fields.provider, model=fields.modelId), line=line)
 
 
 def _thinking_level_change(record: bytes) -> View:
     level = _model_of(record).thinkingLevel
-    return View(settings=SettingsView(thinking_level=level), line=_joined(level))
+    return View(settings=SettingsView(thinking_level=level), line=joined(level))
 
 
 def _compaction(record: bytes) -> View:
@@ -166,17 +154,17 @@ def _compaction(record: bytes) -> View:
     return View(
         messages=(_summary_message("compactionSummary", fields.summary),),
         compaction=CompactionView(
-            summary=_text(fields.summary),
+            summary=text_of(fields.summary),
             tokens_before=_count(fields.tokensBefore),
             tokens_after=_count(fields.tokensAfter),
-            reason=_text(fields.reason),
-            policy=_text(fields.policy),
-            template=_text(fields.template),
+            reason=text_of(fields.reason),
+            policy=text_of(fields.policy),
+            template=text_of(fields.template),
             missing_sections=_missing_sections(fields.request),
             by_extension=by_extension,
             files=None if by_extension else _files(fields.details),
         ),
-        requests=_requests(fields.request),
+        requests=requests_of(fields.request),
     )
 
 
@@ -186,13 +174,13 @@ def _branch_summary(record: bytes) -> View:
     return View(
         messages=(_summary_message("branchSummary", fields.summary),),
         branch=BranchView(
-            summary=_text(fields.summary),
-            left=_text(fields.left),
-            template=_text(fields.template),
+            summary=text_of(fields.summary),
+            left=text_of(fields.left),
+            template=text_of(fields.template),
             missing_sections=_missing_sections(fields.request),
             files=None if by_extension else _files(fields.details),
         ),
-        requests=_requests(fields.request),
+        requests=requests_of(fields.request),
     )
 
 
@@ -212,7 +200,7 @@ def _texts(value: Any) -> frozenset[str]:
     )
 
 
-def _requests(request: Any, *, alone: bool = True) -> tuple[RequestView, ...]:
+def requests_of(request: Any, *, alone: bool = True) -> tuple[RequestView, ...]:
     """Return the requests in a field: those of its list, otherwise itself (`alone`)."""
     if not isinstance(request, dict) or not request:
         return ()
@@ -225,13 +213,13 @@ def _request(fields: dict[str, Any]) -> RequestView:
     usage = usage_view(fields.get("usage"))
     model, template = fields.get("model"), fields.get("template")
     return RequestView(
-        summarizer=_text(fields.get("summarizer")),
+        summarizer=text_of(fields.get("summarizer")),
         provider=fields.get("provider"),
         model=model if isinstance(model, str) else None,
         template=template if isinstance(template, str) else None,
         usage=usage if usage and usage.total else None,
         is_failed="error" in fields,
-        prompt_digest=_text(fields.get("promptDigest")),
+        prompt_digest=text_of(fields.get("promptDigest")),
         answer=fields["answer"] if isinstance(fields.get("answer"), str) else None,
         is_cut=fields.get("isCut") is True,
     )
@@ -245,33 +233,33 @@ def _missing_sections(request: Any) -> tuple[str, ...]:
 def _custom_message(record: bytes) -> View:
     fields = _extension_of(record)
     content = b"null" if isinstance(fields.content, UnsetType) else bytes(fields.content)
-    extension = Extension(type=_text(fields.customType), data=fields.details)
+    extension = Extension(type=text_of(fields.customType), data=fields.details)
     return View(
         messages=(Message(role="custom", blocks=content_blocks(content), extension=extension),),
         continues=fields.customType == CONTINUES,
         extension=extension,
-        requests=_requests(fields.details, alone=False),
+        requests=requests_of(fields.details, alone=False),
     )
 
 
 def _custom(record: bytes) -> View:
     fields = _extension_of(record)
-    extension = Extension(type=_text(fields.customType), data=fields.data)
-    return View(extension=extension, line=_joined(fields.customType))
+    extension = Extension(type=text_of(fields.customType), data=fields.data)
+    return View(extension=extension, line=joined(fields.customType))
 
 
 def _label(record: bytes) -> View:
     fields = _other_of(record)
-    line = _joined(fields.targetId, fields.label)
+    line = joined(fields.targetId, fields.label)
     if not isinstance(fields.targetId, str):
         return View(line=line)
-    return View(label=LabelView(target=fields.targetId, label=_text(fields.label)), line=line)
+    return View(label=LabelView(target=fields.targetId, label=text_of(fields.label)), line=line)
 
 
 def _session_info(record: bytes) -> View:
     name = _other_of(record).name
     return View(
-        title=TitleView(text=trim_whitespace(name)) if isinstance(name, str) else None, line=_joined(name)
+        title=TitleView(text=trim_whitespace(name)) if isinstance(name, str) else None, line=joined(name)
     )
 
 
@@ -301,36 +289,11 @@ def _is_definition(tool: Any) -> bool:
     )
 
 
-def _attempt(record: bytes) -> View:
-    fields = _other_of(record)
-    requests = _requests(fields.request)
-    # The last of several requests may omit the model, which then applies to all.
-    together = _text(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
-    asked = (requests[-1].summarizer if requests else "") or together
-    return View(requests=requests, line=": ".join(each for each in (asked, _text(fields.error)) if each))
-
-
-def _decision(record: bytes) -> View:
-    fields = _other_of(record)
-    line = _joined(fields.policy, fields.outcome, fields.reason)
-    return View(requests=_requests(fields.numbers, alone=False), line=line)
-
-
-def _line_of(*names: str) -> Callable[[bytes], View]:
-    """Return a reader for kinds with only a line for logs: the values of these fields."""
-
-    def read(record: bytes) -> View:
-        fields = _other_of(record)
-        return View(line=_joined(*(getattr(fields, name) for name in names)))
-
-    return read
-
-
-def _joined(*values: Any) -> str:
+def joined(*values: Any) -> str:
     return " ".join(str(value) for value in values if value is not None and value is not UNSET)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -352,14 +315,4 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "label": _label,
     "session_info": _session_info,
     "session_init": _session_init,
-    "attempt": _attempt,
-    "decision": _decision,
-    "rewrite": _line_of("reason"),
-    "leaf_moved": _line_of("fromId"),
-    "undone": _line_of("targetId"),
-    "import": _line_of("sourceFormat", "records"),
-    "link": _line_of("relation", "session"),
-    "redaction": _line_of("targetId", "reason"),
-    "observed_rewrite": _line_of("targetId"),
-    "note": _line_of("targetId"),
 }

@@ -19,6 +19,7 @@ from eventstore.formats.base import (
     View,
 )
 from eventstore.formats.pi.view import view
+from eventstore.formats.refold.record_views import view as refold_view
 from eventstore.frame import FORMATS
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError
 from eventstore.records import RECORDS, FileSets
@@ -30,6 +31,10 @@ DETAILS = {"readFiles": ["a.py", 5], "modifiedFiles": ["b.py"]}
 
 def seen(kind: str, **fields: Any) -> View:
     return view(kind, json.dumps({"type": kind, **fields}).encode())
+
+
+def seen_of_refold(kind: str, **fields: Any) -> View:
+    return refold_view(kind, json.dumps({"type": kind, **fields}).encode())
 
 
 def test_a_persons_message_is_by_a_person_and_does_not_go_on() -> None:
@@ -111,8 +116,8 @@ def test_a_branchs_summary_names_the_leaf_that_was_left() -> None:
 def test_requests_are_those_of_a_list_or_the_only_one(kind: str, field: str) -> None:
     one = {"summarizer": "http", "model": "m", "promptDigest": "d", "answer": "a", "isCut": True}
     expected = RequestView(summarizer="http", model="m", prompt_digest="d", answer="a", is_cut=True)
-    assert seen(kind, **{field: one}).requests == (expected,)
-    assert seen(kind, **{field: {"requests": [one, 5, {"error": "no"}]}}).requests == (
+    assert seen_of_refold(kind, **{field: one}).requests == (expected,)
+    assert seen_of_refold(kind, **{field: {"requests": [one, 5, {"error": "no"}]}}).requests == (
         expected,
         RequestView(is_failed=True),
     )
@@ -120,13 +125,15 @@ def test_requests_are_those_of_a_list_or_the_only_one(kind: str, field: str) -> 
 
 @pytest.mark.parametrize(("kind", "field"), [("decision", "numbers"), ("custom_message", "details")])
 def test_in_fields_for_anything_only_a_list_tells_of_requests(kind: str, field: str) -> None:
-    assert seen(kind, **{field: {"model": "m"}}).requests == ()
-    assert seen(kind, **{field: {"requests": [{"model": "m"}]}}).requests == (RequestView(model="m"),)
+    assert seen_of_refold(kind, **{field: {"model": "m"}}).requests == ()
+    assert seen_of_refold(kind, **{field: {"requests": [{"model": "m"}]}}).requests == (
+        RequestView(model="m"),
+    )
 
 
 def test_a_requests_usage_counts_where_it_counts_something() -> None:
     used, unused = ({"input": 3, "output": 1}, {"input": 0})
-    requests = seen("attempt", request={"requests": [{"usage": used}, {"usage": unused}]}).requests
+    requests = seen_of_refold("attempt", request={"requests": [{"usage": used}, {"usage": unused}]}).requests
     assert [each.usage for each in requests] == [Usage(input=3, output=1, total=4), None]
 
 
@@ -176,6 +183,12 @@ def test_a_kind_that_nobody_knows_says_nothing() -> None:
 )
 def test_any_record_of_any_kind_has_a_view(kind: str, record: bytes) -> None:
     assert isinstance(view(kind, record), View)
+    assert isinstance(refold_view(kind, record), View)
+
+
+def test_kinds_that_refold_alone_writes_say_nothing_in_a_record_of_pi() -> None:
+    assert seen_of_refold("decision", policy="p", outcome="skipped", reason="r").line == "p skipped r"
+    assert seen("decision", policy="p", outcome="skipped", reason="r") is NOTHING
 
 
 def test_fields_stand_beside_bytes_that_are_no_utf_8() -> None:

@@ -1,0 +1,76 @@
+"""Convert the records that refold alone writes to views; the others have pi's shape and pi's views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.formats.base import View
+from eventstore.formats.pi.view import joined, requests_of, text_of
+from eventstore.formats.pi.view import view as pi_view
+from eventstore.javascript import tolerant_decoder
+
+
+def view(kind: str, record: bytes) -> View:
+    """Return the meaning of a record."""
+    reader = _READERS.get(kind)
+    return reader(record) if reader is not None else pi_view(kind, record)
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    error: Any = None
+    fromId: Any = None  # noqa: N815  names in records
+    numbers: Any = None
+    outcome: Any = None
+    policy: Any = None
+    reason: Any = None
+    records: Any = None
+    relation: Any = None
+    request: Any = None
+    session: Any = None
+    sourceFormat: Any = None  # noqa: N815
+    targetId: Any = None  # noqa: N815
+
+
+_fields_of: Final = tolerant_decoder(_Fields)
+
+
+def _attempt(record: bytes) -> View:
+    fields = _fields_of(record)
+    requests = requests_of(fields.request)
+    # The last of several requests may omit the model, which then applies to all.
+    together = text_of(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
+    asked = (requests[-1].summarizer if requests else "") or together
+    return View(requests=requests, line=": ".join(each for each in (asked, text_of(fields.error)) if each))
+
+
+def _decision(record: bytes) -> View:
+    fields = _fields_of(record)
+    line = joined(fields.policy, fields.outcome, fields.reason)
+    return View(requests=requests_of(fields.numbers, alone=False), line=line)
+
+
+def _line_of(*names: str) -> Callable[[bytes], View]:
+    """Return a reader for kinds with only a line for logs: the values of these fields."""
+
+    def read(record: bytes) -> View:
+        fields = _fields_of(record)
+        return View(line=joined(*(getattr(fields, name) for name in names)))
+
+    return read
+
+
+_READERS: Final[dict[str, Callable[[bytes], View]]] = {
+    "attempt": _attempt,
+    "decision": _decision,
+    "rewrite": _line_of("reason"),
+    "leaf_moved": _line_of("fromId"),
+    "undone": _line_of("targetId"),
+    "import": _line_of("sourceFormat", "records"),
+    "link": _line_of("relation", "session"),
+    "redaction": _line_of("targetId", "reason"),
+    "observed_rewrite": _line_of("targetId"),
+    "note": _line_of("targetId"),
+}
