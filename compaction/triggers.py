@@ -5,6 +5,7 @@ To add a trigger, write a `TriggerPart` with a method `threshold`, its name in `
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Annotated, Final, Self
 
 import msgspec
@@ -13,14 +14,14 @@ from compaction.part import Count, Limits, PolicyPart, Share
 
 
 class TriggerPart(PolicyPart, frozen=True):
-    """The base of triggers. `threshold` returns the largest context that is still small enough.
+    """The base of triggers, each of which defines `threshold`; a type checker reports one that does not.
 
     Each trigger also answers to the settings that a person may apply to any trigger.
     """
 
+    @abstractmethod
     def threshold(self, limits: Limits) -> int:
         """Return the largest context that is still small enough, in tokens."""
-        raise NotImplementedError
 
     def fires(self, size: int, limits: Limits) -> bool:
         """Return True if a context of `tokens` tokens is too large."""
