@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from compaction.branching.fork import fork
-    from compaction.branching.move import Navigator, go, move_to, plan_move
+    from compaction.branching.move import Navigator, go, move_to
+    from compaction.branching.move_plan import plan_move
     from compaction.branching.summarize import record_branch_summary
     from compaction.branching.undo import plan_undo, undo
     from compaction.compactor import Compactor
@@ -40,7 +41,7 @@ _MODULES: Final = {
     "fork": "compaction.branching.fork",
     "go": "compaction.branching.move",
     "move_to": "compaction.branching.move",
-    "plan_move": "compaction.branching.move",
+    "plan_move": "compaction.branching.move_plan",
     "plan_undo": "compaction.branching.undo",
     "record_branch_summary": "compaction.branching.summarize",
     "record_compaction": "compaction.composing",

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
+from compaction.branching.move_plan import Move
 from compaction.cuts import cut_before
-from compaction.plan import Move, Plan
+from compaction.plan import Plan
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter
 

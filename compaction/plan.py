@@ -15,7 +15,6 @@ from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import Offload, shown_after, sized
 from compaction.window import Window, build_window, select_window_parts
 from eventstore import paths
-from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, TextReplacement
@@ -56,28 +55,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def previous_summary(self) -> str:
         """The summary of what came before the window, "" for none."""
         return self.window.previous_summary or ""
-
-
-class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a move to `target`; ids of entries are None for the root.
-
-    `common_ancestor` is the deepest entry on both paths. `to_summarize` are the entries below it up to the
-    leaf, oldest first, including compactions; `files` are those that they read and modified. `new_leaf` is
-    the session's leaf after the move: the parent if the target is a message of a person or an extension,
-    whose text is then `editor_text` for editing; otherwise the target itself. `stays` means that the leaf
-    does not change. `summary_requested` means that a summarizer is to write a summary, which hooks may supply
-    instead.
-    """
-
-    leaf: str | None
-    target: str | None
-    common_ancestor: str | None
-    to_summarize: tuple[Event, ...]
-    new_leaf: str | None
-    editor_text: str | None
-    files: FileOperations
-    stays: bool
-    summary_requested: bool = False
 
 
 def plan_compaction(

@@ -13,7 +13,7 @@ from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
     from compaction.branching.move import MoveResult, Navigator
-    from compaction.plan import Move
+    from compaction.branching.move_plan import Move
     from compaction.summarizers.chain import SummarizerChain
 
 

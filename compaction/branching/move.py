@@ -7,24 +7,22 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from compaction.branching.summarize import NO_CONTENT_KINDS, branch_summary, has_content, summarize_branch
+from compaction.branching.move_plan import Move, plan_move
+from compaction.branching.summarize import branch_summary, has_content, summarize_branch
 from compaction.hooks import Cancel, Hooks, SuppliedSummary, ask_hooks_before, recording_hook_errors
 from compaction.part import Limits
-from compaction.plan import LEFT, Move
+from compaction.plan import LEFT
 from compaction.summarizers.chain import SummarizerChain, request_record
 from compaction.templates import Source
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Parent
-from eventstore.formats import view_of_event
-from eventstore.imports import observed_rewrites
-from eventstore.log import EventLog, Snapshot
-from eventstore.paths import entry_id, event, path
+from eventstore.log import Snapshot
+from eventstore.paths import entry_id
 from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, retry_on_conflict
-from projections.context.cursor import Cursor, Leaf, resolve_cursor
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.context.parts import has_message
-from projections.files import files_of
 from projections.tokens import Counter
 
 GREW: Final = "the branch has grown in the meantime"
@@ -53,55 +51,6 @@ class AppendedMove(msgspec.Struct, frozen=True, kw_only=True):
 
     move: Move
     events: tuple[str, ...]
-
-
-def plan_move(log: EventLog | Snapshot, session: str, target: Leaf) -> Move:
-    """Return the plan of a move to an entry or to `ROOT`; append nothing. Raises NotFoundError.
-
-    The rules are pi's (`navigateTree`). A move, label or title is not a place of its own: its parent counts
-    instead.
-    """
-    with checked(log) as snapshot:
-        here, there = resolve_cursor(snapshot, session), resolve_cursor(snapshot, session, leaf=target)
-        shared = {entry.seq for entry in path(snapshot, session, there.leaf)}
-        ancestor, left = 0, []
-        for entry in path(snapshot, session, here.leaf):
-            if entry.seq in shared:
-                ancestor = entry.seq
-            else:
-                left.append(entry.decode())
-        new_leaf, editor_text = there.leaf, None
-        if there.leaf and there.leaf != here.leaf:
-            new_leaf, editor_text = _landing(snapshot, there)
-        return Move(
-            leaf=entry_id(snapshot, session, here.leaf),
-            target=entry_id(snapshot, session, there.leaf),
-            common_ancestor=entry_id(snapshot, session, ancestor),
-            to_summarize=tuple(left),
-            new_leaf=entry_id(snapshot, session, new_leaf),
-            editor_text=editor_text,
-            files=files_of(left, snapshot).lists(),
-            stays=_place(snapshot, session, new_leaf) == _place(snapshot, session, here.leaf),
-        )
-
-
-def _landing(snapshot: Snapshot, there: Cursor) -> tuple[int, str | None]:
-    """Return the leaf (sequence number) after a move to an entry, and the text to edit."""
-    entry = event(snapshot, there.session, there.leaf).decode()
-    if not (entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")):
-        return entry.seq, None
-    if there.has_observed:
-        changed = observed_rewrites(snapshot, there.session).get(entry.seq, [entry.body])
-        entry = msgspec.structs.replace(entry, body=changed[-1])
-    message = view_of_event(entry)
-    return entry.parent_seq, message.text if message else ""
-
-
-def _place(snapshot: Snapshot, session: str, seq: int) -> int:
-    """Return the nearest entry at or above `seq` that is a place of its own."""
-    while seq and (entry := event(snapshot, session, seq)).kind in NO_CONTENT_KINDS:
-        seq = entry.parent_seq
-    return seq
 
 
 def go(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compaction.branching.move import plan_move
+from compaction.branching.move_plan import plan_move
 from compaction.branching.summarize import summarize_branch
 from compaction.continuations import unanswered_request
 from compaction.cuts import AnyCut, LastMessages

@@ -9,10 +9,11 @@ import pytest
 
 from compaction import record_compaction
 from compaction.branching.move import GREW, NOTHING_TO_SUMMARIZE, Navigator, go
+from compaction.branching.move_plan import Move
 from compaction.branching.undo import undo
 from compaction.hooks import Cancel, Hooks, SuppliedSummary
 from compaction.part import Limits
-from compaction.plan import LEFT, Move
+from compaction.plan import LEFT
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.recorded import RecordedSummarizer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compaction.branching.move import plan_move
+from compaction.branching.move_plan import plan_move
 from compaction.branching.summarize import MAX_BRANCH_SUMMARY_TOKENS, summarize_branch
 from compaction.branching.undo import undo
 from compaction.part import Limits
