@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
-from eventstore.formats import view_of
+from eventstore.formats import view_of, view_of_message
 from eventstore.formats.base import CONTINUES
 from eventstore.javascript import stringify
-from eventstore.records import CustomMessage, MessageRecord
+from eventstore.records import FORMAT, CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
 from projections.context.parts import CONTINUE_WORD, Part, view_of_part
 
@@ -160,19 +160,23 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
         )
     if request.id in situation.kept:
         return ContinuationPlan(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
-    record = MessageRecord(message=msgspec.Raw(request.raw), metadata={CONTINUES: True})
+    # A harness may store messages in a shape that refold's own records do not have.
+    is_same = view_of_message(request.raw, FORMAT) == message
     return ContinuationPlan(
         branch="unanswered",
         reason=f"request {request.id} is unanswered and gone",
-        record=record,
+        record=_continuing(request.raw) if is_same else _said(message.text),
         repeats_request=True,
     )
 
 
 def _said(text: str, *, had_media: bool = False) -> MessageRecord:
-    metadata: dict[str, Any] = {CONTINUES: True} | ({HAD_MEDIA: True} if had_media else {})
-    message = {"role": "user", "content": text}
-    return MessageRecord(message=msgspec.Raw(stringify(message).encode()), metadata=metadata)
+    message = stringify({"role": "user", "content": text}).encode()
+    return _continuing(message, **({HAD_MEDIA: True} if had_media else {}))
+
+
+def _continuing(message: bytes, **marks: bool) -> MessageRecord:
+    return MessageRecord(message=msgspec.Raw(message), metadata={CONTINUES: True, **marks})
 
 
 REPLAY: Final = Continuation(

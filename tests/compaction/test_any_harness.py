@@ -9,12 +9,14 @@ import pytest
 
 from compaction.branching.move_plan import plan_move
 from compaction.branching.summarize import summarize_branch
-from compaction.continuations import unanswered_request
+from compaction.continuations import REPLAY, ContextAfter, unanswered_request
 from compaction.cuts import AnyCut, LastMessages
 from compaction.part import Limits
 from compaction.plan import ALL_KEPT, Plan
 from compaction.summarizers.chain import SummarizerChain
+from eventstore.formats import view_of_message
 from eventstore.memory import MemoryLog
+from eventstore.records import FORMAT, MessageRecord
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls
 from projections.context.build import build_context
@@ -125,6 +127,17 @@ class TestSeveralMessages:
         with log.snapshot() as snapshot:
             entries = path(snapshot, resolve_cursor(snapshot, "one"))
         assert unanswered_request(build_context(log, "one").parts, entries) is None
+
+
+def test_a_request_in_a_shape_of_its_own_is_repeated_in_refolds(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path, say("a", None), say("b", "a", "model"), say("c", "b"))
+    with log.snapshot() as snapshot:
+        entries = path(snapshot, resolve_cursor(snapshot, "one"))
+    before = build_context(log, "one").parts
+    found = REPLAY.following(ContextAfter(before=before, kept=frozenset(), entries=entries))
+    assert isinstance(found.record, MessageRecord)
+    repeated = view_of_message(bytes(found.record.message), FORMAT)
+    assert (found.repeats_request, repeated.role, repeated.text) == (True, "user", "text of c")
 
 
 class TestPrefixes:
