@@ -28,7 +28,7 @@ from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, newest_first, path, resolve_cursor
 from projections.context.parts import Part
-from projections.files import files_of
+from projections.files import files_at
 from projections.tokens import Counter, counter
 
 
@@ -218,13 +218,12 @@ def record_compaction(
         cursor = resolve_cursor(snapshot, writer.session)
         version = snapshot.head(writer.session).version
         first_seq = snapshot.locate(writer.session, first_kept)
-        entries = path(snapshot, cursor)
-        if first_seq not in {entry.seq for entry in entries}:
+        if first_seq not in {entry.seq for entry in path(snapshot, cursor)}:
             raise NotFoundError("entry on the path", first_kept, "name one that the path to the leaf has")
         tokens = counter("utf16/4")
         record = compaction_record(
             Summary(text=summary, template=template),
-            files=files_of([entry for entry in entries if entry.seq < first_seq], snapshot).lists(),
+            files=files_at(snapshot, cursor, before=first_seq).lists(),
             first_kept=first_kept,
             tokens_before=sum(tokens.count(context_at(snapshot, cursor).parts)),
             reason=reason,

@@ -94,7 +94,6 @@ def make_plan(
     turn_place = len(chosen.to_summarize)
     kept_place = turn_place + len(chosen.turn_prefix)
     to_summarize, prefix, kept = parts[:turn_place], parts[turn_place:kept_place], parts[kept_place:]
-    before_kept = paths.event(snapshot, cursor.session, kept[0].seq).parent_seq if kept else cursor.leaf
     context = context_at(snapshot, cursor).parts
     if source == "log" and (own := [part for part in parts if part.session == cursor.session]):
         # A hidden message has no place of its own in the cut: it goes where the message before it goes.
@@ -118,7 +117,7 @@ def make_plan(
         kept=kept,
         tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),
-        files=files_at(snapshot, cursor.at_leaf(before_kept)).lists(),
+        files=files_at(snapshot, cursor, before=kept[0].seq if kept else None).lists(),
         summary=next(
             (part for part in context if part.kind == "compaction" and part.session == cursor.session), None
         ),

@@ -39,6 +39,9 @@ class FileSets(msgspec.Struct, frozen=True):
     read: frozenset[str] = frozenset()
     modified: frozenset[str] = frozenset()
 
+    def __or__(self, other: FileSets) -> FileSets:
+        return FileSets(self.read | other.read, self.modified | other.modified)
+
     def lists(self) -> FileOperations:
         """Return the read-only and the modified paths, both in UTF-16 order."""
         return FileOperations(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 from eventstore import paths
@@ -15,6 +16,7 @@ from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, FileSets
 from eventstore.views import ToolCall
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
+from projections.rules import rules_at
 
 _SUMMARIES: Final = ("compaction", "branch_summary")
 _PATCH: Final = b"*** Begin Patch"
@@ -29,17 +31,45 @@ def file_operations(
 ) -> FileOperations:
     """Return the files that the path to a leaf read and modified, across all compactions.
 
-    Counts tool calls, including failed ones, and the branches that branch summaries cover. Recorded `details`
+    Counts tool calls, including failed ones, the branches that branch summaries cover, and the path in another
+    session that the session continues. Recorded `details`
     count only if the events that they describe are not in the log. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
         return files_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)).lists()
 
 
-def files_at(snapshot: Snapshot, cursor: Cursor) -> FileSets:
-    """Return the files that the path to a leaf touched, skipping entries that cannot touch any."""
+def files_at(snapshot: Snapshot, cursor: Cursor, *, before: int | None = None) -> FileSets:
+    """Return the files that the path to a leaf touched, skipping entries that cannot touch any.
+
+    Of the session's own entries, only those before number `before` count.
+    """
+    return _files_on_path(snapshot, cursor, before, ())
+
+
+def files_elsewhere(snapshot: Snapshot, root: LazyEvent, *, behind: tuple[str, ...] = ()) -> FileSets:
+    """Return the files touched in other sessions whose contexts come before a path's first entry.
+
+    `behind` are the sessions that begin in this one, which end the search.
+    """
+    prefix = rules_at(snapshot, root).select(snapshot, root).prefix
+    behind = (*behind, root.session)
+    if prefix is None or prefix.session in behind:
+        return FileSets()
+    there = resolve_cursor(snapshot, prefix.session, leaf=prefix.entry)
+    return _files_on_path(snapshot, there, None, behind)
+
+
+def _files_on_path(
+    snapshot: Snapshot, cursor: Cursor, before: int | None, behind: tuple[str, ...]
+) -> FileSets:
     entries = paths.path(snapshot, cursor.session, cursor.leaf)
-    return files_of((entry.decode() for entry in entries if _may_touch(entry)), snapshot)
+    root = next(entries, None)
+    if root is None:
+        return FileSets()
+    counted = (entry for entry in chain((root,), entries) if before is None or entry.seq < before)
+    own = files_of((entry.decode() for entry in counted if _may_touch(entry)), snapshot)
+    return files_elsewhere(snapshot, root, behind=behind) | own
 
 
 def _may_touch(entry: LazyEvent) -> bool:

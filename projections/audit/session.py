@@ -29,7 +29,7 @@ from projections.context.incremental import IncrementalContexts
 from projections.context.overlay import resolve_targets
 from projections.context.parts import Context
 from projections.descriptions import first_user_message, title
-from projections.files import abandoned_entries, claimed_files, files_of
+from projections.files import abandoned_entries, claimed_files, files_elsewhere, files_of
 from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
 from projections.rules import rules_named
@@ -278,17 +278,24 @@ class _Branch:
         if not coverage.kept:
             return self._files_before[coverage.end]
         above = self.entries[: bisect_left(self.entries, coverage.end, key=lambda entry: entry.seq)]
-        return files_of([entry for entry in above if entry.seq not in coverage.kept], self._snapshot)
+        own = files_of([entry for entry in above if entry.seq not in coverage.kept], self._snapshot)
+        return self._files_elsewhere() | own
 
     def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
         """Compute the files touched before each of several entries, reading each part of the path once."""
-        sets, done = FileSets(), 0
+        sets, done = self._files_elsewhere(), 0
         for end in sorted(ends):
             at = bisect_left(self.entries, end, key=lambda entry: entry.seq)
-            fresh = files_of(self.entries[done:at], self._snapshot)
-            sets = FileSets(sets.read | fresh.read, sets.modified | fresh.modified)
+            sets |= files_of(self.entries[done:at], self._snapshot)
             done = at
             yield end, sets
+
+    def _files_elsewhere(self) -> FileSets:
+        """Return the files touched in another session whose context comes before the path."""
+        if not self.entries:
+            return FileSets()
+        root = event_at(self._snapshot, self._at.session, self.entries[0].seq)
+        return files_elsewhere(self._snapshot, root)
 
     def _is_undone(self, event: Event) -> bool:
         return event.seq not in self._effective

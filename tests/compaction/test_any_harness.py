@@ -16,12 +16,14 @@ from compaction.plan import ALL_KEPT, Plan
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.formats import view_of_message
 from eventstore.memory import MemoryLog
-from eventstore.records import FORMAT, MessageRecord
+from eventstore.records import FORMAT, FileOperations, MessageRecord
 from eventstore.writing import SessionWriter
 from projections.audit.calls import model_calls
+from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import path, resolve_cursor
 from projections.context.parts import Part, view_of_part
+from projections.files import file_operations
 from projections.tokens import counter
 from tests.cli.views.page.reading import material_of
 from tests.compaction.scripted import Scripted, compactor, policy, prompting
@@ -185,3 +187,34 @@ class TestPrefixes:
         done = compacts.compact(SessionWriter(born, "two"))
         assert (done.outcome, done.tokens_kept) == ("compacted", sum(before[2:]))
         assert texts(build_context(born, "two").parts) == ["so far", "text of a", "text of b", "text of c"]
+
+    @pytest.mark.parametrize("messages", [1, 4])
+    def test_its_files_are_those_of_the_other_session_too(
+        self, log: MemoryLog, tmp_path: Path, messages: int
+    ) -> None:
+        def touch(tool: str, **arguments: str) -> dict[str, object]:
+            calls = [{"id": "t", "tool": tool, "with": arguments}]
+            return {"who": "model", "text": "look", "calls": calls}
+
+        bring(
+            log,
+            tmp_path,
+            record("say", "a", None, message={"who": "person", "text": "much " * 200}),
+            record("say", "b", "a", message=touch("look", at="shared.py")),
+            say("late", "b"),
+            record("say", "later", "late", message=touch("look", at="after the fork.py")),
+            record("born", "z", None, "two", of="one", at="b"),
+            say("a", None, session="two"),
+            record("say", "b", "a", "two", message=touch("put", into="own.py")),
+            record("say", "r", "b", "two", message={"who": "tool", "text": "done", "answers": "t"}),
+            say("c", "r", session="two"),
+        )
+        own = [] if messages == 4 else ["own.py"]
+        expected = FileOperations(read_files=["shared.py"], modified_files=own)
+        assert planned(log, "two", LastMessages(messages=messages)).files == expected
+        compacts = compactor(Scripted(lambda _: "so far"), policy=policy(cut=LastMessages(messages=messages)))
+        assert compacts.compact(SessionWriter(log, "two")).outcome == "compacted"
+        (found,) = audit(log, "two").compactions
+        assert found.files is not None
+        assert (found.files.claimed, found.files.recomputed, found.files.missing) == (expected, expected, [])
+        assert file_operations(log, "two").read_files == ["shared.py"]
