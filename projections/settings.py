@@ -87,7 +87,22 @@ def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
     """Return the newest answer on a path if the harness records no model of its own."""
     if not format_of(leaf.format).infers_model:
         return None
-    return next((each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant"), None)
+    seq = _NEWEST_ANSWERS.get(leaf.digest, lambda: _find_answer(snapshot, leaf))
+    return event(snapshot, leaf.session, seq) if seq else None
+
+
+def _find_answer(snapshot: Snapshot, leaf: LazyEvent) -> int:
+    """Return the number of the newest answer, 0 for none, without searching again above entries asked before."""
+    for each in upward(snapshot, leaf.session, leaf.seq):
+        if each.role == "assistant":
+            return each.seq
+        if (found := _NEWEST_ANSWERS.find(each.digest)) is not None:
+            return found
+    return 0
+
+
+_NEWEST_ANSWERS: Final = SnapshotCache[int]()
+"""The number of the newest answer at or above an entry, 0 for none."""
 
 
 def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> Settings:

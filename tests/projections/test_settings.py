@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import pytest
 
-from eventstore.event import EventFacts, Flag
+from eventstore.event import EventFacts, Flag, NewEvent
+from eventstore.formats import format_of
 from eventstore.javascript import TooDeepError
+from eventstore.log import EventLog
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
-from projections.settings import Model, Settings, settings
+from projections.settings import Model, Settings, settings, settings_at
 from tests.support.events import message
+from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.talk import assistant, user
 
 
@@ -106,3 +111,39 @@ def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, 
     with pytest.raises(TooDeepError) as refused:
         build_context(store, "s")
     assert "\n" not in str(refused.value)
+
+
+def oh_my_pis(messages: Iterable[dict[str, Any]]) -> list[NewEvent]:
+    """Oh-my-pi's records of messages; the numbers are their ids."""
+    version = "oh-my-pi/3"
+    bodies = [json.dumps({"type": "message", "message": each}).encode() for each in messages]
+    return [
+        NewEvent(
+            id=str(number),
+            kind="message",
+            body=body,
+            format=version,
+            facts=format_of(version).facts(version, "message", body),
+        )
+        for number, body in enumerate(bodies, 1)
+    ]
+
+
+def test_settings_along_a_path_without_answers_take_linear_time(log: EventLog) -> None:
+    log.append("s", oh_my_pis([user("x")] * 2_000))
+    with log.snapshot() as snapshot:
+
+        def along(entries: int) -> None:
+            for seq in range(1, entries + 1):
+                assert settings_at(snapshot, "s", seq).model is None
+
+        assert times_as_long(along, 250, 2_000) < NO_SQUARE
+
+
+def test_without_a_change_the_newest_answer_of_oh_my_pi_names_the_model(log: EventLog) -> None:
+    answers = [assistant("b", provider="p", model="m"), assistant("d", provider="q", model="n")]
+    log.append("s", oh_my_pis([user("a"), answers[0], user("c"), answers[1]]))
+    with log.snapshot() as snapshot:
+        models = [settings_at(snapshot, "s", seq).model for seq in (3, 1, 4, 2, 3)]
+    first, second = Model(provider="p", model_id="m"), Model(provider="q", model_id="n")
+    assert models == [first, None, second, first, first]
