@@ -20,7 +20,7 @@ from eventstore.paths import LazyEvent, SnapshotCache, event, in_effect_on, mess
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
-from projections.context.parts import Context, Fate, Part, is_by_person, is_continuation, role_and_estimates
+from projections.context.parts import Context, Fate, Part, origin, role_and_estimates
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
 from projections.settings import encode_settings, settings_at, settings_json
@@ -305,8 +305,7 @@ def _adapted(part: Part, place: int) -> Part:
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
     """Return the part for a message; without a fate, one that nothing changed."""
     kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
-    goes_on = is_continuation(entry)
-    by_person = not goes_on and is_by_person(entry)
+    goes_on, by_person = origin(entry)
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:

@@ -35,9 +35,17 @@ def is_continuation(event: Event | LazyEvent) -> bool:
 
 def is_by_person(entry: Event | LazyEvent) -> bool:
     """Return True for a message that a human wrote."""
-    if not _may_be_by_person(entry) or is_continuation(entry):
-        return False
-    return format_of(entry.format).by_person(entry.format, entry.kind, entry.body)
+    return origin(entry)[1]
+
+
+def origin(entry: Event | LazyEvent) -> tuple[bool, bool]:
+    """Return `is_continuation` and `is_by_person` of an entry, reading its body once."""
+    if not _may_be_by_person(entry):
+        return False, False
+    harness, body = format_of(entry.format), entry.body
+    if harness.continues(entry.kind, body):
+        return True, False
+    return False, harness.by_person(entry.format, entry.kind, body)
 
 
 def _may_be_by_person(entry: Event | LazyEvent) -> bool:
