@@ -84,14 +84,6 @@ def template_of_file(path: str) -> Template:
     return parse_template(text, source=path)
 
 
-def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
-    """Return sources that contain the named template, and its name; a template file comes first."""
-    if not TEMPLATES.is_path(name):
-        return sources, name
-    own = template_of_file(name)
-    return [lambda wanted: own if wanted == own.name else None, *sources], own.name
-
-
 def check_templates(
     log: EventLog,
     session: str,
@@ -119,16 +111,6 @@ def check_templates(
         find_template(instead, in_session)
     if found := find_missing_templates(policy.prompting, in_session, instead=instead):
         raise InvalidInputError(f"policy {policy.name}", found)
-
-
-def check_window(policy: Policy, limits: Limits) -> None:
-    """Raise BadInputError if the window is too small for any context; warn of other misfits."""
-    from eventstore.errors import BadInputError
-
-    if policy.trigger.leaves_nothing(limits):
-        problem = f"for a window of {limits.window:,} tokens every context is too large"
-        raise BadInputError(f"policy {policy.name}", problem, "lower what its trigger keeps free")
-    warn_of_misfits(policy, limits)
 
 
 def warn_of_misfits(policy: Policy, limits: Limits) -> None:

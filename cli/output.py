@@ -200,14 +200,6 @@ def echo_verbatim(text: str) -> None:
     sys.stdout.write(printable(text) + "\n")
 
 
-def echo_transcript(text: str) -> None:
-    """Print a text unchanged in UTF-8; on a terminal, make control characters visible."""
-    if sys.stdout.isatty():
-        echo_verbatim(text)
-    else:
-        echo_bytes(text.encode("utf-8", "replace") + b"\n")
-
-
 def echo_problem(problem: str, hint: str = "") -> None:
     """Print a problem and a hint on stderr, as one line or wrapped at words on a terminal."""
     line = " ".join(printable(f"refold: {problem}" + (f"; {hint}" if hint else "")).split())
@@ -320,11 +312,6 @@ def path_end(path: str, width: int) -> str:
     tail = path[len(path) - width + 1 :]
     at = tail.find("/")
     return "…" + (tail[at:] if 0 <= at < len(tail) - 1 else tail)
-
-
-def yes_or_no(*, is_true: bool) -> str:
-    """Return "yes" or "no"."""
-    return "yes" if is_true else "no"
 
 
 def safe_line(text: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from compaction.policy.model import Restoring
-from compaction.rewrites.supersede import whole_read
+from compaction.rewrites.supersede import read_of
 from eventstore.event import Event
 from eventstore.formats import tools_of, view_of_event
 from eventstore.formats.base import Tools
 from eventstore.records import CustomMessage
-from eventstore.views import Message
+from eventstore.views import Message, ToolCall
 from projections.context.parts import Fate, Part, view_of_part
 from projections.tokens import Counter
 
@@ -103,10 +103,16 @@ def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
             continue
         for call in reversed(said.message.tool_calls):
             for entry, result, _ in results.pop(call.id, ()):
-                path = whole_read(result, call, said.tools)
+                path = _whole_read(result, call, said.tools)
                 if path is not None and path not in seen:
                     seen.add(path)
                     yield _Read(entry, path, result)
+
+
+def _whole_read(result: Message, call: ToolCall, tools: Tools) -> str | None:
+    """Return the path of a file that a result holds as a whole, None for any other result."""
+    read = read_of(result, call, tools)
+    return read[0] if read and not read[1] else None
 
 
 def _cut(text: str, room: int, tokens: Counter) -> str:

@@ -13,6 +13,7 @@ from cli.summarizing import SummarizerOptions, summarizer_options
 if TYPE_CHECKING:
     from compaction.cuts import AnyCut
     from compaction.policy.model import Policy
+    from compaction.templates import Source
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
@@ -69,7 +70,7 @@ def command(
     INSTRUCTIONS are for the summary's author. Everything stays in the log, and refold undo reverts a
     compaction. Ctrl-C cancels it: the session is unchanged except for a record of the attempt.
     """
-    from cli.compacting import check_templates, policy_named, template_sources, warn_of_misfits, with_template
+    from cli.compacting import check_templates, policy_named, template_sources, warn_of_misfits
     from cli.options import text_of, tools_of
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
@@ -146,3 +147,14 @@ def _cut_keeping(policy: Policy, tokens: int) -> AnyCut:
     from compaction.cuts import KeepRecent
 
     return (policy.cut and policy.cut.keeping(tokens)) or KeepRecent(tokens=tokens)
+
+
+def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
+    """Return sources that contain the named template, and its name; a template file comes first."""
+    from cli.compacting import template_of_file
+    from cli.user_files import TEMPLATES
+
+    if not TEMPLATES.is_path(name):
+        return sources, name
+    own = template_of_file(name)
+    return [lambda wanted: own if wanted == own.name else None, *sources], own.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
@@ -219,7 +220,7 @@ def command(
 ) -> None:
     """Show what the model was sent at a leaf: messages, model and thinking level."""
     from cli.options import text_of
-    from cli.output import console, echo_json, echo_json_bytes, echo_transcript, paged
+    from cli.output import console, echo_json, echo_json_bytes, paged
     from cli.store import opened_session, resolve_leaf
     from projections.context.build import build_context, harness_json
     from projections.requests import request
@@ -248,7 +249,7 @@ def command(
             with log.snapshot() as snapshot:
                 echo_json(context_json(snapshot, context, counter_named(counter, log=log)))
         elif form == "transcript":
-            echo_transcript(transcript(context))
+            _echo_transcript(transcript(context))
         elif form != "text":
             _refuse_another_harness(ctx, form, context)
             echo_json_bytes(harness_json(context))
@@ -312,3 +313,13 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
             for part, count in zip(context.parts, counts, strict=True)
         ],
     }
+
+
+def _echo_transcript(text: str) -> None:
+    """Print a text unchanged in UTF-8; on a terminal, make control characters visible."""
+    from cli.output import echo_bytes, echo_verbatim
+
+    if sys.stdout.isatty():
+        echo_verbatim(text)
+    else:
+        echo_bytes(text.encode("utf-8", "replace") + b"\n")

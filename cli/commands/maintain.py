@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import BinaryIO, Final, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Final, Unpack
 
 import click
 
 from cli.compacting import policy_option, window_option
 from cli.summarizing import SummarizerOptions, summarizer_options
+
+if TYPE_CHECKING:
+    from compaction.part import Limits
+    from compaction.policy.model import Policy
 
 DEFAULT_OUTPUT: Final = 32_000
 
@@ -61,7 +65,7 @@ def command(
     to the log are already appended. An invalid line is answered with an "error", and the next one is read.
     "compact" and "abort" cancel a summary in progress, and so does Ctrl-C, which otherwise ends the command.
     """
-    from cli.compacting import check_templates, check_window, new_session_name, policy_named, template_sources
+    from cli.compacting import check_templates, new_session_name, policy_named, template_sources
     from cli.harness_protocol import BLANK, ReadAheadLines, load_settings, parse_line, reply_to
     from cli.options import text_of, tools_of
     from cli.output import echo_json
@@ -92,7 +96,7 @@ def command(
         # The maintainer also asks whether another thread takes precedence: here only one thread calls it.
         return interrupt() or lines.is_cancelled()
 
-    check_window(policy_with(chosen, settings), limits)
+    _check_window(policy_with(chosen, settings), limits)
     with opened_session(ctx, session) as (log, name):
         check_templates(log, name, chosen, template_sources())
         maintainer = Maintainer(
@@ -118,3 +122,14 @@ def command(
                     recommendation = reply_to(maintainer, writer, line)
                 echo_json(recommendation)
                 sys.stdout.buffer.flush()
+
+
+def _check_window(policy: Policy, limits: Limits) -> None:
+    """Raise BadInputError if the window is too small for any context; warn of other misfits."""
+    from cli.compacting import warn_of_misfits
+    from eventstore.errors import BadInputError
+
+    if policy.trigger.leaves_nothing(limits):
+        problem = f"for a window of {limits.window:,} tokens every context is too large"
+        raise BadInputError(f"policy {policy.name}", problem, "lower what its trigger keeps free")
+    warn_of_misfits(policy, limits)

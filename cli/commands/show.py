@@ -54,7 +54,7 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     event number N.
     """
     from cli.commands.log import event_json
-    from cli.output import console, echo_bytes, echo_json, paged, print_line, safe_line, yes_or_no
+    from cli.output import console, echo_bytes, echo_json, paged, print_line, safe_line
     from cli.store import opened_session, resolve_event
     from eventstore import paths
     from eventstore.javascript import tolerant_json
@@ -71,7 +71,7 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
         return
     fields = {
         **event_json(found),
-        "entry": yes_or_no(is_true=found.is_entry),
+        "entry": "yes" if found.is_entry else "no",
         "tokens": f"{found.utf16:,} (utf16/4), {found.utf8:,} (bytes/4), both estimates",
         "bytes": f"{len(found.body):,}",
     }

@@ -29,11 +29,6 @@ _SEEN: Final = 60
 _LOOKED_AT: Final = 4096
 
 
-def cut(text: str, longest: int) -> tuple[str, int]:
-    """Return the beginning of a text, and the number of characters left out."""
-    return text[:longest], max(len(text) - longest, 0)
-
-
 def line_of(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text on one line; long paths are shortened first."""
     # Take more than is shown, because runs of spaces collapse; not all, because a text may be huge.

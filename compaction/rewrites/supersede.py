@@ -54,7 +54,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         seen: set[tuple[str, str]] = set()
         stale: list[SizedMessage] = []
         for each in reversed(context.results):
-            read = _read(each.message, each.call, tools_of(each.part.format))
+            read = read_of(each.message, each.call, tools_of(each.part.format))
             if read is None or each.is_rewritten or is_protected(each, self.protected):
                 continue
             path, _ = read
@@ -65,13 +65,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         return stale[::-1]
 
 
-def whole_read(result: Message, call: ToolCall, tools: Tools) -> str | None:
-    """Return the path of a file that a result holds as a whole, None for any other result."""
-    read = _read(result, call, tools)
-    return read[0] if read and not read[1] else None
-
-
-def _read(result: Message, call: ToolCall | None, tools: Tools) -> tuple[str, str] | None:
+def read_of(result: Message, call: ToolCall | None, tools: Tools) -> tuple[str, str] | None:
     """Return the path and range ("" for the whole file) of a read, None if it shows no file."""
     named = path_of(call, tools)
     if call is None or call.name not in tools.reads or not named or SCHEME in named:

@@ -23,12 +23,14 @@ from compaction.summarizers import (
     SummarizerError,
 )
 from compaction.summarizers.refusals import strip_credentials
-from compaction.templates import missing_sections, strip_tag
+from compaction.templates import missing_sections
 from eventstore.errors import RefoldError
 from eventstore.javascript import well_formed
 from eventstore.records import Attempt
 from eventstore.views import Usage
 from eventstore.writing import SessionWriter
+
+_SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
 
 
 class ProgressListener(Protocol):
@@ -271,6 +273,33 @@ def _attempt(
     record |= {"model": answer.model, "answer": answer.text, **_used(answer.usage)}
     record |= {"isCut": True} if answer.is_cut else {}
     return msgspec.structs.replace(answer, text=text)
+
+
+def strip_tag(answer: str, tag: str) -> str:
+    """Remove a tagged part from an answer; return the text in `<summary>` if there is one.
+
+    An unclosed part ends where the summary begins; an unclosed summary ends with the answer. Without a tag,
+    return the whole answer.
+    """
+    if not tag:
+        return answer.strip()
+    rest = _without(answer, tag)
+    start = rest.find(_SUMMARY)
+    if start < 0:
+        return rest.strip()
+    end = rest.rfind(_END_OF_SUMMARY)
+    return rest[start + len(_SUMMARY) : end if end > start else None].strip()
+
+
+def _without(answer: str, tag: str) -> str:
+    """Remove a tagged part before the summary; the summary itself may mention the tag."""
+    start, summary = answer.find(f"<{tag}>"), answer.find(_SUMMARY)
+    if start < 0 or 0 <= summary < start:
+        return answer
+    closed = answer.find(f"</{tag}>", start)
+    if closed >= 0:
+        return answer[:start] + answer[closed + len(f"</{tag}>") :]
+    return answer[:start] + (answer[summary:] if summary >= 0 else "")
 
 
 def _failed(record: dict[str, Any], error: SummarizerError) -> SummarizerError:

@@ -30,7 +30,6 @@ _FRONT_MATTER: Final = re.compile(
     r"\A\ufeff?\+\+\+[ \t]*\n(?P<toml>.*?)^\+\+\+[ \t]*$\n?", re.DOTALL | re.MULTILINE
 )
 _NAME: Final = re.compile(r"""^[ \t]*["']?name["']?[ \t]*=.*$""", re.MULTILINE)
-_SUMMARY, _END_OF_SUMMARY = "<summary>", "</summary>"
 
 
 _Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
@@ -112,33 +111,6 @@ def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
     """Return the sections without an exact line `## Section` in an answer."""
     lines = {line.rstrip() for line in answer.splitlines()}
     return [section for section in sections if f"## {section}" not in lines]
-
-
-def strip_tag(answer: str, tag: str) -> str:
-    """Remove a tagged part from an answer; return the text in `<summary>` if there is one.
-
-    An unclosed part ends where the summary begins; an unclosed summary ends with the answer. Without a tag,
-    return the whole answer.
-    """
-    if not tag:
-        return answer.strip()
-    rest = _without(answer, tag)
-    start = rest.find(_SUMMARY)
-    if start < 0:
-        return rest.strip()
-    end = rest.rfind(_END_OF_SUMMARY)
-    return rest[start + len(_SUMMARY) : end if end > start else None].strip()
-
-
-def _without(answer: str, tag: str) -> str:
-    """Remove a tagged part before the summary; the summary itself may mention the tag."""
-    start, summary = answer.find(f"<{tag}>"), answer.find(_SUMMARY)
-    if start < 0 or 0 <= summary < start:
-        return answer
-    closed = answer.find(f"</{tag}>", start)
-    if closed >= 0:
-        return answer[:start] + answer[closed + len(f"</{tag}>") :]
-    return answer[:start] + (answer[summary:] if summary >= 0 else "")
 
 
 def _front(toml: str, source: str) -> _Front:

@@ -11,7 +11,8 @@ import click
 import pytest
 
 from cli import compacting
-from cli.compacting import new_session_name, policy_named, with_template
+from cli.commands.compact import with_template
+from cli.compacting import new_session_name, policy_named
 from cli.summarizing import SUMMARIZER, build_summarizer_chain
 from compaction import part
 from compaction.policy.load import load_preset, parse_policy

@@ -27,7 +27,6 @@ from cli.output import (
     table,
     thousands,
     when,
-    yes_or_no,
 )
 from tests.cli.invocations import NAMES, invocations, line_for
 from tests.cli.running import Refold
@@ -149,10 +148,6 @@ def test_what_is_counted_is_in_the_singular_or_the_plural() -> None:
 
 def test_times_for_people_are_utc_to_the_second() -> None:
     assert [when(1765231212999), when(None), when(10**18)] == ["2025-12-08 22:00:12", "-", "-"]
-
-
-def test_truths_for_people_are_words() -> None:
-    assert [yes_or_no(is_true=True), yes_or_no(is_true=False)] == ["yes", "no"]
 
 
 def echoed(value: object, capfdbinary: pytest.CaptureFixture[bytes]) -> bytes:

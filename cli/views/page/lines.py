@@ -12,7 +12,7 @@ from cli.output import when
 from cli.views.page.material import EventOutcome, Material
 from cli.views.page.parts import EventGroup, EventView, TreeLine
 from cli.views.session_tree import EntryRow, tree_rows
-from cli.views.texts import LONGEST_TEXT, SIGNS, cut, dollars, line_of
+from cli.views.texts import LONGEST_TEXT, SIGNS, dollars, line_of
 from eventstore.errors import shell_command
 from eventstore.event import Event
 from eventstore.views import Message
@@ -182,3 +182,8 @@ def _facts(event: Event, view: Message | None) -> Iterator[str]:
         yield f"{usage.output:,} answered"
         if usage.cost is not None:
             yield dollars(usage.cost)
+
+
+def cut(text: str, longest: int) -> tuple[str, int]:
+    """Return the beginning of a text, and the number of characters left out."""
+    return text[:longest], max(len(text) - longest, 0)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.views.full import INDENT, day_and_time, print_field, print_rule, print_summary
-from cli.views.texts import cut, dollars, line_of, part_of, percent
+from cli.views.page.lines import cut
+from cli.views.texts import dollars, line_of, part_of, percent
 from tests.cli.views.printing import printed
 
 
