@@ -104,6 +104,10 @@ class BadInputError(RefoldError):
         super().__init__(f"{where}: {problem}; {remedy}")
 
 
+class NoSessionError(BadInputError):
+    """A file holds no session of any harness that refold reads."""
+
+
 class CorruptionError(RefoldError):
     """Stored bytes differ from those that were appended.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, NoSessionError
 from eventstore.formats import harnesses
 from eventstore.formats.base import Certainty, Format
 from eventstore.formats.source import BEGINNING, SessionLocation, Source, SourceContents
@@ -19,16 +19,16 @@ class ForeignSessionError(BadInputError):
     """A file looks like a session of a harness whose sessions cannot be imported."""
 
     def __init__(self, source: str, harness: str) -> None:
-        *others, last = (each.name for each in harnesses())
-        names = f"{', '.join(others)} and {last}" if others else last
-        super().__init__(source, f"looks like a session of {harness}", f"refold imports those of {names}")
+        super().__init__(
+            source, f"looks like a session of {harness}", f"refold imports those of {_names('and')}"
+        )
         self.harness = harness
 
 
 def open_source(source: Source) -> SourceContents:
     """Open a source with the format that recognizes it best.
 
-    Raises BadInputError for a file that is no session, ForeignSessionError for one of another harness.
+    Raises NoSessionError for a file that is none, ForeignSessionError for one of another harness.
     """
     refused: BadInputError | None = None
     for each in _claims(source):
@@ -42,7 +42,17 @@ def open_source(source: Source) -> SourceContents:
             return contents
     if harness := unread_harness(source.beginning()):
         raise ForeignSessionError(source.name, harness) from refused
-    raise refused or BadInputError(source.name, "is no session file that refold knows", "name a session file")
+    if refused is not None and not isinstance(refused, NoSessionError):
+        raise refused
+    problem, line = (refused.problem, refused.line) if refused else ("is no session file", None)
+    # No format is certain of a file that is none: its own remedy would name one harness of several.
+    raise NoSessionError(source.name, problem, f"name a session file of {_names('or')}", line=line)
+
+
+def _names(conjunction: str) -> str:
+    """Return the names of the harnesses as a list in words."""
+    *others, last = (each.name for each in harnesses())
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
 
 
 def _claims(source: Source) -> list[Format]:

@@ -20,6 +20,7 @@ from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from eventstore.views import Message
+from projections.audit.checks import check_session
 from projections.audit.session import Audit, audit
 from projections.context.build import build_context, context_json, harness_json
 from projections.context.parts import Context, Fate
@@ -333,3 +334,13 @@ def test_every_line_of_its_export_is_an_entry_of_pi(played: EventLog) -> None:
     assert lines[0] | {"version": 3, "id": SESSION, "cwd": "/src/ferry"} == lines[0]
     assert len(lines) == len([event for event in events(played) if event.kind != "decision"]) + 1
     assert all({"type", "id", "parentId", "timestamp"} <= set(line) for line in lines[1:])
+
+
+def test_every_check_of_the_session_passes(played: EventLog) -> None:
+    found = {each.name: (each.passed, each.checked) for each in check_session(played, SESSION).results}
+    assert found == {
+        "cached prefixes": (0, 0),
+        "compacted contexts": (3, 3),
+        "claimed sizes": (3, 3),
+        "size jumps": (50, 50),
+    }

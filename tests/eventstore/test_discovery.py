@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from eventstore.errors import NoSessionError
 from eventstore.files.discovery import ForeignSessionError, unreadable_harness
 from eventstore.files.importing import import_file, import_sessions
 from eventstore.formats import format_of, harness, harnesses
@@ -49,6 +50,17 @@ def test_importing_one_names_the_harness(tmp_path: Path, take_in: Callable[..., 
     with pytest.raises(ForeignSessionError) as caught:
         take_in(MemoryLog(), path)
     assert (caught.value.harness, caught.value.source) == ("Codex", str(path))
+
+
+@pytest.mark.parametrize("content", [b"a note\n", b'{"type":"config"}\n', b"[1, 2]\n", b"\0\0\n"])
+def test_a_file_that_is_no_session_is_refused_with_all_harnesses_that_are_read(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(NoSessionError) as caught:
+        import_sessions(MemoryLog(), path)
+    assert [each.name for each in harnesses() if each.name not in caught.value.remedy] == []
 
 
 @pytest.mark.parametrize("place", ["gone", "."])

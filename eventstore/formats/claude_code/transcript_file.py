@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.errors import BadInputError
+from eventstore.errors import NoSessionError
 from eventstore.event import Flag, NewEvent
 from eventstore.formats.claude_code.links import Links, session_of_agent, session_of_sidechain
 from eventstore.formats.claude_code.record import (
@@ -135,7 +135,7 @@ class ClaudeCodeFile(SourceContents):
                     sidechains.append(fields)
         if not first:
             problem = "contains no readable record" if self.source.size else "is empty"
-            raise BadInputError(self.source.name, problem, _REMEDY)
+            raise NoSessionError(self.source.name, problem, _REMEDY)
         name = name or f"noid-{sha256(first).hexdigest()[:16]}"
         is_side = head.isSidechain is True or head.type == "fork-context-ref"
         self.is_of_agent = is_side and _name(head.agentId) != ""

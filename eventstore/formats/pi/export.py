@@ -124,7 +124,7 @@ def _translated(record: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
     """Convert an entry between pi's and oh-my-pi's form; one without a counterpart is `custom`."""
     translate = (_TO_PI if dialect is PI else _TO_OH_MY_PI).get(str(record.get("type")))
     translated = record if translate is None else {**_node(record), **translate(record)}
-    if translated.get("type") in dialect.kinds:
+    if str(translated.get("type")) in dialect.kinds:
         return translated
     rest = {name: value for name, value in record.items() if name not in _NODE}
     named = f"{'oh-my-pi' if dialect is PI else 'pi'}.{record.get('type')}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, NoSessionError
 from eventstore.formats.pi.entry import is_name
 from eventstore.formats.pi.file import (
     BLANK,
@@ -143,7 +143,7 @@ def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> P
                 "not a session file that refold knows "
                 f"(a session of {dialect.harness} begins with a line of type session)"
             )
-            raise BadInputError(source, problem, _remedy(dialect), line=number)
+            raise NoSessionError(source, problem, _remedy(dialect), line=number)
         for raw, decoded in entries:
             if decoded["type"] == "session":
                 header = header or (raw, decoded, number, not first)
@@ -159,9 +159,9 @@ def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> P
         problem = (
             f"is no session file: {held:,} of {filled:,} lines hold records, and it begins with no header"
         )
-        raise BadInputError(source, problem, _remedy(dialect))
+        raise NoSessionError(source, problem, _remedy(dialect))
     if line:
-        raise BadInputError(source, "contains no readable record", _remedy(dialect))
+        raise NoSessionError(source, "contains no readable record", _remedy(dialect))
     raise BadInputError(source, "is empty", "there is nothing to import")
 
 
@@ -180,7 +180,7 @@ def _check_text(line: bytes, number: int, source: str, dialect: Dialect) -> None
             source, "is in UTF-16", f"save it as UTF-8, as {dialect.harness} writes it", line=number
         )
     if b"\0" in line[:_NUL_WITHIN]:
-        raise BadInputError(source, "is no text", _remedy(dialect), line=number)
+        raise NoSessionError(source, "is no text", _remedy(dialect), line=number)
 
 
 def _headless(dialect: Dialect, raw: bytes, decoded: dict[str, Any]) -> PiHeader:

@@ -396,3 +396,11 @@ def test_places_are_those_of_profiles_too() -> None:
         for each in harness("oh-my-pi").places
     ]
     assert folders == ["/a/sessions", "~/.omp/profiles", "/x/omp/sessions", "/x/omp/profiles"]
+
+
+def test_a_record_whose_type_is_no_text_is_exported_to_pi_as_custom(tmp_path: Path) -> None:
+    odd = entry(1, 0, type={"a": 1})
+    log = MemoryLog()
+    found = bring(log, tmp_path, slot() + b"".join(map(line_of, [header(), said(0), odd, said(2)])))
+    lines = [json.loads(each) for each in b"".join(export_session(log, found.id, "pi")).splitlines()]
+    assert [each["type"] for each in lines[1:]] == ["message", "custom", "message"]

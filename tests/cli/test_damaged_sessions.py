@@ -1,0 +1,57 @@
+"""Sessions imported from damaged files, of each harness: every command that reads one has an answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from eventstore import open_store
+from eventstore.errors import RefoldError
+from eventstore.files.importing import import_sessions
+from tests.cli.running import Refold
+from tests.support.damage import SUBJECTS, damaged
+from tests.support.examples import examples
+
+
+def _reading(session: str) -> Iterator[tuple[str, ...]]:
+    for form in ("text", "native", "transcript", "anthropic"):
+        yield "context", session, "--format", form
+    yield "context", session, "--full"
+    yield "context", session, "--json"
+    yield "log", session, "--limit", "0"
+    yield "show", session, "#3"
+    yield "tree", session, "--full"
+    yield "files", session
+    yield "audit", session, "--every-branch", "--full"
+    yield "report", session, "--force", "-o", "report.html"
+    yield "diff", session, "root", "@leaf"
+    yield "timeline", session, "--full"
+    yield "check", session
+    yield "compact", session, "--keep-recent", "0", "--dry-run"
+    yield "export", session, "--format", "pi", "--force", "-o", "exported.jsonl"
+    yield ("stats",)
+    yield ("sessions",)
+
+
+@pytest.mark.parametrize("harness", SUBJECTS)
+def test_no_command_is_at_fault_for_damage_in_a_file(harness: str, refold: Refold) -> None:
+    file = refold.store.parent / "damaged.jsonl"
+    for number in range(examples(100)):
+        rng = random.Random(f"commands:{number}")
+        damage = damaged(rng, SUBJECTS[harness])
+        file.write_bytes(damage.content)
+        refold.store = file.with_name(f"store-{number}")
+        try:
+            with open_store(refold.store) as log:
+                session = import_sessions(log, file)[0].id
+        except RefoldError:
+            continue
+        for arguments in _reading(session):
+            try:
+                # A fault is raised, see REFOLD_TRACEBACK.
+                refold(*arguments, code=None)
+            except Exception as error:
+                error.add_note(f"{harness} {number} {damage.done}: {' '.join(arguments)}")
+                raise
