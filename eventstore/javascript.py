@@ -337,3 +337,8 @@ def tolerant_decoder(type_: type[S]) -> Callable[[bytes], S]:
             )
 
     return decoded
+
+
+def text_or_empty(value: Any) -> str:
+    """Return a decoded value if it is a text, otherwise ""."""
+    return value if isinstance(value, str) else ""

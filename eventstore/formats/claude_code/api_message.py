@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.javascript import stringify, tolerant_decoder, tolerant_json, utf8_length
+from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json, utf8_length
 from eventstore.views import (
     Block,
     Extension,
@@ -114,8 +114,10 @@ def view_of(raw: bytes) -> Message:
             role="assistant",
             blocks=_blocks(content),
             provider=PROVIDER,
-            model=_text(wire.model),
-            stop_reason="error" if wire.model == NO_MODEL else _STOP_REASONS.get(_text(wire.stop_reason), ""),
+            model=text_or_empty(wire.model),
+            stop_reason="error"
+            if wire.model == NO_MODEL
+            else _STOP_REASONS.get(text_or_empty(wire.stop_reason), ""),
             usage=usage_of(wire.usage),
         )
     if wire.isMeta:
@@ -126,7 +128,7 @@ def view_of(raw: bytes) -> Message:
         return Message(
             role="toolResult",
             blocks=_blocks(_inner(first)),
-            tool_call_id=_text(first.tool_use_id),
+            tool_call_id=text_or_empty(first.tool_use_id),
             is_error=first.is_error is True,
         )
     return Message(role="user", blocks=_blocks(content))
@@ -156,7 +158,7 @@ def _payload(raw: bytes) -> Payload:
     source = block.source if isinstance(block.source, dict) else {}
     return Payload(
         raw=raw,
-        image=_text(source.get("data")) if block.type == "image" else "",
+        image=text_or_empty(source.get("data")) if block.type == "image" else "",
         is_redacted=block.type == "redacted_thinking",
     )
 
@@ -204,24 +206,20 @@ def _blocks(content: bytes) -> tuple[Block, ...]:
 
 def _block(wire: _Block) -> Block:
     if wire.type == "text":
-        return Text(_text(wire.text))
+        return Text(text_or_empty(wire.text))
     if wire.type == "thinking":
-        return Thinking(_text(wire.thinking), _text(wire.signature))
+        return Thinking(text_or_empty(wire.thinking), text_or_empty(wire.signature))
     if wire.type == "redacted_thinking":
-        return Thinking("", _text(wire.data))
+        return Thinking("", text_or_empty(wire.data))
     if wire.type == "tool_use":
         arguments = b"{}" if isinstance(wire.input, UnsetType) else bytes(wire.input)
-        return ToolCall(_text(wire.id), _text(wire.name), arguments)
+        return ToolCall(text_or_empty(wire.id), text_or_empty(wire.name), arguments)
     source = wire.source if isinstance(wire.source, dict) else {}
-    data = _text(source.get("data"))
+    data = text_or_empty(source.get("data"))
     if wire.type == "image" and source.get("type") == "base64":
-        return Image(_text(source.get("media_type")), len(data))
-    return Opaque(_text(wire.type), utf8_length(data) if data else _size(wire))
+        return Image(text_or_empty(source.get("media_type")), len(data))
+    return Opaque(text_or_empty(wire.type), utf8_length(data) if data else _size(wire))
 
 
 def _size(wire: _Block) -> int:
     return 0 if isinstance(wire.content, UnsetType) else len(bytes(wire.content))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -21,6 +21,7 @@ from eventstore.formats.claude_code.record import (
     kept_by,
     title_of,
 )
+from eventstore.javascript import text_or_empty
 from eventstore.views import Extension, Message, Text
 
 
@@ -80,7 +81,7 @@ def _compaction(fields: Fields, boundary: Fields) -> View:
             summary=summary,
             tokens_before=_count(claims.get("preTokens")),
             tokens_after=_count(claims.get("postTokens")),
-            reason=_text(claims.get("trigger")),
+            reason=text_or_empty(claims.get("trigger")),
             kept=kept.ids if kept else None,
             keeps_before=kept.before if kept else False,
         ),
@@ -97,10 +98,6 @@ def _line(fields: Fields) -> str:
     named = (fields.type, fields.subtype, attachment.get("type"))
     content = fields.content if fields.type == "system" else None
     return " ".join(each for each in (*named, content) if isinstance(each, str))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int | None:

@@ -13,7 +13,7 @@ from eventstore.formats.pi import entry
 from eventstore.formats.pi.file import Dialect
 from eventstore.formats.pi.message import usage_view, view_of_wire, wire_of
 from eventstore.formats.pi.view import view as pi_view
-from eventstore.javascript import tolerant_json, trim_whitespace
+from eventstore.javascript import text_or_empty, tolerant_json, trim_whitespace
 from eventstore.views import Message, Text
 
 OWN_KINDS: Final = frozenset(
@@ -71,7 +71,7 @@ def message_view(raw: bytes) -> Message:
         plain = view_of_wire(wire)
         assert plain.shell is not None  # noqa: S101  the role says so
         return msgspec.structs.replace(
-            plain, shell=msgspec.structs.replace(plain.shell, command=_text(fields.get("code")))
+            plain, shell=msgspec.structs.replace(plain.shell, command=text_or_empty(fields.get("code")))
         )
     if wire.role == "fileMention":
         return msgspec.structs.replace(view_of_wire(wire), blocks=_mentioned(_fields(raw)))
@@ -90,7 +90,9 @@ def _mentioned(fields: dict[str, Any]) -> tuple[Text, ...]:
     """Return the contents of the files that a person mentioned."""
     files = fields.get("files")
     return tuple(
-        Text(f'<file path="{_text(file.get("path"))}">\n{_text(file.get("content"))}\n</file>')
+        Text(
+            f'<file path="{text_or_empty(file.get("path"))}">\n{text_or_empty(file.get("content"))}\n</file>'
+        )
         for file in (files if isinstance(files, list) else ())
         if isinstance(file, dict)
     )
@@ -116,7 +118,9 @@ def _custom_message(record: bytes) -> View:
 
 def _model_change(record: bytes) -> View:
     fields = _fields(record)
-    line = " ".join(each for each in (_text(fields.get("model")), _text(fields.get("role"))) if each)
+    line = " ".join(
+        each for each in (text_or_empty(fields.get("model")), text_or_empty(fields.get("role"))) if each
+    )
     named = _default_model(fields)
     if named is None:
         return View(line=line)
@@ -154,7 +158,7 @@ def _model_usage(record: bytes) -> View:
     fields = _fields(record)
     usage, model = usage_view(fields.get("usage")), fields.get("model")
     request = RequestView(
-        summarizer=_text(fields.get("purpose")),
+        summarizer=text_or_empty(fields.get("purpose")),
         provider=fields.get("provider"),
         model=model if isinstance(model, str) else None,
         usage=usage if usage and usage.total else None,
@@ -188,10 +192,6 @@ def _line_of(name: str) -> Callable[[bytes], View]:
 def _fields(record: bytes) -> dict[str, Any]:
     fields = tolerant_json(record)
     return fields if isinstance(fields, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 _READERS: Final[dict[str, Callable[[bytes], View]]] = {

@@ -26,7 +26,7 @@ from eventstore.formats.base import (
 )
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire, wire_of
-from eventstore.javascript import stringify, tolerant_decoder, tolerant_json, trim_whitespace
+from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json, trim_whitespace
 from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
 
@@ -154,12 +154,12 @@ def _compaction(record: bytes) -> View:
     return View(
         messages=(_summary_message("compactionSummary", fields.summary),),
         compaction=CompactionView(
-            summary=text_of(fields.summary),
+            summary=text_or_empty(fields.summary),
             tokens_before=_count(fields.tokensBefore),
             tokens_after=_count(fields.tokensAfter),
-            reason=text_of(fields.reason),
-            policy=text_of(fields.policy),
-            template=text_of(fields.template),
+            reason=text_or_empty(fields.reason),
+            policy=text_or_empty(fields.policy),
+            template=text_or_empty(fields.template),
             missing_sections=_missing_sections(fields.request),
             by_extension=by_extension,
             files=None if by_extension else _files(fields.details),
@@ -174,9 +174,9 @@ def _branch_summary(record: bytes) -> View:
     return View(
         messages=(_summary_message("branchSummary", fields.summary),),
         branch=BranchView(
-            summary=text_of(fields.summary),
-            left=text_of(fields.left),
-            template=text_of(fields.template),
+            summary=text_or_empty(fields.summary),
+            left=text_or_empty(fields.left),
+            template=text_or_empty(fields.template),
             missing_sections=_missing_sections(fields.request),
             files=None if by_extension else _files(fields.details),
         ),
@@ -213,13 +213,13 @@ def _request(fields: dict[str, Any]) -> RequestView:
     usage = usage_view(fields.get("usage"))
     model, template = fields.get("model"), fields.get("template")
     return RequestView(
-        summarizer=text_of(fields.get("summarizer")),
+        summarizer=text_or_empty(fields.get("summarizer")),
         provider=fields.get("provider"),
         model=model if isinstance(model, str) else None,
         template=template if isinstance(template, str) else None,
         usage=usage if usage and usage.total else None,
         is_failed="error" in fields,
-        prompt_digest=text_of(fields.get("promptDigest")),
+        prompt_digest=text_or_empty(fields.get("promptDigest")),
         answer=fields["answer"] if isinstance(fields.get("answer"), str) else None,
         is_cut=fields.get("isCut") is True,
     )
@@ -233,7 +233,7 @@ def _missing_sections(request: Any) -> tuple[str, ...]:
 def _custom_message(record: bytes) -> View:
     fields = _extension_of(record)
     content = b"null" if isinstance(fields.content, UnsetType) else bytes(fields.content)
-    extension = Extension(type=text_of(fields.customType), data=fields.details)
+    extension = Extension(type=text_or_empty(fields.customType), data=fields.details)
     return View(
         messages=(Message(role="custom", blocks=content_blocks(content), extension=extension),),
         continues=fields.customType == CONTINUES,
@@ -244,7 +244,7 @@ def _custom_message(record: bytes) -> View:
 
 def _custom(record: bytes) -> View:
     fields = _extension_of(record)
-    extension = Extension(type=text_of(fields.customType), data=fields.data)
+    extension = Extension(type=text_or_empty(fields.customType), data=fields.data)
     return View(extension=extension, line=joined(fields.customType))
 
 
@@ -253,7 +253,7 @@ def _label(record: bytes) -> View:
     line = joined(fields.targetId, fields.label)
     if not isinstance(fields.targetId, str):
         return View(line=line)
-    return View(label=LabelView(target=fields.targetId, label=text_of(fields.label)), line=line)
+    return View(label=LabelView(target=fields.targetId, label=text_or_empty(fields.label)), line=line)
 
 
 def _session_info(record: bytes) -> View:
@@ -291,10 +291,6 @@ def _is_definition(tool: Any) -> bool:
 
 def joined(*values: Any) -> str:
     return " ".join(str(value) for value in values if value is not None and value is not UNSET)
-
-
-def text_of(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int | None:

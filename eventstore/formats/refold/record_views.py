@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.formats.base import View
-from eventstore.formats.pi.view import joined, requests_of, text_of
+from eventstore.formats.pi.view import joined, requests_of
 from eventstore.formats.pi.view import view as pi_view
-from eventstore.javascript import tolerant_decoder
+from eventstore.javascript import text_or_empty, tolerant_decoder
 
 
 def view(kind: str, record: bytes) -> View:
@@ -41,9 +41,11 @@ def _attempt(record: bytes) -> View:
     fields = _fields_of(record)
     requests = requests_of(fields.request)
     # The last of several requests may omit the model, which then applies to all.
-    together = text_of(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
+    together = text_or_empty(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
     asked = (requests[-1].summarizer if requests else "") or together
-    return View(requests=requests, line=": ".join(each for each in (asked, text_of(fields.error)) if each))
+    return View(
+        requests=requests, line=": ".join(each for each in (asked, text_or_empty(fields.error)) if each)
+    )
 
 
 def _decision(record: bytes) -> View:
