@@ -290,6 +290,7 @@ def _is_definition(tool: Any) -> bool:
 
 
 def joined(*values: Any) -> str:
+    """Return the values as one line, without missing ones."""
     return " ".join(str(value) for value in values if value is not None and value is not UNSET)
 
 
