@@ -37,23 +37,31 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
     """
     from pathlib import Path
 
-    from cli.output import echo_bytes, echo_json, echo_text
+    from cli.output import counted, echo_bytes, echo_json, echo_note, echo_text
     from cli.store import opened_session
     from cli.whole_file import write_atomically
     from eventstore.errors import BadInputError
-    from eventstore.files.exporting import export_original, export_session
+    from eventstore.files.exporting import export_original, export_session, unconverted_messages
 
     target = Path(output)
     if not force and output != "-" and target.is_file() and target.stat().st_size:
         raise BadInputError(output, "already exists", "name another file with -o, or replace it with --force")
     with opened_session(ctx, session) as (log, name):
         pieces = export_original(log, name) if form == _ORIGINAL else export_session(log, name, form)
+        unconverted = unconverted_messages(log, name, form) if form != _ORIGINAL else 0
+        if unconverted:
+            echo_note(
+                f"{counted(unconverted, 'message')} of another harness cannot be written as {form}'s: the file keeps"
+                f" them as data, which {form} does not show"
+            )
         if output == "-":
             for piece in pieces:
                 echo_bytes(piece)
             return
         size = write_atomically(output, pieces)
     if as_json:
-        echo_json({"session": name, "format": form, "file": output, "bytes": size})
+        echo_json(
+            {"session": name, "format": form, "file": output, "bytes": size, "unconverted": unconverted}
+        )
     else:
         echo_text(f"{output}  {size:,} bytes")

@@ -7,10 +7,11 @@ from hashlib import sha256
 
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.glue import segment_bytes
-from eventstore.formats import harnesses
+from eventstore.formats import format_of, harnesses
 from eventstore.formats.base import Export
 from eventstore.imports import import_parts, newest_import
 from eventstore.log import EventLog, Snapshot
+from eventstore.paths import events
 from eventstore.records import Import
 
 
@@ -64,6 +65,17 @@ def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
         raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
     with log.snapshot() as snapshot:
         yield from exports[form](snapshot, session)
+
+
+def unconverted_messages(log: EventLog, session: str, form: str) -> int:
+    """Count the messages of a session that a harness's file holds only as data, which its model is never sent."""
+    its = next(each for each in harnesses() if form in each.exports)
+    shown = its.converts | {its.name}
+    with log.snapshot() as snapshot:
+        return sum(
+            each.is_entry and each.role != "" and format_of(each.format).name not in shown
+            for each in events(snapshot, session)
+        )
 
 
 def export_formats() -> dict[str, Export]:

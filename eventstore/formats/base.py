@@ -240,6 +240,8 @@ class Format(Protocol):
     """The folders of the harness's sessions."""
     exports: Mapping[str, Export]
     """The exporters of its files by name, as in `--format`."""
+    converts: frozenset[str] = frozenset()
+    """The formats, besides its own, whose messages its exports convert: the others become data beside the talk."""
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:
         """Return a record's meaning; `parent` is its parent's record, for `kinds_of_two`."""

@@ -41,6 +41,7 @@ class PiFormat(Format):
         ),
     )
     exports: Mapping[str, Export] = {"pi": export_file}
+    converts = frozenset({"pi", "oh-my-pi", "refold"})
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
         return view(kind, record)

@@ -14,7 +14,7 @@ from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.exporting import export_formats
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
-from tests.support import reference_pi
+from tests.support import claude_code, reference_pi
 from tests.support.pi_files import header, line, said
 from tests.support.tampering import tables
 
@@ -45,6 +45,17 @@ def test_a_session_that_was_never_a_file_has_no_original(refold: Refold) -> None
     assert refold.refused(NotFoundError, "export", "s", "-o", "-").name == "s"
 
 
+def test_messages_that_a_harness_cannot_show_are_told_of(refold: Refold, tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    file.write_bytes(
+        claude_code.said("a", None, "go") + b"\n" + claude_code.answer("b", "a", "m", "yes") + b"\n"
+    )
+    found = refold("export", file, "--format", "pi", "-o", "as-pi.jsonl", "--json")
+    assert (found.json["unconverted"], len(found.notes)) == (2, 1)
+    own = refold("export", file, "--format", "claude-code", "-o", "as-own.jsonl", "--json")
+    assert (own.json["unconverted"], own.notes) == (0, [])
+
+
 def test_a_pi_file_holds_what_has_come_since(told: Refold) -> None:
     told("append", SESSION, stdin=said("since then", role="user"))
     told("label", SESSION, "u3", "here")
@@ -68,7 +79,13 @@ def test_a_pi_file_of_a_session_written_here_is_one_that_an_import_reads(refold:
 
 def test_json_tells_what_was_written(told: Refold) -> None:
     found = told("export", SESSION, "-o", "again.jsonl", "--json").json
-    assert found == {"session": SESSION, "format": "original", "file": "again.jsonl", "bytes": len(tale())}
+    assert found == {
+        "session": SESSION,
+        "format": "original",
+        "file": "again.jsonl",
+        "bytes": len(tale()),
+        "unconverted": 0,
+    }
 
 
 def test_on_standard_output_there_is_nothing_but_the_file(told: Refold) -> None:
