@@ -124,7 +124,7 @@ def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: boo
         )
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
-    return tuple(harness.arrange(snapshot, parts) if harness.arranges else parts)
+    return tuple(harness.arrange(snapshot, leaf, parts) if harness.arranges else parts)
 
 
 def _leaf(snapshot: Snapshot, cursor: Cursor) -> LazyEvent | None:
@@ -157,7 +157,7 @@ def _parts(
 ) -> tuple[Part, ...]:
     """Return the parts of a context; `behind` are the sessions whose prefix it is."""
     parts = _unarranged(snapshot, cursor, leaf, rules, behind)
-    return tuple(rules.arrange(snapshot, parts) if rules.arranges else parts)
+    return tuple(rules.arrange(snapshot, leaf, parts) if rules.arranges else parts)
 
 
 def _unarranged(

@@ -15,7 +15,7 @@ from eventstore.records import TextReplacement
 from projections.context.build import context_at, parts_of, unarranged_at
 from projections.context.cursor import Cursor
 from projections.context.overlay import answered_calls, apply_rewrites, resolve_targets
-from projections.context.parts import Context, Part, has_message
+from projections.context.parts import Context, Part, has_message, view_of_part
 from projections.rules import rules_at
 from projections.rules.base import Beside
 from projections.settings import settings_at
@@ -55,6 +55,7 @@ class IncrementalContexts:
         self._parts: list[Part] = []
         self._arranged: list[Part] = []
         self._settled = 0
+        self._awaited = frozenset[str]()
         self._next = 0
 
     def _begins_elsewhere(self) -> bool:
@@ -77,20 +78,22 @@ class IncrementalContexts:
             leaf=entry.id,
             as_of=self._at.as_of,
             rules=self._rules.name,
-            parts=tuple(self._arrange()),
+            parts=tuple(self._arrange(entry.seq)),
             settings=settings_at(self._snapshot, entry.session, entry.seq),
         )
 
-    def _arrange(self) -> list[Part]:
-        """Return the messages; those that nothing can change any more are arranged once."""
+    def _arrange(self, seq: int) -> list[Part]:
+        """Return the messages at an entry; those that nothing can change any more are arranged once."""
         if not self._rules.arranges:
             return self._parts
         fresh = self._parts[self._settled :]
+        leaf = event(self._snapshot, self._at.session, seq)
         settled = self._rules.settled(self._snapshot, fresh)
         if settled:
-            self._arranged += self._rules.arrange(self._snapshot, fresh[:settled])
+            self._arranged += self._rules.arrange(self._snapshot, leaf, fresh[:settled])
             self._settled += settled
-        return [*self._arranged, *self._rules.arrange(self._snapshot, fresh[settled:])]
+            self._awaited |= self._rules.awaited(fresh[:settled])
+        return [*self._arranged, *self._rules.arrange(self._snapshot, leaf, fresh[settled:])]
 
     def own_parts(self, entry: Event) -> list[Part]:
         """Return the parts of an entry after its harness's changes, ignoring all other entries."""
@@ -122,6 +125,11 @@ class IncrementalContexts:
     def _show(self, entry: Event, parts: list[Part]) -> None:
         self._places[entry.id] = len(self._parts)
         self._parts += parts
+        if self._awaited and any(view_of_part(part).tool_call_id in self._awaited for part in parts):
+            self._unsettle()
+
+    def _unsettle(self) -> None:
+        self._arranged, self._settled, self._awaited = [], 0, frozenset()
 
     def _add_beside(self, beside: Beside, entry: Event) -> bool:
         """Add the messages off the path that show from an entry on. Return False if that takes a new fold."""
@@ -146,7 +154,8 @@ class IncrementalContexts:
 
     def _fold(self, entry: Event) -> None:
         at = self._at.at_leaf(entry.seq)
-        self._parts, self._arranged, self._settled = unarranged_at(self._snapshot, at), [], 0
+        self._parts = unarranged_at(self._snapshot, at)
+        self._unsettle()
         # A rewrite never changes a summary.
         places = reversed(list(enumerate(self._parts)))
         self._places = {
@@ -184,7 +193,7 @@ class IncrementalContexts:
                 return
             self._parts[place] = after[0]
             if place < self._settled:
-                self._arranged, self._settled = [], 0
+                self._unsettle()
 
     def _others(self) -> Iterator[LazyEvent]:
         """Yield the entries off the path that show with it."""

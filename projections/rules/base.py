@@ -149,16 +149,29 @@ class Rules(ABC):
             beside.add(entry)
         return beside.found
 
-    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002  others ask it
-        """Return the parts as the harness sends them, for example merged, regrouped or filtered."""
+    def arrange(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002  others ask it
+        leaf: LazyEvent,  # noqa: ARG002
+        parts: Sequence[Part],
+    ) -> Sequence[Part]:
+        """Return the parts of the context at a leaf as the harness sends them, for example merged or filtered."""
         return parts
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
         """Return how many of the first parts `arrange` turns into the same messages whatever follows them.
 
-        Walks along a path arrange the remaining parts at every entry: by default, all of them.
+        Walks along a path arrange the remaining parts at every entry: by default, all of them. Results of the calls
+        that `awaited` names may change these parts after all.
         """
         return 0
+
+    def awaited(self, parts: Sequence[Part]) -> frozenset[str]:  # noqa: ARG002  others ask it
+        """Return the ids of the calls in settled parts whose results would change how those are arranged.
+
+        Walks along a path arrange all parts anew when such a result comes.
+        """
+        return frozenset()
 
     @abstractmethod
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:

@@ -86,7 +86,12 @@ class ClaudeCodeRules(Rules):
     def beside(self, snapshot: Snapshot, session: str) -> Beside:
         return _Joined(snapshot, session)
 
-    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:  # noqa: ARG002
+    def arrange(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        leaf: LazyEvent,  # noqa: ARG002
+        parts: Sequence[Part],
+    ) -> Sequence[Part]:
         """Join the blocks of each of the assistant's messages, which end where another one of its messages begins."""
         messages: list[list[Part]] = []
         newest, place = ("", ""), 0

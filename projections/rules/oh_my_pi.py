@@ -56,25 +56,31 @@ class OhMyPiRules(PiRules):
         preserved = _object(fields.get("preserveData"))
         through = fields.get("providerReplayThroughEntryId")
         is_replaced = _replacement(preserved) is not None
+        first_kept = selected.first
         if is_replaced or (_replay(preserved) is not None and fields.get("firstKeptEntryId") == ""):
             behind = _place(snapshot, compaction, through)
-            return Selection(first=(behind or compaction.seq) + 1, compaction=compaction)
+            selected = Selection(first=(behind or compaction.seq) + 1, compaction=compaction)
         if _object(fields.get("details")).get("kind") == "experimental-context-rollover":
-            return self._with_request(snapshot, compaction, selected)
+            return self._with_request(snapshot, compaction, selected, first_kept)
         return selected
 
-    def _with_request(self, snapshot: Snapshot, compaction: LazyEvent, selected: Selection) -> Selection:
-        """Return a selection with the newest request above a compaction, where what it keeps begins behind that."""
+    def _with_request(
+        self, snapshot: Snapshot, compaction: LazyEvent, selected: Selection, first_kept: int
+    ) -> Selection:
+        """Return a selection with the newest request above a compaction, if that is before `first_kept`.
+
+        That is the number of the compaction's first kept entry, whether a provider replaces those or not.
+        """
         for entry in upward(snapshot, compaction.session, compaction.parent_seq):
             if entry.kind == "reset_boundary":
                 break
             if not _is_request(entry):
                 continue
-            if selected.first > compaction.seq or entry.seq >= selected.first:
+            if first_kept > compaction.seq or entry.seq >= first_kept:
                 break
             kept = path(snapshot, compaction.session, compaction.parent_seq, first=selected.first)
             return Selection(
-                first=entry.seq,
+                first=min(entry.seq, selected.first),
                 compaction=compaction,
                 kept=frozenset({entry.id, *(each.id for each in kept)}),
             )
@@ -108,7 +114,7 @@ class OhMyPiRules(PiRules):
             normal["attribution"] = "user" if fields["attribution"] == "user" else "agent"
         return (_message("custom", normal, entry.time),)
 
-    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
+    def arrange(self, snapshot: Snapshot, leaf: LazyEvent, parts: Sequence[Part]) -> Sequence[Part]:
         """Return the parts as oh-my-pi sends them.
 
         Answers without content that failed are left out, and those that a retry replaced; then calls that nothing
@@ -117,24 +123,42 @@ class OhMyPiRules(PiRules):
         kept = [part for part in parts if part.role != "assistant" or not _is_retried(part.raw)]
         kept = _without_broken(_without_dangling_calls(kept))
         if kept and kept[0].kind == "compaction":
-            kept[0] = _dated(snapshot, kept[0], kept[1:])
+            kept[0] = _dated(snapshot, leaf, kept[0])
         return [_with_blobs(snapshot, part) for part in kept]
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
-        """Return the place of the newest request before which every call has its result.
+        """Return the place of the newest request or answer behind which no call before it has its result.
 
-        A request stays whatever follows, so that nothing before it depends on what comes behind it: calls have ids
-        of their own. A summary in front is dated by what follows it.
+        An answer that failed also waits for what follows it in the context, which may be the note by which it stays.
+        Calls have ids of their own: a call is never answered by a result of a call before it.
         """
-        settled, calls, results = 0, set[Any](), set[Any]()
+        results = {_answered(part): place for place, part in enumerate(parts) if part.role == "toolResult"}
+        settled = newest_result = 0
+        is_failed = False
         for place, part in enumerate(parts):
-            if part.role == "assistant" and not _is_retried(part.raw):
-                calls |= _turn(part.raw).calls
-            elif part.role == "toolResult":
-                results.add(_answered(part))
-            elif part.role == "user" and place > 1 and calls <= results:
+            if part.role in ("user", "assistant") and newest_result < place and not is_failed:
                 settled = place
+            if part.role not in ("assistant", "toolResult"):
+                is_failed = False
+            elif part.role == "assistant" and not _is_retried(part.raw):
+                turn = _turn(part.raw)
+                calls = turn.calls
+                newest_result = max(
+                    [newest_result, *(_place_of_result(call, results, parts) for call in calls)]
+                )
+                may_go = bool(calls) and calls.isdisjoint(results)
+                is_failed = turn.stopReason in _BROKEN or (is_failed and may_go)
         return settled
+
+    def awaited(self, parts: Sequence[Part]) -> frozenset[str]:
+        """Return the calls without a result, and those of answers that failed, whose results go."""
+        results = {_answered(part) for part in parts if part.role == "toolResult"}
+        awaited = set[Any]()
+        for part in parts:
+            if part.role == "assistant" and not _is_retried(part.raw):
+                turn = _turn(part.raw)
+                awaited |= turn.calls if turn.stopReason in _BROKEN else turn.calls - results
+        return frozenset(call for call in awaited if isinstance(call, str))
 
     def plain_fold(self, file: bytes) -> bytes | None:
         first, end, records = file.partition(b"\n")
@@ -320,6 +344,11 @@ def _answered(part: Part) -> Any:
     return _comparable(_turn(part.raw).toolCallId)
 
 
+def _place_of_result(call: Any, results: dict[Any, int], parts: Sequence[Part]) -> int:
+    """Return the place of a call's newest result, 0 if there is none; a damaged id may get one at any later place."""
+    return results.get(call, 0 if isinstance(call, str) else len(parts))
+
+
 def _comparable(value: Any) -> Any:
     """Return an id as it can be looked up; a damaged one that is an object or a list equals nothing."""
     return object() if isinstance(value, dict | list) else value
@@ -349,7 +378,7 @@ def _is_continued(behind: Sequence[Part]) -> bool:
     return any(part.role == "custom" and _turn(part.raw).customType == _INTERRUPTED for part in behind)
 
 
-def _dated(snapshot: Snapshot, part: Part, behind: Sequence[Part]) -> Part:
+def _dated(snapshot: Snapshot, leaf: LazyEvent, part: Part) -> Part:
     """Return a summary that its provider replays with the time from which the history counts as rewritten.
 
     That is before the first entry that stays, so that the signatures there hold.
@@ -359,7 +388,7 @@ def _dated(snapshot: Snapshot, part: Part, behind: Sequence[Part]) -> Part:
     compaction = event(snapshot, part.session, part.seq)
     message, fields = _decoded(part.raw), _decoded(compaction.body)
     is_replayed = _replay(_object(fields.get("preserveData"))) is not None
-    time = _retained_since(snapshot, compaction, fields, behind) if is_replayed else None
+    time = _retained_since(snapshot, leaf, compaction, fields) if is_replayed else None
     if time is None:
         return part
     told_at = message.pop("timestamp", None)
@@ -367,9 +396,7 @@ def _dated(snapshot: Snapshot, part: Part, behind: Sequence[Part]) -> Part:
     return msgspec.structs.replace(part, raw=raw)
 
 
-def _retained_since(
-    snapshot: Snapshot, compaction: LazyEvent, fields: Json, behind: Sequence[Part]
-) -> int | None:
+def _retained_since(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent, fields: Json) -> int | None:
     """Return the time of the first entry that a compaction keeps, or that comes behind it."""
     session = compaction.session
     if seq := _place(snapshot, compaction, fields.get("firstKeptEntryId")):
@@ -379,9 +406,7 @@ def _retained_since(
         above = path(snapshot, session, compaction.parent_seq, first=through + 1) if through else iter(())
         if (first := next(above, None)) is not None:
             return first.time
-    if not behind:
-        return None
-    following = path(snapshot, session, behind[-1].seq, first=compaction.seq + 1)
+    following = path(snapshot, session, leaf.seq, first=compaction.seq + 1)
     return next((entry.time for entry in following), None)
 
 

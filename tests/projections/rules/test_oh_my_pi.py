@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
-from eventstore.paths import path
+from eventstore.paths import LazyEvent, path
 from projections.context.build import build_context, context_at, context_json
 from projections.context.cursor import resolve_cursor
 from projections.context.incremental import IncrementalContexts
+from projections.context.parts import Part
 from projections.rules import rules_of_format
+from projections.rules.oh_my_pi import OhMyPiRules
 from projections.settings import settings
 from tests.support.oh_my_pi_sessions import BLOB, entries_of, file_of, time_of
 from tests.support.pi_files import bring
@@ -164,6 +168,76 @@ def test_the_request_before_a_rollover_is_shown_again(tmp_path: Path) -> None:
     }
     found = contexts(tmp_path, said("a"), answered(TEXT), answered(TEXT), compaction)
     assert roles(found) == ["compactionSummary", "user", "assistant"]
+
+
+def test_the_request_before_a_rollover_is_shown_where_a_provider_keeps_the_history(tmp_path: Path) -> None:
+    compaction = {
+        "type": "compaction",
+        "summary": "s",
+        "firstKeptEntryId": "00000001",
+        "tokensBefore": 1,
+        "details": {"kind": "experimental-context-rollover"},
+        "preserveData": {"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": []}},
+    }
+    found = contexts(tmp_path, said("a"), answered(TEXT), compaction)
+    assert roles(found) == ["compactionSummary", "user"]
+
+
+def test_a_summary_that_its_provider_replays_is_dated_by_an_entry_that_shows_nothing(tmp_path: Path) -> None:
+    compaction = {
+        "type": "compaction",
+        "summary": "s",
+        "firstKeptEntryId": "nowhere",
+        "tokensBefore": 1,
+        "preserveData": {"anthropicCompaction": {"provider": "anthropic", "content": "whole"}},
+    }
+    mode = {"type": "mode_change", "mode": "plan"}
+    [alone] = contexts(tmp_path, said("a"), compaction)
+    [dated] = contexts(tmp_path, said("a"), compaction, mode)
+    assert "historyRewriteAt" not in alone
+    # One second and one millisecond lie between two entries.
+    assert dated["historyRewriteAt"] == dated["timestamp"] + 1_000
+
+
+@pytest.mark.parametrize("late", [None, 9, 39])
+@pytest.mark.parametrize("stop", ["toolUse", "aborted"])
+def test_along_a_path_a_call_that_nothing_answers_costs_no_more(
+    late: int | None, stop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [said("a"), answered(TEXT, call("lost"), stop=stop)]
+    for number in range(40):
+        told += [answered(TEXT, call(f"c{number}"), stop="toolUse"), result(f"c{number}")]
+        if number == late:
+            told.append(result("lost"))
+    file = file_of(
+        [
+            {
+                "id": f"{number:08x}",
+                "parentId": f"{number - 1:08x}" if number else None,
+                "timestamp": time_of(number),
+                **entry,
+            }
+            for number, entry in enumerate(told)
+        ]
+    )
+    log = MemoryLog()
+    session = bring(log, tmp_path, file).id
+    arranged = 0
+    arrange = OhMyPiRules.arrange
+
+    def counted(rules: OhMyPiRules, snapshot: Snapshot, leaf: LazyEvent, parts: Sequence[Part]) -> Any:
+        nonlocal arranged
+        arranged += len(parts)
+        return arrange(rules, snapshot, leaf, parts)
+
+    monkeypatch.setattr(OhMyPiRules, "arrange", counted)
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        way = [each.decode() for each in path(snapshot, session, cursor.leaf)]
+        along = IncrementalContexts(snapshot, cursor, way)
+        found = [along.context_at(each.seq).parts for each in way]
+        assert arranged < 6 * len(told)
+        assert found == [context_at(snapshot, cursor.at_leaf(each.seq)).parts for each in way]
 
 
 def test_a_plain_fold_of_a_file_gives_the_same_messages(tmp_path: Path) -> None:

@@ -42,7 +42,12 @@ class MadeUpRules(Rules):
     arranged = 0
     """Parts that were arranged so far, to see what a walk costs."""
 
-    def arrange(self, snapshot: Snapshot, parts: Sequence[Part]) -> Sequence[Part]:
+    def arrange(
+        self,
+        snapshot: Snapshot,
+        leaf: LazyEvent,  # noqa: ARG002
+        parts: Sequence[Part],
+    ) -> Sequence[Part]:
         MadeUpRules.arranged += len(parts)
         return [_joined(list(each)) for _, each in groupby(parts, lambda part: _group(snapshot, part))]
 
