@@ -53,11 +53,14 @@ def begin_with(beginning: str, names: Iterable[str]) -> list[str]:
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Map names to unique short forms: a prefix of a long id, and `~N` to distinguish generations.
 
-    A short name stays whole, and so does one that a unique prefix would not shorten enough.
+    A short name stays whole, and so does one that a unique prefix would not shorten enough. A subagent's session
+    goes by the agent's name.
     """
     parts = {name: generation_of(name) for name in names}
     counts = Counter(base for base, _ in parts.values())
-    short = _short(counts)
+    agents = Counter(_agent(base) for base in counts)
+    own = _without_agents(list(counts))
+    short = {base: _agent(base) if agents[_agent(base)] == 1 else base for base in counts} | _short(own)
     return {
         name: f"{short[base]}~{number}"
         if counts[base] > 1 and short[base] != base
@@ -136,11 +139,11 @@ def check_new_name(name: str) -> str:
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:
-    """Return the id of a session, given as `@last`, id, file, unique prefix of an id, or title.
+    """Return the id of a session, given as `@last`, id, file, prefix of an id or agent, or title.
 
-    These are tried in this order. If a name could mean several generations of one session, it means the
-    newest, and a note says so; `PREFIX~N` is the Nth. Raises NotFoundError, AmbiguousError, and for a file
-    what an import raises.
+    A prefix of a session and of its subagents means the session. These are tried in this order. If a name could
+    mean several generations of one session, it means the newest, and a note says so; `PREFIX~N` is the Nth.
+    Raises NotFoundError, AmbiguousError, and for a file what an import raises.
     """
     from cli.output import echo_note
     from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
@@ -155,7 +158,8 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             return max(heads, key=lambda head: head.position).name
         is_file = looks_like_file(name)
         if not is_file and name:
-            found = begin_with(name, names)
+            found = _without_agents(begin_with(name, names))
+            found = found or [each for each in names if _agent(each).startswith(name)]
             found = found or [each for each in names if title(snapshot, each) == name]
             if newest := newest_generation(found):
                 if len(found) > 1:
@@ -166,13 +170,12 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             if found:
                 raise AmbiguousError("session", name, found)
     if is_file:
-        found_in_file = import_with_progress(log, name)
-        if len(found_in_file) > 1:
-            ids = ", ".join(each.id for each in found_in_file[:_NAMED]) + ", …" * (
-                len(found_in_file) > _NAMED
-            )
-            raise BadInputError(name, f"holds {len(found_in_file):,} sessions ({ids})", "name one of them")
-        imported = found_in_file[0]
+        found_in_file = {each.id: each for each in import_with_progress(log, name)}
+        first, *others = _without_agents(list(found_in_file))
+        if others:
+            ids = ", ".join([first, *others][:_NAMED]) + ", …" * (len(others) >= _NAMED)
+            raise BadInputError(name, f"holds {len(others) + 1:,} sessions ({ids})", "name one of them")
+        imported = found_in_file[first]
         note_remarks(name, imported)
         note_more_in_store(log, name, imported)
         return imported.id
@@ -183,6 +186,16 @@ def resolve_session(log: LmdbLog, name: str) -> str:
             "'refold sessions' lists the sessions" if names else "the store is empty: run refold import FILE"
         )
     raise NotFoundError("session", name, remedy)
+
+
+def _agent(name: str) -> str:
+    """Return a subagent's own name in that of its session, `SESSION/AGENT`."""
+    return name.rpartition("/")[2]
+
+
+def _without_agents(names: Sequence[str]) -> list[str]:
+    """Return the sessions that are not subagents' of another one among them: those have its id and a name."""
+    return [each for each in names if each.rpartition("/")[0] not in names]
 
 
 def _is_session(snapshot: Snapshot, name: str) -> bool:

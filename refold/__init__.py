@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 import msgspec
 
 from compaction.part import DEFAULT_WINDOW
-from eventstore import SessionWriter, export_original, export_session, import_file, open_store
+from eventstore import SessionWriter, export_original, export_session, import_sessions, open_store
 from eventstore.append import check_new_session
 from eventstore.errors import (
     AmbiguousError,
     BadInputError,
     CorruptionError,
     EventConflictError,
+    NoSessionError,
     NotFoundError,
     RefoldError,
     StoreError,
@@ -93,6 +94,7 @@ __all__ = [
     "ForeignSessionError",
     "InvalidInputError",
     "InvalidPolicyError",
+    "NoSessionError",
     "NotFoundError",
     "Policy",
     "Prompt",
@@ -228,8 +230,11 @@ class Store:
         return Session(self, id)
 
     def import_file(self, path: str | os.PathLike[str]) -> Session:
-        """Import a harness's session file, or what it has grown by since. Raises BadInputError."""
-        return Session(self, import_file(self.log, _path(path)).id)
+        """Import a harness's session file, or what it has grown by since, and return its session.
+
+        A file may hold sessions of subagents, too: the first is returned, all are in the store. Raises BadInputError.
+        """
+        return Session(self, import_sessions(self.log, _path(path))[0].id)
 
     def close(self) -> None:
         """Close the store. Closing it twice is fine."""

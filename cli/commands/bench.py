@@ -125,7 +125,7 @@ def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) 
 
     The fold is left out if the harness's rules do not support it.
     """
-    from eventstore import import_file, open_store
+    from eventstore import import_sessions, open_store
     from projections.context.build import context_json
 
     def rebuild() -> bytes:
@@ -137,7 +137,7 @@ def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) 
 
     def import_anew() -> None:
         with open_store(folder / "imported") as log:
-            import_file(log, file)
+            import_sessions(log, file)
 
     with open_store(store, create=False) as log:
         events = _events(log, session)

@@ -15,6 +15,7 @@ from cli.store import begin_with, generation_of, newest_generation, short_names
 from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
+from tests.support import claude_code
 from tests.support.pi_files import header, said
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
@@ -44,6 +45,41 @@ def test_a_session_is_meant_by_a_unique_beginning_of_its_id(two: Refold) -> None
 def test_a_beginning_that_sessions_share_is_ambiguous_and_the_error_names_them(two: Refold) -> None:
     error = two.refused(AmbiguousError, "tree", "0199")
     assert (error.what, error.name, error.candidates) == ("session", "0199", [SESSION, OTHER])
+
+
+@pytest.fixture
+def agents(refold: Refold, tmp_path: Path) -> Refold:
+    """A store with a session of Claude Code and its two subagents."""
+    aside = {"isSidechain": True}
+    lines = [
+        claude_code.said("a", None, "hello"),
+        claude_code.said("x", None, "look around", agentId="a1", **aside),
+        claude_code.said("y", None, "look elsewhere", agentId="b2", **aside),
+    ]
+    (tmp_path / "claude.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    refold("import", "claude.jsonl")
+    return refold
+
+
+def test_a_beginning_that_a_session_shares_with_its_subagents_means_the_session(agents: Refold) -> None:
+    assert meant(agents, claude_code.SESSION[:6]) == claude_code.SESSION
+
+
+def test_a_subagent_is_meant_by_its_own_name(agents: Refold) -> None:
+    assert meant(agents, "agent-b") == f"{claude_code.SESSION}/agent-b2"
+
+
+def test_a_file_with_subagents_means_its_own_session(agents: Refold) -> None:
+    assert meant(agents, "claude.jsonl") == claude_code.SESSION
+
+
+def test_a_subagent_is_shown_by_its_own_name_and_its_session_by_a_beginning() -> None:
+    session = claude_code.SESSION
+    names = [session, f"{session}/agent-b2", "other", "other/agent-c", "third/agent-c"]
+    short = short_names(names)
+    assert session.startswith(short[session])
+    assert len(short[session]) < len(session)
+    assert [short[name] for name in names[1:]] == ["agent-b2", "other", "other/agent-c", "third/agent-c"]
 
 
 def test_a_session_is_meant_by_its_title(two: Refold) -> None:

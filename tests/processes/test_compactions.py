@@ -24,7 +24,7 @@ import sys
 from compaction.compactor import Compactor
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
-from compaction.policy.load import preset
+from compaction.policy.load import find_policy
 from compaction.summarizers import Answer
 from compaction.summarizers.chain import SummarizerChain
 from eventstore import SessionWriter, open_store
@@ -36,9 +36,9 @@ class Slow:
         sys.stdin.readline()
         return Answer(text="\\n".join(f"## {section}" for section in prompt.template.sections), model="slow")
 with open_store(sys.argv[1]) as log:
-    asker = SummarizerChain(summarizers=[Slow()])
-    policy, tokens = preset("pi"), counter("utf16/4")
-    compactor = Compactor(policy=policy, asker=asker, limits=Limits(window=200_000), tokens=tokens)
+    chain = SummarizerChain(summarizers=[Slow()])
+    policy, tokens = find_policy("pi"), counter("utf16/4")
+    compactor = Compactor(policy=policy, chain=chain, limits=Limits(window=200_000), tokens=tokens)
     done = compactor.compact(SessionWriter(log, sys.argv[2]), cut=KeepRecent(tokens=250))
     print(done.outcome, done.reason)
 """

@@ -21,6 +21,7 @@ from compaction.policy.load import load_policy_file
 from compaction.summarizers import Answer
 from eventstore.errors import RefoldError
 from tests.conftest import PROJECT
+from tests.support import claude_code
 from tests.support.pi_files import header, said
 from tests.support.talk import assistant, user
 
@@ -341,3 +342,18 @@ def test_a_policy_may_be_made_in_python_and_its_file_named_by_a_path(
         session = store.new()
         talk(session, *(f"part {number}" for number in range(30)))
         assert session.compact(policy).outcome == "compacted"
+
+
+def test_a_file_that_holds_its_subagents_too_is_imported_and_is_its_own_session(
+    store: refold.Store, tmp_path: Path
+) -> None:
+    lines = [
+        claude_code.said("x", None, "look around", isSidechain=True),
+        claude_code.said("a", None, "hello"),
+        claude_code.answer("b", "a", "m1", "hi"),
+    ]
+    (file := tmp_path / "session.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    session = store.import_file(file)
+    assert session.id == claude_code.SESSION
+    assert len(session.context().parts) == 2
+    assert set(store) > {session.id}
