@@ -28,7 +28,9 @@ from eventstore.formats.claude_code.record import (
 )
 from eventstore.formats.pi.entry import is_name, stored_id
 from eventstore.formats.pi.file import BLANK, BOM, REPEAT, TOO_DEEP, objects_in
+from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
+    DerivedEvent,
     Glue,
     KnownEvents,
     Piece,
@@ -42,7 +44,7 @@ from eventstore.formats.source import (
     Tail,
 )
 from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper
-from eventstore.records import Resume
+from eventstore.records import LeafMoved, Resume
 
 VERSION: Final = "claude-code/1"
 _SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
@@ -222,6 +224,7 @@ class _Reading(SessionReader):
             begun={place for place, chain in enumerate(self._chains) if chain.last is not None},
         )
         self._to_come: list[dict[str, int]] = [{} for _ in contents.sessions]
+        self._parents: list[dict[str, tuple[str, str | None]]] = [{} for _ in contents.sessions]
 
     @property
     def line(self) -> int:
@@ -260,6 +263,7 @@ class _Reading(SessionReader):
                     yield record
                     at = stop
                     yield from self._links.of(place, record.event.id, fields)
+                    yield from self._moved(place, record.event, fields)
                 for what, reason in remarks:
                     yield SourceRemark(
                         "skipped" if what == "skipped" else "differs", self._line, reason, place
@@ -317,6 +321,7 @@ class _Reading(SessionReader):
         chain.records += 1
         self._ids[place][own] = sha256(body).digest()
         if kind != "note":
+            self._parents[place][own] = kind, parent
             if is_boundary(fields):
                 self._boundaries[place, own] = body
             self._go_on(place, fields, kind, own)
@@ -338,6 +343,38 @@ class _Reading(SessionReader):
                 chain.instead[stored_id(kept.last)] = own
             chain.boundary = None
         chain.last = own
+
+    def _moved(self, place: int, note: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
+        """Yield a move to the leaf that a `last-prompt` names, if messages of the newest path are not on its path.
+
+        So a rewind after which nothing was said moves the session too.
+        """
+        chain, named = self._chains[place], fields.leafUuid
+        if fields.type != "last-prompt" or not (isinstance(named, str) and is_name(named)):
+            return
+        leaf, newest = stored_id(named), chain.last
+        if newest is None or not self._is_read(place, leaf):
+            return
+        if not self._leaves_messages(place, leaf, newest):
+            return
+        chain.last = leaf
+        move = compose(LeafMoved(from_id=newest), id=f"moved-{note.id}", time=note.time, parent=leaf)
+        yield DerivedEvent(move, session=place)
+
+    def _is_read(self, place: int, name: str) -> bool:
+        return name in self._parents[place] or self._known.body(place, name) is not None
+
+    def _leaves_messages(self, place: int, leaf: str, newest: str) -> bool:
+        """Return True if a message is on the path to the newest record, and not on that to a leaf beside or above."""
+        session, above = self._contents.sessions[place].name, self._parents[place]
+        at: str | None = newest
+        has_message, seen = False, set[str]()
+        while at is not None and at != leaf and at not in seen:
+            seen.add(at)
+            stored = None if at in above else self._known.event(session, at)
+            kind, at = (stored.kind, stored.parent) if stored else above.get(at, ("", None))
+            has_message = has_message or kind == "message"
+        return has_message or at != leaf
 
     def _above(self, place: int, parent: str | None) -> Fields | None:
         if parent is None:

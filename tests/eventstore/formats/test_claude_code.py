@@ -13,7 +13,9 @@ from eventstore.files.importing import import_sessions
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
 from eventstore.memory import MemoryLog
+from eventstore.verify import verify
 from eventstore.writing import SessionWriter
+from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
 from projections.usage import answers
 from tests.support.claude_code import (
@@ -123,6 +125,38 @@ def test_a_repeat_is_skipped_and_another_record_under_its_id_is_kept(tmp_path: P
     assert [each.line for each in imported.skipped] == [2]
     assert [each.line for each in imported.differs_from_harness] == [3]
     assert [each.id for each in events(log, SESSION) if each.kind == "message"] == ["u", "u~2"]
+
+
+TALK = (HI, answer("a", "u", "m", "ok"), said("v", "a", "more"), answer("b", "v", "n", "done"))
+
+
+@pytest.mark.parametrize("first", [1, 4, 6])
+def test_a_rewind_after_which_nothing_is_said_moves_the_session(tmp_path: Path, first: int) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    lines = [*TALK, note("last-prompt", leafUuid="b"), note("last-prompt", leafUuid="a")]
+    away = answer("c", "a", "o", "else")
+    for count in (first, 6, 6):
+        bring(log, path, *lines[:count])
+    assert _shown(log) == ["u", "a"]
+    bring(log, path, *lines, away)
+    assert _shown(log) == ["u", "a", "c"]
+    bring(log, path, *lines, away, note("last-prompt", leafUuid="b"))
+    assert _shown(log) == ["u", "a", "v", "b"]
+    bring(log, path, *lines, away, note("last-prompt", leafUuid="b"), note("last-prompt", leafUuid="nowhere"))
+    assert _shown(log) == ["u", "a", "v", "b"]
+    bring(log, path, *lines, away, note("last-prompt", leafUuid="b"), said("w", "b", "on"))
+    assert _shown(log)[-2:] == ["b", "w"]
+    assert verify(log).findings == []
+
+
+def test_records_that_tell_nothing_behind_the_named_leaf_are_no_rewind(tmp_path: Path) -> None:
+    log, behind = MemoryLog(), system("t", "b", "turn_duration")
+    bring(log, tmp_path / "s.jsonl", *TALK, behind, note("last-prompt", leafUuid="b"))
+    assert [each.kind for each in events(log, SESSION) if each.is_entry] == [*["message"] * 4, "custom"]
+
+
+def _shown(log: MemoryLog) -> list[str]:
+    return [part.id for part in build_context(log, SESSION).parts]
 
 
 def test_the_same_metadata_may_come_any_number_of_times(tmp_path: Path) -> None:
