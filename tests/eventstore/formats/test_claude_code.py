@@ -155,6 +155,12 @@ def test_records_that_tell_nothing_behind_the_named_leaf_are_no_rewind(tmp_path:
     assert [each.kind for each in events(log, SESSION) if each.is_entry] == [*["message"] * 4, "custom"]
 
 
+def test_a_boundary_whose_summary_is_lost_hides_nothing(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", *TALK, boundary("x", "b"), said("w", "x", "next"))
+    assert _shown(log) == ["u", "a", "v", "b", "w"]
+
+
 def _shown(log: MemoryLog) -> list[str]:
     return [part.id for part in build_context(log, SESSION).parts]
 
