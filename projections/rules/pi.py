@@ -155,7 +155,9 @@ class PiRules(Rules):
             first = way[newest].get("firstKeptEntryId")
             kept = next((at for at in range(newest) if way[at]["id"] == first), newest)
             way = [*way[kept:newest], *way[newest + 1 :]]
-        messages += [self._plain_message(entry) for entry in way if entry["type"] in self.plain_fields]
+        # An older compaction may be among what the newest one keeps; its summary is not shown again.
+        shown_kinds = self.plain_fields.keys() - {"compaction"}
+        messages += [self._plain_message(entry) for entry in way if entry["type"] in shown_kinds]
         shown = [message for message in messages if message is not None]
         return json.dumps({"messages": shown}, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "surrogatepass"

@@ -247,7 +247,7 @@ def test_a_plain_fold_of_a_file_gives_the_same_messages(tmp_path: Path) -> None:
             "parentId": f"{number - 1:08x}" if number else None,
             "timestamp": time_of(number),
         }
-        for number in range(5)
+        for number in range(6)
     ]
     compaction = {
         "type": "compaction",
@@ -265,7 +265,8 @@ def test_a_plain_fold_of_a_file_gives_the_same_messages(tmp_path: Path) -> None:
         "display": True,
         "attribution": "user",
     }
-    told = [said("a"), answered(call("x")), result("x"), compaction, skill]
+    older = {**compaction, "summary": "older", "firstKeptEntryId": "00000000"}
+    told = [said("a"), answered(call("x")), result("x"), older, compaction, skill]
     file = file_of([{**fields, **node} for node, fields in zip(chain, told, strict=True)])
     log = MemoryLog()
     session = bring(log, tmp_path, file).id
