@@ -60,7 +60,7 @@ def _all_sessions(log: LmdbLog) -> list[str]:
 def _checked(
     log: LmdbLog, names: Sequence[str], problems: list[str], *, shows_progress: bool
 ) -> Iterator[SessionChecks]:
-    """Check sessions one by one; append a line to `problems` for each that cannot be read."""
+    """Check sessions one by one; append a line to `problems` for each unreadable one."""
     from contextlib import nullcontext
 
     from cli.output import progress_bar

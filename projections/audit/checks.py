@@ -32,14 +32,14 @@ STRUCTURE: Final = "compacted contexts"
 CLAIMS: Final = "claimed sizes"
 JUMPS: Final = "size jumps"
 _EXACT: Final = {PREFIXES: True, STRUCTURE: True, CLAIMS: False, JUMPS: False}
-"""The checks that usage and compactions allow, in order of the output: True if one that fails is an error."""
+"""All checks of usage and compactions, in output order; True if a failure is an error."""
 _CLAIM_TOLERANCE: Final = 0.02
 
 
 class CheckResult(MetricStruct, frozen=True):
-    """All checks of one name. `worst` is the one that is farthest off, None where all are as expected.
+    """All checks of one name; `worst` is the farthest from its expected value, None if all pass.
 
-    `exact`: what is expected is no estimate, so that a failure is an error in the file or in refold.
+    `exact` means that the expected value is no estimate: a failure is an error in the file or in refold.
     """
 
     name: str
@@ -51,7 +51,7 @@ class CheckResult(MetricStruct, frozen=True):
 
 
 class SessionChecks(MetricStruct, frozen=True):
-    """A session and what its records say of its contexts; `harness` made them."""
+    """A session's checks; `harness` built its contexts."""
 
     session: str
     harness: str
@@ -59,7 +59,7 @@ class SessionChecks(MetricStruct, frozen=True):
 
     @property
     def failed(self) -> list[Check]:
-        """The checks that failed and are exact."""
+        """The exact checks that failed."""
         return [check for each in self.results if each.exact for check in each.failures]
 
 
@@ -117,7 +117,7 @@ def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iter
 
 
 def _tips(snapshot: Snapshot, cursor: Cursor, calls: Sequence[SessionCall]) -> Iterator[int]:
-    """Yield entries below which every call lies, each path with one that no path before has."""
+    """Yield entries whose paths together hold every call; each path adds at least one."""
     parents = {
         each.seq: each.parent_seq
         for each in events(snapshot, cursor.session, last=cursor.as_of)
@@ -139,9 +139,9 @@ def _tips(snapshot: Snapshot, cursor: Cursor, calls: Sequence[SessionCall]) -> I
 
 
 def _prefixes(calls: Iterable[ModelCall]) -> Iterator[Check]:
-    """Yield a check for each call that read from the cache exactly what the one before had read and written.
+    """Check each call that read from the cache exactly what the last call had read and written.
 
-    So the provider found the whole request of that one at the beginning of this one.
+    Such a read means that the request begins with the whole previous request.
     """
     for call in calls:
         before = call.previous
@@ -159,7 +159,7 @@ def _prefixes(calls: Iterable[ModelCall]) -> Iterator[Check]:
 
 
 def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterator[Check]:
-    """Check that the context at a compaction is its summary and what its record keeps, and nothing else.
+    """Check that the context at a compaction is its summary and the kept messages, nothing else.
 
     `expected` counts those messages, `found` the ones that the context has.
     """
@@ -200,10 +200,11 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
 def _claims(
     snapshot: Snapshot, cursor: Cursor, compaction: Event, calls: Sequence[ModelCall], tokens: Counter
 ) -> Iterator[Check]:
-    """Compare what a compaction says of the size before it with the newest call that measured that context.
+    """Compare a compaction's claimed size of the context with the newest call that measured it.
 
-    What came behind the call may be in it or not: an answer, results of tools. refold's own compactions say what
-    their policy's counter made of the messages alone, which is compared with the counts of the same messages.
+    The claim may or may not include what came after that call: its answer and tool results.
+    refold's own compactions record their policy's count of the messages alone, which is compared with a
+    new count of the same messages.
     """
     view = view_of(compaction, snapshot).compaction
     if view is None or not view.tokens_before or not compaction.parent_seq:
@@ -244,7 +245,7 @@ def _claim(compaction: Event, claimed: int, found: int) -> Check:
 
 
 def _jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
-    """Yield a check for each call: whether it measured what the context of the call before makes expect.
+    """Compare each call's measured size with the one expected from the call before.
 
     A call that measured more was sent content that the log does not have; one that measured less was not sent all of
     it.

@@ -1,4 +1,4 @@
-"""Find what a model was sent that no record of its session holds, and how large it was."""
+"""Find content that was sent to the model but is in no record, and estimate its size."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from projections.usage import LateUsages, measured_usage
 UNRECORDED: Final = "unrecorded content"
 CLEARED: Final = "content removed without a record"
 _NOISE: Final = 500
-"""Tokens below which the error of the estimate is larger than a gap."""
+"""Minimum tokens of a gap; below this, the estimate's error is larger."""
 
 
 class _Measured(NamedTuple):
-    """A call on a path, and its size."""
+    """A call on a path, with its size."""
 
     seq: int
     id: str
@@ -39,7 +39,7 @@ class _Measured(NamedTuple):
 
 
 def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[Gap]:
-    """Return the gaps of a context, oldest first; none where it has no messages.
+    """Return the gaps of a context, oldest first; none if it has no messages.
 
     Sizes come from the usage of the calls in the context. The cost follows the size of the context.
     """
@@ -50,7 +50,7 @@ def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[
     calls = list(_calls_in(snapshot, cursor, context, tokens, compaction))
     first = None
     if compaction:
-        # The context does not need that call: a damaged one hides nothing but sizes.
+        # A damaged call hides only sizes; the context itself does not need it.
         with suppress(CorruptionError), checked(snapshot) as sound:
             first = _first_call(sound, cursor, tokens)
     entries = path(snapshot, cursor.session, cursor.leaf, first=compaction or 1)
@@ -58,7 +58,7 @@ def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[
 
 
 def path_gaps(snapshot: Snapshot, cursor: Cursor, rules: Rules, calls: Iterable[ModelCall]) -> list[Gap]:
-    """Return the gaps of all contexts on the path to a leaf, oldest first; `calls` are those of the path."""
+    """Return the gaps of all contexts on a leaf's path, oldest first; `calls` are the path's."""
     if not cursor.leaf:
         return []
     measured = [_Measured(call.seq, call.id, call.measure) for call in calls]
@@ -89,7 +89,7 @@ def _scaled(gap: Gap, ratio: float) -> Gap:
 
 
 def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
-    """Return what stands before the messages of every request and is in no record, in words; "" if nothing does."""
+    """Describe the unrecorded content before the messages of every request; "" for none."""
     prompt = harness_prompt(snapshot, cursor)
     known = {SYSTEM_PROMPT} if prompt.system else set[str]()
     known |= {TOOL_DEFINITIONS} if prompt.tools else set[str]()
@@ -98,9 +98,9 @@ def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
 
 
 def _explained(gaps: Iterable[Gap], before: _Measured, call: _Measured, unexplained: int) -> Iterator[Gap]:
-    """Yield the gaps with the size of the one between two calls, or with one that only the calls tell of."""
+    """Size the one gap between two calls, or yield a gap that only the calls' sizes reveal."""
     between = [gap for gap in gaps if before.seq < gap.seq <= call.seq]
-    # What rules know to be removed is in no context of ours.
+    # Content that the rules remove is in no context that refold builds.
     unexplained -= sum(max(gap.tokens or 0, 0) for gap in between)
     unsized = next((gap for gap in between if gap.tokens is None), None)
     for gap in gaps:
@@ -114,7 +114,7 @@ def _explained(gaps: Iterable[Gap], before: _Measured, call: _Measured, unexplai
 def _calls_in(
     snapshot: Snapshot, cursor: Cursor, context: Context, tokens: Counter, compaction: int
 ) -> Iterator[_Measured]:
-    """Yield the measured calls in a context that were sent with the same compaction in effect."""
+    """Yield the measured calls in a context that have the same compaction in effect."""
     late = LateUsages(snapshot, cursor.session, first=compaction + 1, last=cursor.as_of)
     sizes = accumulate(tokens.count(context.parts), initial=0)
     for part, size in zip(context.parts, sizes, strict=False):
@@ -125,7 +125,7 @@ def _calls_in(
 
 
 def _measured(snapshot: Snapshot, part: Part, size: int, late: LateUsages) -> Iterator[_Measured]:
-    """Yield the call of a message by each of its records that has its usage, the last one first."""
+    """Yield a message's call once for each of its records that has its usage, the last first."""
     for session, seq in reversed(part.events):
         its = event(snapshot, session, seq)
         for message in view_of(its).messages:
@@ -135,7 +135,10 @@ def _measured(snapshot: Snapshot, part: Part, size: int, late: LateUsages) -> It
 
 
 def _first_call(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> _Measured | None:
-    """Return the first measured call of the session: what it measured beyond its messages is in every request."""
+    """Return the session's first measured call.
+
+    The size that its messages do not explain is in every request.
+    """
     for each in events(snapshot, cursor.session, last=cursor.as_of):
         if each.role != "assistant":
             continue

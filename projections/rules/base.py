@@ -34,7 +34,7 @@ class EntryRef(NamedTuple):
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which entries of a path a context shows, and in what order.
+    """The entries of a path that a context shows, and their order.
 
     Entries before number `first` are ignored. `compaction` is the one in effect: its summary comes first, or
     after what it keeps if `keeps_before`. `kept` are the ids of the entries above it that stay, None for all
@@ -86,7 +86,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Beside(Protocol):
-    """Finds the entries off a path that show with it, for example results of parallel calls, entry by entry.
+    """Find the entries off a path that a context shows, such as results of parallel calls.
 
     `found` lists the numbers of those that show with the path so far, in order.
     """
@@ -113,7 +113,7 @@ class Rules(ABC):
     format_names: frozenset[str] = frozenset()
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
-    """Content at the start of every request that no record holds, except a prompt (`PromptView`)."""
+    """Unrecorded content at the start of every request, except a prompt (`PromptView`)."""
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select what a context at a leaf shows of its path.
@@ -134,14 +134,14 @@ class Rules(ABC):
         )
 
     def beside(self, snapshot: Snapshot, session: str) -> Beside | None:  # noqa: ARG002  others ask it
-        """Return what finds the entries off a path that show with it; None, the default, if there are none.
+        """Return a finder of entries off a path that a context shows; None, the default, for none.
 
-        Rules that have some need `arranges`.
+        Rules that return a finder must set `arranges`.
         """
         return None
 
     def all_beside(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> list[int]:
-        """Return the numbers of the entries that show with the path from entry `first` to a leaf, in order."""
+        """Return the entry numbers shown with the path from entry `first` to a leaf, in order."""
         beside = self.beside(snapshot, leaf.session)
         if beside is None:
             return []
@@ -159,7 +159,7 @@ class Rules(ABC):
         return parts
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
-        """Return how many of the first parts `arrange` turns into the same messages whatever follows them.
+        """Return how many leading parts `arrange` handles the same way whatever follows them.
 
         Walks along a path arrange the remaining parts at every entry: by default, all of them. Results of the calls
         that `awaited` names may change these parts after all.
@@ -196,7 +196,7 @@ class Rules(ABC):
         """Return one message that replaces several; `time` is in epoch milliseconds."""
 
     def window_start(self, compaction: Event, previous: Event | None) -> int:  # noqa: ARG002  others ask it
-        """Return the number of the first entry that went into a compaction's summary; 0 for the root.
+        """Return the number of the first entry in a compaction's summary; 0 for the root.
 
         `previous` is the compaction that was in effect above it. By default the window starts at its first
         kept entry.
@@ -204,7 +204,7 @@ class Rules(ABC):
         return (previous.target_seq or previous.seq) if previous else 0
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:  # noqa: ARG002  others ask it
-        """Yield what the harness sent but did not record along a path, oldest first; by default nothing.
+        """Yield unrecorded content that the harness sent along a path, oldest first; default: none.
 
         Leave `tokens` as None if only usage can tell: the excess in the next measured call fills it in. Otherwise
         it is refold's estimate, which is scaled by what the provider counts.
@@ -220,7 +220,7 @@ class Rules(ABC):
         return ()
 
     def plain_fold(self, file: bytes) -> bytes | None:  # noqa: ARG002  others read it
-        """Return the context at the leaf of a session file by decoding every line; None if unsupported.
+        """Return a session file's context by decoding every line; None if unsupported.
 
         This is what a harness without a store does, and `refold bench` compares against it. It may ignore
         rewrites and undos.
@@ -228,7 +228,7 @@ class Rules(ABC):
         return None
 
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
-        """Return a context as JSON by splicing the messages' and the settings' JSON. Consumes the list."""
+        """Splice the JSON of messages and settings into a context's JSON. Consumes the list."""
         opened = b'{"messages":['
         closed = b"]," + settings[1:]
         if not messages:

@@ -1,4 +1,4 @@
-"""The rules of Claude Code: what a path looks like to a model."""
+"""The rules by which Claude Code builds a request from a path."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ VERSION: Final = "claude-code/1"
 MEMORY_FILES: Final = "memory files"
 COUNTS: Final = "message counts"
 _REJOINS_ON_RESUME: Final = (2, 1, 88)
-"""The first version that, on resuming a session, finds the results of parallel calls beside the path again."""
+"""The first version that restores the results of parallel calls when it resumes a session."""
 _RECORDS_ATTACHMENTS: Final = (2, 1, 110)
-"""The first version that records what it attaches to a conversation."""
+"""The first version that records its attachments."""
 _COUNTED: Final = b'"messageCount"'
 _RESUMED: Final = re.compile(
     rb'<command-name>/(?:exit|quit)|"hookName"\s*:\s*"SessionStart:resume"|"model"\s*:\s*"<synthetic>"'
 )
-"""Marks of records between which a process ended and another began."""
+"""Fields of records that show where one process ended and another began."""
 _VERSION: Final = re.compile(rb'"version"\s*:\s*"(\d+)\.(\d+)\.(\d+)')
 
 
 class ClaudeCodeRules(Rules):
-    """The rules of Claude Code, whatever its version."""
+    """The rules of all versions of Claude Code."""
 
     name = "claude-code"
     format = VERSION
@@ -64,7 +64,7 @@ class ClaudeCodeRules(Rules):
     unrecorded = (SYSTEM_PROMPT, TOOL_DEFINITIONS, MEMORY_FILES)
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-        """Select the newest summary, what its boundary says to keep, and all after it."""
+        """Select the newest summary, the messages its boundary keeps, and everything after it."""
         selected = select_kept_run(snapshot, leaf)
         compaction = selected.compaction
         if compaction is None:
@@ -92,7 +92,7 @@ class ClaudeCodeRules(Rules):
         leaf: LazyEvent,  # noqa: ARG002
         parts: Sequence[Part],
     ) -> Sequence[Part]:
-        """Join the blocks of each of the assistant's messages, which end where another one of its messages begins."""
+        """Join the blocks of each assistant message, up to where another message's blocks begin."""
         messages: list[list[Part]] = []
         newest, place = ("", ""), 0
         for part in parts:
@@ -106,7 +106,7 @@ class ClaudeCodeRules(Rules):
         return [_joined(each) for each in messages]
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
-        """Return the place of the assistant's newest message: further blocks of it may come."""
+        """Return the index of the newest assistant message, which may still get further blocks."""
         newest, first = None, len(parts)
         for place in range(len(parts) - 1, -1, -1):
             if parts[place].role == "assistant":
@@ -118,7 +118,7 @@ class ClaudeCodeRules(Rules):
         return first
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
-        """Yield what older versions sent again after a compaction, and results that a resumed session had lost."""
+        """Yield what older versions sent again after a compaction, and results lost on resuming."""
         on_path = list(entries)
         for entry in on_path:
             if entry.kind == "compaction" and entry.format == VERSION:
@@ -138,7 +138,7 @@ class ClaudeCodeRules(Rules):
             yield Gap(what="parallel results lost on resuming", event=at.id, seq=at.seq, tokens=tokens)
 
     def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:
-        """Yield a check of each count of the messages in memory that a turn ended with."""
+        """Check each recorded count of the messages in memory at the end of a turn."""
         for entry in events_of_kinds(snapshot, session, {"custom"}):
             if entry.format != VERSION or _COUNTED not in entry.body or not entry.parent_seq:
                 continue
@@ -155,7 +155,7 @@ class ClaudeCodeRules(Rules):
                 )
 
     def _in_memory(self, snapshot: Snapshot, leaf: LazyEvent) -> int:
-        """Return how many records a process has in memory: from the newest boundary on, with what that keeps."""
+        """Count a process's records in memory: from the newest boundary on, with what it keeps."""
         selected = self.select(snapshot, leaf)
         boundary = selected.compaction.parent_seq if selected.compaction else 1
         kept = sum(
@@ -173,7 +173,7 @@ class ClaudeCodeRules(Rules):
         return shown_messages(entry.kind, record)
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
-        """Return messages with other content. All content replaced by nothing: the message is gone."""
+        """Return messages with content replaced; a message left without content is dropped."""
         if any(change.text == "" and change.block is None and not _is_of_call(change) for change in shown):
             return ()
         return [_rewritten(message, shown) for message in messages]
@@ -182,7 +182,7 @@ class ClaudeCodeRules(Rules):
         return plain_context(file)
 
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
-        """Return a context as a request holds it: role and content, the user's messages in a row in one."""
+        """Return a context as a request has it: role and content, consecutive user messages merged."""
         return super().document([*_turns(map(bytes, messages))], settings)
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
@@ -190,7 +190,7 @@ class ClaudeCodeRules(Rules):
 
 
 def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
-    """Return the place in its parent's session from which an agent's context goes on, None if it begins anew."""
+    """Return where in its parent's session an agent's context continues, None for a new context."""
     seq = snapshot.locate(session, CONTEXT_LINK)
     link = record_of("link", event(snapshot, session, seq).body) if seq else None
     if not isinstance(link, Link):
@@ -205,9 +205,9 @@ def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
 def _ids_kept(
     snapshot: Snapshot, compaction: LazyEvent, listed: tuple[str, ...] | None, last: str
 ) -> frozenset[str]:
-    """Return the ids that a compaction keeps: those that it lists, or the run up to one with what was beside it.
+    """Return the ids that a compaction keeps: a list, or a run with the entries beside it.
 
-    Of a broken run, nothing is kept.
+    A broken run keeps nothing.
     """
     if listed is not None:
         return frozenset(listed)
@@ -225,9 +225,9 @@ def _ids_kept(
 
 
 class _Joined:
-    """Entries off a path that one process had in memory with it: further blocks of messages, and their results.
+    """Find entries off a path that were in memory with it: further blocks, and their results.
 
-    `lost` are the numbers of those that the process that went on at entry `resumed` did not find again.
+    `lost` are the numbers of entries that a process did not restore when it resumed at entry `resumed`.
     """
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
@@ -251,11 +251,11 @@ class _Joined:
         self._newest = entry.seq
         self._on_path.add(entry.seq)
         if Flag.ORPHAN in entry.flags and entry.format == VERSION:
-            # Its parent may have come with a later import.
+            # The parent may have arrived in a later import.
             self._awaited.add(str(fields_of(entry.body).parentUuid))
         self._unread.append(entry)
         if not self.found and not self.lost:
-            # As long as nothing can be lost, nobody has to know which process wrote what.
+            # If nothing can have been lost, it does not matter which process wrote a record.
             return True
         for unread in self._unread:
             self._read(unread)
@@ -266,7 +266,7 @@ class _Joined:
         return not lost
 
     def _read(self, entry: Event | LazyEvent) -> None:
-        """See if another process begins at an entry, one that follows one chain."""
+        """Detect whether another process begins at an entry."""
         process, before = _process(entry), self._process
         if process.version is None:
             return
@@ -289,7 +289,7 @@ class _Joined:
         return above in self._joined and entry.kind in ("custom", "custom_message")
 
     def _group(self, entry: Event | LazyEvent) -> str:
-        """Return the group of the assistant's message that an entry is of, or answers."""
+        """Return the group of the assistant message that an entry belongs to or answers."""
         while entry.role != "assistant" and entry.parent_seq and entry.role != "user":
             entry = event(self._snapshot, self._session, entry.parent_seq)
         return _group(entry) if entry.role == "assistant" else ""
@@ -303,7 +303,7 @@ _GROUPS: Final = SnapshotCache[str]()
 
 
 class _Process(NamedTuple):
-    """The process that wrote a record: its version, and whether the record stands at its end."""
+    """The process that wrote a record: its version, and whether the record is its last."""
 
     version: tuple[int, ...] | None
     is_ending: bool
@@ -330,7 +330,7 @@ _decode_grouped: Final = msgspec.json.Decoder(_Grouped).decode
 
 
 def _group_in(part: Part) -> tuple[str, str]:
-    """Return the session and the message that an assistant's part is a block of; "" for others."""
+    """Return the session and message that an assistant part is a block of; "" for other parts."""
     is_ours = part.role == "assistant" and part.format == VERSION
     return part.session, _group_of(part.raw) if is_ours else ""
 
@@ -366,7 +366,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield messages as one request holds them. What is in another shape, as refold's own, stays as it is."""
+    """Yield messages as one request has them. Other shapes, such as refold's own, are unchanged."""
     users: list[bytes] = []
     for message in messages:
         wire = wire_of(message)
@@ -381,7 +381,7 @@ def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _of_user(contents: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield the user's message in a request with contents: results of calls come first."""
+    """Yield a request's user message with the given contents, tool results first."""
     if len(contents) == 1:
         yield b'{"role":"user","content":%s}' % contents[0]
     elif contents:
@@ -399,7 +399,7 @@ def _is_of_call(change: TextReplacement) -> bool:
 
 
 def _rewritten(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
-    """Return a message with content replaced: of a result what the tool said, of others what stands there."""
+    """Return a message with content replaced; in a tool result, the tool's output."""
     decoded = tolerant_json(message)
     content = decoded.get("content")
     first = content[0] if isinstance(content, list) and content else None

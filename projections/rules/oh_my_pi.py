@@ -1,4 +1,4 @@
-"""The rules of oh-my-pi 18 (`buildSessionContext`): what a path looks like to a model."""
+"""The rules of oh-my-pi 18 (`buildSessionContext`): how it builds a request from a path."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from projections.rules.base import Gap, Selection, select_kept_run
 from projections.rules.pi import PLAIN_FIELDS, PiRules
 
 _HIDDEN_TYPES: Final = ("prewalk-plan", "vibe-mode-context")
-"""Types of extension messages that a model is not sent."""
+"""Types of extension messages that are not sent to the model."""
 _NOTES: Final = "experimental_context_notes"
 _INTERRUPTED: Final = "interrupted-thinking"
-"""The type of the message behind an answer that was broken off while it thought, by which that answer stays."""
+"""The type of a message after an answer interrupted while thinking; it keeps the answer."""
 _REQUESTS: Final = ("skill-prompt", "collab-prompt")
 _BROKEN: Final = ("aborted", "error")
 _BLOB: Final = "blob:sha256:"
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 class OhMyPiRules(PiRules):
-    """The rules of oh-my-pi: pi's, with boundaries, replays by providers, and failed turns left out."""
+    """pi's rules, with boundaries, provider-made compactions, and failed turns left out."""
 
     name = "oh-my-pi"
     plain_fields = PLAIN_FIELDS | {
@@ -43,7 +43,7 @@ class OhMyPiRules(PiRules):
     arranges = True
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-        """Return what a context shows of its path: what stands behind a boundary, or what a compaction keeps."""
+        """Select the entries after a boundary, or those that a compaction keeps."""
         since = leaf.compaction_seq + 1
         boundaries = path_of_kinds(snapshot, leaf.session, leaf.seq, {"reset_boundary"}, first=since)
         if found := [entry.seq for entry in boundaries]:
@@ -67,9 +67,9 @@ class OhMyPiRules(PiRules):
     def _with_request(
         self, snapshot: Snapshot, compaction: LazyEvent, selected: Selection, first_kept: int
     ) -> Selection:
-        """Return a selection with the newest request above a compaction, if that is before `first_kept`.
+        """Add the newest request above a compaction if it comes before entry `first_kept`.
 
-        That is the number of the compaction's first kept entry, whether a provider replaces those or not.
+        That is the compaction's first kept entry, whether a provider replaces the kept entries or not.
         """
         for entry in upward(snapshot, compaction.session, compaction.parent_seq):
             if entry.kind == "reset_boundary":
@@ -127,10 +127,10 @@ class OhMyPiRules(PiRules):
         return [_with_blobs(snapshot, part) for part in kept]
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
-        """Return the place of the newest request or answer behind which no call before it has its result.
+        """Return the index of the newest request or answer after all results of earlier calls.
 
-        An answer that failed also waits for what follows it in the context, which may be the note by which it stays.
-        Calls have ids of their own: a call is never answered by a result of a call before it.
+        A failed answer also waits for the next part, which may be the note that keeps it. Call ids are unique, so
+        an earlier call's result never answers a later call.
         """
         results = {_answered(part): place for place, part in enumerate(parts) if part.role == "toolResult"}
         settled = newest_result = 0
@@ -151,7 +151,7 @@ class OhMyPiRules(PiRules):
         return settled
 
     def awaited(self, parts: Sequence[Part]) -> frozenset[str]:
-        """Return the calls without a result, and those of answers that failed, whose results go."""
+        """Return the calls without a result, and the calls of failed answers, whose results are dropped."""
         results = {_answered(part) for part in parts if part.role == "toolResult"}
         awaited = set[Any]()
         for part in parts:
@@ -171,7 +171,7 @@ class OhMyPiRules(PiRules):
 
 
 def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
-    """Return what an entry stands for in a request that no record holds."""
+    """Return the unrecorded content that an entry implies."""
     body = entry.body
     if entry.kind == "custom":
         return ["context notes"] if _NOTES.encode() in body else []
@@ -213,7 +213,7 @@ def _is_named(value: Any) -> bool:
 
 
 def _replacement(preserved: Json) -> Json | None:
-    """Return the history by which a provider replaces what was compacted, as oh-my-pi hands it on."""
+    """Return a provider's replacement for the compacted history, as oh-my-pi sends it."""
     found = _object(preserved.get("openaiRemoteCompaction"))
     items = found.get("replacementHistory")
     if not _is_named(found.get("provider")) or not isinstance(items, list):
@@ -224,7 +224,7 @@ def _replacement(preserved: Json) -> Json | None:
 
 
 def _replay(preserved: Json) -> Json | None:
-    """Return the summary that a provider made itself, as oh-my-pi hands it on."""
+    """Return the summary that a provider made itself, as oh-my-pi sends it."""
     found = _object(preserved.get("anthropicCompaction"))
     if not _is_named(found.get("provider")) or not _is_named(found.get("content")):
         return None
@@ -238,7 +238,7 @@ def _replay(preserved: Json) -> Json | None:
 
 
 def _place(snapshot: Snapshot, compaction: LazyEvent, name: Any) -> int:
-    """Return the number of an entry above a compaction by its id, 0 where none of its path has it."""
+    """Return the number of the entry above a compaction with an id, 0 if the path has none."""
     seq = snapshot.locate(compaction.session, name) if _is_named(name) else 0
     if not seq or seq >= compaction.seq:
         return 0
@@ -261,7 +261,7 @@ class _Block(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Turn(msgspec.Struct, frozen=True, gc=False):
-    """What of an answer, or of a result, decides whether it is sent."""
+    """The fields of an answer or a result that decide whether it is sent."""
 
     content: list[_Block] | str | None = None
     stopReason: Any = None  # noqa: N815  pi's names
@@ -314,13 +314,13 @@ _TEXTS_OF: Final[dict[Any, tuple[str, ...]]] = {
     "redactedThinking": ("data",),
     "fallback": (),
 }
-"""The fields that make up what a block says; one of any other type always says something."""
+"""The content fields by block type; a block of any other type always has content."""
 
 
 def _without_dangling_calls(parts: list[Part]) -> list[Part]:
-    """Return the parts without calls whose result no part holds; a turn of which nothing is left goes.
+    """Drop calls without a result in any part, and turns that have nothing left.
 
-    What is left of such a turn is not what its provider signed: its thinking loses signatures.
+    Thinking in a shortened turn loses its signatures, because the provider signed the whole turn.
     """
     answered = {_answered(part) for part in parts if part.role == "toolResult"}
     found = []
@@ -345,12 +345,12 @@ def _answered(part: Part) -> Any:
 
 
 def _place_of_result(call: Any, results: dict[Any, int], parts: Sequence[Part]) -> int:
-    """Return the place of a call's newest result, 0 if there is none; a damaged id may get one at any later place."""
+    """Return the index of a call's newest result, 0 for none; for a damaged id, the end of `parts`."""
     return results.get(call, 0 if isinstance(call, str) else len(parts))
 
 
 def _comparable(value: Any) -> Any:
-    """Return an id as it can be looked up; a damaged one that is an object or a list equals nothing."""
+    """Return an id as a dictionary key; a damaged one (an object or a list) equals no other."""
     return object() if isinstance(value, dict | list) else value
 
 
@@ -361,7 +361,7 @@ def _unsigned(block: Json) -> Json:
 
 
 def _without_broken(parts: list[Part]) -> list[Part]:
-    """Return the parts without answers that failed or were broken off, and without the results of their calls."""
+    """Drop answers that failed or were interrupted, and the results of their calls."""
     kept = list(parts)
     for place in range(len(kept) - 1, -1, -1):
         turn = _turn(kept[place].raw) if kept[place].role == "assistant" else None
@@ -381,7 +381,7 @@ def _is_continued(behind: Sequence[Part]) -> bool:
 def _dated(snapshot: Snapshot, leaf: LazyEvent, part: Part) -> Part:
     """Return a summary that its provider replays with the time from which the history counts as rewritten.
 
-    That is before the first entry that stays, so that the signatures there hold.
+    That time is before the first kept entry, so that signatures after it stay valid.
     """
     if part.kind != "compaction" or b'"providerPayload"' not in part.raw:
         return part
@@ -411,7 +411,7 @@ def _retained_since(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent, 
 
 
 def _with_blobs(snapshot: Snapshot, part: Part) -> Part:
-    """Return a part with the images that its session file keeps apart, as far as the import found them."""
+    """Return a part with its separately stored images, as far as the import found them."""
     if _BLOB.encode() not in part.raw:
         return part
     message = _decoded(part.raw)
@@ -438,7 +438,7 @@ def _replaced(value: Any, found: dict[str, str]) -> Any:
 
 
 def _blob(snapshot: Snapshot, session: str, ref: str) -> str | None:
-    """Return the text that a reference stands for; None where the import did not find its file."""
+    """Return a reference's text; None if the import did not find its file."""
     seq = snapshot.locate(session, f"blob-{ref.removeprefix(_BLOB)}")
     data = _decoded(event(snapshot, session, seq).body).get("data") if seq else None
     return data if isinstance(data, str) else None

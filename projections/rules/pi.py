@@ -47,7 +47,7 @@ def _message(role: str, fields: _Fields, names: Sequence[str], time: int | None)
 
 
 def show_compaction(record: bytes, time: int | None) -> bytes:
-    """Return the compaction in effect as the first message; refold's records may set its placement."""
+    """Return the compaction in effect as a message; refold's records may set its placement."""
     return _message("compactionSummary", _fields(record), ("summary", "tokensBefore", "placement"), time)
 
 
@@ -71,7 +71,7 @@ def show_mended(record: bytes, _time: int | None) -> bytes | None:
 
 
 def show_migrated(record: bytes, _time: int | None) -> bytes | None:
-    """Return the message of an older record version, in which a custom message is a hook message."""
+    """Return the message of an older record version, whose custom messages are hook messages."""
     message = tolerant_json(record).get("message")
     if isinstance(message, dict) and message.get("role") == "hookMessage":
         message["role"] = "custom"

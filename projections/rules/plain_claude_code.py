@@ -1,4 +1,4 @@
-"""The context of a Claude Code session by decoding all of its file, as a harness without a store makes it.
+"""Build a Claude Code session's context by decoding its whole file, without a store.
 
 `refold bench` measures against it. It knows no rewrites, no kept messages, no sidechains and no resumed processes.
 """
@@ -34,7 +34,7 @@ def plain_context(file: bytes) -> bytes:
 
 
 def _beside(tree: dict[str, Json], way: Sequence[str]) -> set[str]:
-    """Return the ids of a path with those of the further blocks of its messages, and of their results."""
+    """Return a path's ids, with those of its messages' further blocks and of their results."""
     found, joined = set(way), set[str]()
     for name, record in tree.items():
         parent = tree.get(record["parentUuid"])
@@ -75,7 +75,7 @@ def _message(record: Json) -> Json | None:
 
 
 def turns(messages: Iterable[Json]) -> list[Json]:
-    """Return messages as one request holds them: user and assistant in turn, results of calls first."""
+    """Return messages as one request has them: alternating roles, tool results first."""
     groups: dict[str, Json] = {}
     found: list[Json] = []
     for message in messages:

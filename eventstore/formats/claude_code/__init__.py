@@ -20,7 +20,7 @@ from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
 _TORN: Final = re.compile(rb'\{\s*"parentUuid"\s*:[^{}]*"isSidechain"\s*:')
-"""The beginning of a record that is longer than what is looked at."""
+"""The start of a record that is longer than the part of the file used to recognize it."""
 
 TOOLS: Final = Tools(
     reads={"Read": ("file_path",), "NotebookRead": ("notebook_path",)},
@@ -39,7 +39,7 @@ TOOLS: Final = Tools(
 
 
 class ClaudeCodeFormat(Format):
-    """Everything that knows how Claude Code writes its sessions."""
+    """Read and write Claude Code's session files."""
 
     name: str = "claude-code"
     versions: tuple[str, ...] = (VERSION,)
@@ -88,7 +88,7 @@ class ClaudeCodeFormat(Format):
         return ClaudeCodeFile(source)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
-        # A parent that was missing when the file was read first may have come since.
+        # A later read of the file may bring a parent that was missing in the first.
         return event.body == exported_line(stored)
 
 

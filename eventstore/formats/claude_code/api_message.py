@@ -1,4 +1,7 @@
-"""The messages in Claude Code's records, which have the shape of Anthropic's Messages API, as every fold sees them."""
+"""Split and decode the messages in Claude Code's records.
+
+They have the shape of Anthropic's Messages API.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 PROVIDER: Final = "anthropic"
 NO_MODEL: Final = "<synthetic>"
-"""The model of messages that the harness made up: they were never sent."""
+"""The model name in messages that the harness made up and never sent."""
 _LARGEST_COUNT: Final = 2**53
 _STOP_REASONS: Final = {
     "end_turn": "stop",
@@ -38,7 +41,7 @@ _STOP_REASONS: Final = {
 
 
 class WireMessage(msgspec.Struct, frozen=True):
-    """A message's fields by the API's names; `isMeta` is ours, of a message that no person said."""
+    """A message's fields, named as in the API; refold's `isMeta` marks text that no human wrote."""
 
     role: Any = None
     content: Raw | UnsetType = UNSET
@@ -70,7 +73,7 @@ _items: Final = msgspec.json.Decoder(list[Raw]).decode
 
 
 def items_of(content: bytes) -> list[bytes]:
-    """Return the JSON of the objects in a list; nothing for what is no list."""
+    """Return the JSON of each object in a list; an empty list if it is not a list."""
     if not content.startswith(b"["):
         return []
     try:
@@ -81,14 +84,14 @@ def items_of(content: bytes) -> list[bytes]:
 
 
 def content_of(wire: WireMessage) -> bytes:
-    """Return the JSON of a message's content; `null` where it has none."""
+    """Return the JSON of a message's content, `null` if it has none."""
     return b"null" if isinstance(wire.content, UnsetType) else bytes(wire.content)
 
 
 def split(raw: bytes) -> Sequence[bytes]:
-    """Return the messages that a message is for a fold: each result of a call by itself, and the rest of it.
+    """Split a message: one message for each tool result, and one for everything else.
 
-    The API takes several results in one message; here a result is a message.
+    The API takes several results in one message; refold makes each result a message.
     """
     if raw.count(b'"tool_result"') == 0:
         return (raw,)
@@ -106,7 +109,7 @@ def _users(items: Sequence[bytes]) -> bytes:
 
 
 def view_of(raw: bytes) -> Message:
-    """Return the view of a message as it stands in a context, one of those that `split` gives."""
+    """Return a message's view as a context shows it, for one of those that `split` returned."""
     wire = wire_of(raw)
     content = content_of(wire)
     if wire.role == "assistant":
@@ -135,18 +138,18 @@ def view_of(raw: bytes) -> Message:
 
 
 def is_result(block: bytes) -> bool:
-    """Return True for the JSON of a block with the result of a call."""
+    """Return True if a block's JSON is a tool result."""
     return bool(_block_of(block).type == "tool_result")
 
 
 def result_block(raw: bytes) -> bytes:
-    """Return the JSON of the block of a message that is the result of one call; b"" for others."""
+    """Return the JSON of a message's `tool_result` block, b"" if it has none."""
     items = items_of(content_of(wire_of(raw))) if b'"tool_result"' in raw else []
     return items[0] if len(items) == 1 and is_result(items[0]) else b""
 
 
 def payloads(raw: bytes) -> list[Payload]:
-    """Return what the view of such a message leaves out, block for block; nothing for content that is a text."""
+    """Return what the view omits, block by block; an empty list for content that is text."""
     items = items_of(content_of(wire_of(raw)))
     if items and (first := _block_of(items[0])).type == "tool_result":
         items = items_of(_inner(first))
@@ -164,7 +167,7 @@ def _payload(raw: bytes) -> Payload:
 
 
 def usage_of(usage: Any) -> Usage | None:
-    """Return a usage as every fold sees it; None for what is no object."""
+    """Return a usage in refold's form, None if it is not an object."""
     if not isinstance(usage, dict):
         return None
     parts = [

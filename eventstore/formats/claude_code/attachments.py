@@ -1,4 +1,4 @@
-"""What Claude Code attaches to a conversation by itself, as text for a model.
+"""Render the attachments that Claude Code adds to a conversation as text for a model.
 
 The records hold the data of an attachment, not the sentences around it, which the harness adds when it sends a request.
 So a context shows what was attached and by which name, not the very words.
@@ -44,18 +44,18 @@ _SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "task_status": ("description", "status"),
     "todo_reminder": ("content",),
 }
-"""The types that a model is told of, and their fields that it is told."""
+"""Types of attachments that are sent to the model, with the fields that are sent."""
 _ON_SUCCESS: Final = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' output goes to the model."""
 
 
-def is_told(attachment: Mapping[str, Any]) -> bool:
-    """Return True if a model is told of an attachment."""
+def is_sent(attachment: Mapping[str, Any]) -> bool:
+    """Return True if an attachment is sent to the model."""
     return attachment_text(attachment) is not None
 
 
 def attachment_text(attachment: Mapping[str, Any]) -> str | None:
-    """Return an attachment as text: its name and the values that a model is told; None if it is told nothing."""
+    """Return an attachment's name and its values sent to the model as text; None if not sent."""
     name = attachment.get("type")
     if name == "hook_success" and attachment.get("hookEvent") in _ON_SUCCESS:
         fields: tuple[str, ...] = ("content",)

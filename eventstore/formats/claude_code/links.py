@@ -1,4 +1,4 @@
-"""The links between Claude Code's sessions: agents that calls started, and copies of other sessions."""
+"""Link Claude Code's sessions: agents to the calls that started them, copies to originals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from eventstore.javascript import tolerant_json
 from eventstore.records import Link
 
 AGENT: Final = "/agent-"
-"""Between the names of a session and of an agent that it started, in the name of that one's session."""
+"""Separates the parent session's name from the agent's in the name of an agent's session."""
 CONTEXT_LINK: Final = "started-context"
-"""The id of the link from an agent's session to the place in its parent's that its context goes on from."""
+"""The id of the link from an agent's session to where its context continues in its parent."""
 _LONGEST_NAME: Final = 100
-"""Characters of a session's name that is made of others, so that its bytes are few enough."""
+"""Maximum characters of a composed session name, so that it fits the limit in bytes."""
 _AGENT_TOOLS: Final = frozenset({"Task", "Agent"})
 
 
@@ -30,12 +30,12 @@ def session_of_agent(session: str, agent: str) -> str:
 
 
 def session_of_sidechain(session: str, root: str) -> str:
-    """Return the name of the session of a sidechain without an agent's name, by its first record."""
+    """Return the session name of a sidechain that names no agent, derived from its first record."""
     return f"{session}/sidechain-{root}"[:_LONGEST_NAME]
 
 
 class Links:
-    """The links that the records of one source stand for, found record by record."""
+    """Find the links that one source's records imply, record by record."""
 
     def __init__(
         self, sessions: Sequence[str], known: KnownEvents, version: str, *, is_of_agent: bool, begun: set[int]
@@ -48,7 +48,7 @@ class Links:
         self._prompts: dict[str, str] = {}
 
     def of(self, place: int, event_id: str, fields: Fields) -> Iterator[DerivedEvent]:
-        """Yield the links that a record stands for, beside itself."""
+        """Yield the links that a record implies."""
         if fields.type == "fork-context-ref":
             parent, last = fields.parentSessionId, fields.parentLastUuid
             if isinstance(parent, str) and is_name(parent) and isinstance(last, str) and is_name(last):
@@ -64,7 +64,7 @@ class Links:
             yield from self._started_by(place, fields)
 
     def _started(self, event_id: str, fields: Fields) -> Iterator[DerivedEvent]:
-        """Yield the links between a call and the agent's session that it started, by the call's result."""
+        """Yield the links between a call and the agent's session it started, read from its result."""
         if fields.type == "assistant" and b'"prompt"' in fields.raw_message:
             for block in map(tolerant_json, items_of(content_of(wire_of(fields.raw_message)))):
                 given = block.get("input")
@@ -83,7 +83,7 @@ class Links:
             yield DerivedEvent(link, into=child)
 
     def _started_by(self, place: int, fields: Fields) -> Iterator[DerivedEvent]:
-        """Yield the links of an agent's session, or of a sidechain, to the call that started it, if that is known."""
+        """Yield the links from an agent's session or a sidechain to the call that started it."""
         own = self._sessions[place]
         parent = own.partition(AGENT)[0] if self._is_of_agent else self._sessions[0]
         call = ""
@@ -94,9 +94,9 @@ class Links:
         yield DerivedEvent(_link("subagent", parent, call, origin_link("subagent", call)), session=place)
 
     def _copied(self, event_id: str, *, is_first: bool) -> Iterator[DerivedEvent]:
-        """Yield the link to the session that this one's beginning was copied from, where the copy ends.
+        """Yield the link to the session whose beginning this one copied, at the end of the copy.
 
-        Nothing tells the two apart: the one whose name comes first is taken for the original.
+        Nothing distinguishes copy and original, so the first name in sort order counts as the original.
         """
         others, last = self._sharing
         sharing: Sequence[str] = ()
@@ -112,13 +112,13 @@ class Links:
         own, name = self._sessions[0], origin_link("fork", last)
         original = min(own, *others)
         for copy in others if original == own else (own,):
-            # Of several copies that end alike, one may be known as a copy of another.
+            # If several copies end at the same event, one may already be linked.
             if self._known.event(copy, name) is None:
                 link = _link("fork", original, last, name)
                 yield DerivedEvent(link, into="" if copy == own else copy)
 
     def _is_ours(self, session: str, event_id: str) -> bool:
-        """Return True if a session has the event from a record of Claude Code's, not by chance."""
+        """Return True if a session has this event from one of Claude Code's own records."""
         found = self._known.event(session, event_id)
         return found is not None and found.format == self._version
 

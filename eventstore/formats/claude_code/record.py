@@ -1,4 +1,4 @@
-"""One record of a Claude Code session: its kind, and what the log keeps of it beside its bytes."""
+"""Decode one record of a Claude Code session: its kind, its id and what the log indexes."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
 
 CLEARED: Final = "[cleared]"
-"""TextReplacement in place of a tool's output that was cleared: the record says which, not by which words."""
+"""Text shown for a cleared tool output; the record says which output, but not the wording."""
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
     r"|task-notification|system-reminder|user-memory-input|tick|teammate-message|channel-message)\b"
     r"|\[Request interrupted by user|Caveat: The messages below)"
 )
-"""How texts begin that the harness wrote in the person's name."""
+"""Beginnings of texts that the harness wrote in the user's name."""
 _REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
 
 
 class Fields(msgspec.Struct, frozen=True):
-    """The fields of any record that carry meaning; what else there is stays in the record."""
+    """The fields that refold reads, of any type of record; all others stay in the stored bytes."""
 
     type: Any = None
     subtype: Any = None
@@ -80,7 +80,7 @@ class Fields(msgspec.Struct, frozen=True):
 
     @property
     def is_chained(self) -> bool:
-        """True if the record has an id and a place in the tree, be it that its parent's name is lost."""
+        """True if the record has an id and a place in the tree, even if its parent is missing."""
         is_placed = not isinstance(self.parentUuid, UnsetType) or (
             isinstance(self.type, str) and self.type in _KINDS
         )
@@ -88,7 +88,7 @@ class Fields(msgspec.Struct, frozen=True):
 
     @property
     def raw_message(self) -> bytes:
-        """The JSON of the message, b"" where the record has none."""
+        """The JSON of the message, b"" if the record has none."""
         return b"" if isinstance(self.message, UnsetType) else bytes(self.message)
 
     @property
@@ -133,27 +133,27 @@ _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
     "user": _kind_of_user,
     "assistant": lambda fields: "message" if fields.raw_message.startswith(b"{") else "custom",
     "system": _kind_of_system,
-    "attachment": lambda fields: "custom" if told_by_attachment(fields) is None else "custom_message",
+    "attachment": lambda fields: "custom" if sent_by_attachment(fields) is None else "custom_message",
     "progress": lambda _: "custom",
 }
-"""From the types of records that have a place in the tree to their kinds. An unknown type is a kind of its own."""
+"""Map the types of records in the tree to their kinds; an unknown type becomes its own kind."""
 
 
 def by_person(fields: Fields, message: Message) -> bool:
-    """Return True if a human wrote a user's message: not the harness, and not the agent that started this one."""
+    """Return True if a human wrote a user message, rather than the harness or a parent agent."""
     if fields.isMeta is True or message.role != "user":
         return False
     first = next((block.text for block in message.blocks if isinstance(block, Text)), "")
     return _ECHO.match(first) is None
 
 
-def told_by_attachment(fields: Fields) -> str | None:
-    """Return what a model is told by an attachment, None for nothing."""
+def sent_by_attachment(fields: Fields) -> str | None:
+    """Return an attachment's content as sent to the model, None if it is not sent."""
     return attachment_text(fields.attachment) if isinstance(fields.attachment, dict) else None
 
 
 def shown_by(record: bytes) -> Sequence[TextReplacement]:
-    """Return what a record shows otherwise of earlier ones."""
+    """Return the replacements that a record makes in earlier ones."""
     return _shown(fields_of(record))
 
 
@@ -190,7 +190,7 @@ def _texts(value: Any) -> list[str]:
 class Kept(msgspec.Struct, frozen=True):
     """The messages that a compaction keeps, by its boundary.
 
-    They are a list (`ids`), or the run from `first` to `last` (ids is None); `before` the summary, or behind it.
+    Either `ids` lists them, or they are the run from `first` to `last`. `before` means before the summary.
     """
 
     ids: tuple[str, ...] | None
@@ -200,7 +200,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def kept_by(boundary: Fields) -> Kept | None:
-    """Return what a compaction keeps, None for nothing. A list counts before a run."""
+    """Return the messages that a compaction keeps, None for none. A list overrides a run."""
     metadata = boundary.compactMetadata if isinstance(boundary.compactMetadata, dict) else {}
     listed, run = metadata.get("preservedMessages"), metadata.get("preservedSegment")
     if isinstance(listed, dict) and (ids := _texts(listed.get("uuids"))):
@@ -213,21 +213,21 @@ def kept_by(boundary: Fields) -> Kept | None:
 
 
 def is_boundary(fields: Fields) -> bool:
-    """Return True if a record is the mark of a compaction, whose summary follows it."""
+    """Return True if a record marks a compaction; the summary is in a record after it."""
     return bool(fields.type == "system" and fields.subtype == "compact_boundary")
 
 
 def custom_text(fields: Fields) -> bytes:
     """Return the JSON of the content of a `custom_message` record."""
     if fields.type == "attachment":
-        return stringify(told_by_attachment(fields) or "").encode("utf-8", "replace")
+        return stringify(sent_by_attachment(fields) or "").encode("utf-8", "replace")
     if fields.type == "system":
         return stringify(fields.content).encode("utf-8", "replace")
     return content_of(wire_of(fields.raw_message))
 
 
 def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
-    """Return the messages that a record tells a model, each as it stands in a context."""
+    """Return the messages that a record sends to the model, as a context shows them."""
     fields = fields_of(record)
     if kind == "message":
         raw = fields.raw_message
@@ -246,7 +246,7 @@ _TITLES: Final = {
     ("ai-title", "aiTitle"): TitleRank.MODEL,
     ("summary", "summary"): TitleRank.SUMMARY,
 }
-"""The types of records that name a session, with the field that has the name."""
+"""The types and fields of records that hold a session's title, with the title's rank."""
 
 
 def title_of(fields: Fields) -> TitleView | None:
@@ -259,7 +259,7 @@ def title_of(fields: Fields) -> TitleView | None:
 
 
 def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> EventFacts:
-    """Return what the log keeps of a record beside its bytes; `parent` is the record above a compaction."""
+    """Return what the log indexes of a record; `parent` is the record above a compaction."""
     flags = Flag(0) if is_utf8(record) else Flag.REPLACED_TEXT
     if kind == "compaction":
         text = view_of(fields.raw_message)
@@ -296,7 +296,7 @@ def _facts(view: Message, span: tuple[int, int], flags: Flag, target: str | None
 
 
 def _span(record: bytes, raw: bytes) -> tuple[int, int]:
-    """Return where a message's bytes lie in its record. Equal bytes are as good as the same."""
+    """Return the span of a message's bytes in its record; any span with equal bytes will do."""
     start = record.find(b'"message":') + len(b'"message":')
     if not record.startswith(raw, start):
         start = record.find(raw)

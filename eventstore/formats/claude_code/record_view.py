@@ -26,7 +26,7 @@ from eventstore.views import Extension, Message, Text
 
 
 def view(kind: str, record: bytes, parent: bytes | None = None) -> View:
-    """Return what a record says; `parent` is the one above a compaction, its boundary."""
+    """Return a record's view; `parent` is the compaction boundary above it."""
     fields = fields_of(record)
     if kind == "message":
         return _message(fields)
@@ -63,7 +63,7 @@ def _custom_message(fields: Fields) -> View:
     text = view_of(b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields))
     return View(
         messages=(Message(role="custom", blocks=text.blocks, extension=extension),),
-        # What a person typed while the model worked comes as an attachment.
+        # Text that the user typed while the model was working is recorded as an attachment.
         by_person=name == "queued_command" and attachment.get("commandMode") in (None, "prompt"),
         extension=extension,
     )

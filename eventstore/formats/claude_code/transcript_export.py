@@ -1,4 +1,4 @@
-"""Writing a session as a file of Claude Code."""
+"""Write a session as a Claude Code file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eventstore.log import Snapshot
 
 
 def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
-    """Yield a session as a file of Claude Code, line by line: what has grown in the store goes with it.
+    """Yield the lines of a Claude Code file for a session, including what the store appended.
 
     Its own records come as they are. Entries of other formats become records of the system, which Claude Code keeps in
     the tree and tells no model; off-path events of other formats stay behind.

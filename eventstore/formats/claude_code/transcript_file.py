@@ -1,4 +1,4 @@
-"""Claude Code's session files as sources: their sessions, and the pieces between and around the records.
+"""Read Claude Code's session files: their sessions, records, and the bytes in between.
 
 A file is a session with the sidechains in it, or a subagent's. Records name their parent, which may come later in the
 file; metadata without a place in the tree stands between them.
@@ -53,7 +53,7 @@ _REMEDY: Final = "name a session file of Claude Code"
 
 
 class _Beginnings:
-    """How Claude Code's records begin. Its types are an open set."""
+    """The beginnings of Claude Code's records. New types may appear at any time."""
 
     entry = re.compile(r'\{\s*"(?:parentUuid|type)"\s*:')
 
@@ -62,14 +62,14 @@ class _Beginnings:
 
 
 class _Parsed(msgspec.Struct, frozen=True):
-    """The contents of a line: records with their spans in it, and what of it is no record."""
+    """The records of a line with their spans, and the problem with the rest, "" for none."""
 
     records: list[tuple[int, int, Fields]]
     problem: str
 
 
 def parse(line: bytes) -> _Parsed:
-    """Return the records of a line. Whatever it holds, reading it does not raise."""
+    """Return the records of a line; never raises, however damaged the line is."""
     start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
     text = line[start : len(line.rstrip(BLANK))]
     if not text:
@@ -109,7 +109,7 @@ class ClaudeCodeFile(SourceContents):
     def __init__(self, source: Source) -> None:
         self.source = source
         self.sides: dict[str, int] = {}
-        """The places of the sessions that sidechain records are in, by the records' ids."""
+        """The index of each sidechain record's session, by record id."""
         self._names: list[str] = []
         self.is_of_agent = False
         self._find_sessions()
@@ -146,7 +146,7 @@ class ClaudeCodeFile(SourceContents):
             self._divide(name, sidechains)
 
     def _divide(self, name: str, sidechains: list[Fields]) -> None:
-        """Find the session of each sidechain record: its agent's, or the one that its root begins."""
+        """Find each sidechain record's session: its agent's, or the one that starts at its root."""
         places = {name: 0}
         newest = 0
         for fields in sidechains:
@@ -169,13 +169,16 @@ class ClaudeCodeFile(SourceContents):
 
 
 def _better(name: str, fields: Fields, stem: str) -> str:
-    """Return a file's session by the names of its records: its own, else the first."""
+    """Return a file's session: the one it is named after if its records have it, else the first."""
     session = _name(fields.sessionId) or _name(fields.parentSessionId)
     return session if session == stem else name or session
 
 
 def _earlier(head: Fields, fields: Fields) -> Fields:
-    """Return the record that says whose file it is: the first of the tree, or what a fork's file names before it."""
+    """Return the record that identifies the file's session.
+
+    It is the first one in the tree, or the one that a fork's file names before it.
+    """
     if head.is_chained or not (fields.is_chained or fields.type == "fork-context-ref"):
         return head
     return fields if _name(fields.agentId) or not _name(head.agentId) else head
@@ -186,7 +189,7 @@ def _name(value: Any) -> str:
 
 
 class _Chain:
-    """Where a session of a file has got to: its newest record of the tree, and what takes another's place as a parent.
+    """The state of a session while its file is read: the newest record, and substituted parents.
 
     `instead` maps a record to the one that was put in below it: a rewrite without an id, or the summary of a compaction
     behind what it keeps.
@@ -275,7 +278,7 @@ class _Reading(SessionReader):
             self._line += is_whole
 
     def _look_ahead(self) -> None:
-        """Find the ids of the records to come: a parent may come later than its child."""
+        """Find the ids of the records that follow, because a parent may come later than its child."""
         file = self._contents.source.file
         file.seek(self._offset)
         for number, raw in enumerate(file):
@@ -284,7 +287,7 @@ class _Reading(SessionReader):
                     place, own = self._place(fields), stored_id(fields.uuid)
                     self._to_come[place].setdefault(own, number)
                     if is_boundary(fields):
-                        # Its summary, which is read together with it, may come before it.
+                        # A boundary is read together with its summary, and may come after it.
                         self._boundaries.setdefault((place, own), raw[start:stop])
 
     def _place(self, fields: Fields) -> int:
@@ -295,7 +298,7 @@ class _Reading(SessionReader):
     def _record(
         self, body: bytes, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
     ) -> SourceRecord | None:
-        """Return the piece of a record; None for one that repeats another, or cannot be stored."""
+        """Return a record's piece; None for a duplicate, or a record that cannot be stored."""
         chain = self._chains[place]
         try:
             kind = kind_of(fields)
@@ -329,7 +332,7 @@ class _Reading(SessionReader):
         return SourceRecord(event, session=place, line=self._line, waits_for=waits_for)
 
     def _go_on(self, place: int, fields: Fields, kind: str, own: str) -> None:
-        """Take a record as the newest of the tree."""
+        """Make a record the newest one in the tree."""
         chain = self._chains[place]
         if not fields.is_chained and chain.last is not None:
             chain.instead[chain.last] = own
@@ -390,7 +393,7 @@ class _Reading(SessionReader):
         place: int,
         remark: Callable[[tuple[str, str]], None],
     ) -> tuple[str | None, str, bool]:
-        """Return a record's parent, the id that it waits for if that one comes later, and True for a guess."""
+        """Return a record's parent, the id of a parent still to come, and True if it is a guess."""
         chain = self._chains[place]
         named = fields.parentUuid
         if is_boundary(fields) and named is None:
@@ -431,12 +434,12 @@ class _Reading(SessionReader):
         return f"{own}~{nth}"
 
     def _minted(self, place: int, kind: str, body: bytes) -> str:
-        """Return the id of a record without one: by what it says, and how often it was said before."""
+        """Return an id for a record without one, made from its contents and a repetition count."""
         base = f"{kind}-{sha256(body).hexdigest()[:16]}"
         return base if not self._is_taken(place, base) else self._counted(place, base)
 
     def _counted(self, place: int, base: str) -> str:
-        """Return the first free id with a number, found in as many steps as that has digits."""
+        """Return the first free numbered id, in as many steps as its number has digits."""
         high = 2
         while self._is_taken(place, f"{base}-{high}"):
             high *= 2

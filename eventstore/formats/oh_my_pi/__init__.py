@@ -1,4 +1,7 @@
-"""oh-my-pi's session files: pi's, with a title that is rewritten in place, kinds of its own, and images kept apart."""
+"""Read and write oh-my-pi's session files.
+
+They are pi's, with a title that is rewritten in place, additional kinds, and images in separate files.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final
 
 from eventstore.event import EventFacts
 from eventstore.formats.base import Certainty, Export, View
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, as_told, message_view, note_facts, view
+from eventstore.formats.oh_my_pi.own_kinds import DIALECT, as_sent, message_view, note_facts, view
 from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
@@ -16,11 +19,11 @@ from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.views import Message
 
 _FILES: Final = "*/**/*.jsonl"
-"""Below a folder for each project; a subagent's session lies in a folder named after its parent's file."""
+"""One folder per project; a subagent's session is in a folder named after its parent's file."""
 
 
 class OhMyPiFormat(PiFormat):
-    """Everything that knows how oh-my-pi writes its sessions."""
+    """Read and write oh-my-pi's session files."""
 
     name = "oh-my-pi"
     versions = ("oh-my-pi/1", "oh-my-pi/2", "oh-my-pi/3")
@@ -30,7 +33,7 @@ class OhMyPiFormat(PiFormat):
         SessionLocation(
             environment={"PI_CODING_AGENT_DIR": "sessions"}, default="~/.omp/agent/sessions", pattern=_FILES
         ),
-        # Of profiles, and where Linux keeps data.
+        # Folders of profiles, and the XDG data folder on Linux.
         SessionLocation(environment={}, default="~/.omp/profiles", pattern=f"*/agent/sessions/{_FILES}"),
         SessionLocation(
             environment={"XDG_DATA_HOME": "omp/sessions"},
@@ -52,7 +55,7 @@ class OhMyPiFormat(PiFormat):
         return note_facts(record) if kind == "note" else super().facts(version, kind, record, parent)
 
     def message(self, raw: bytes) -> Message:
-        return as_told(message_view(raw))
+        return as_sent(message_view(raw))
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.SURE if has_marks(beginning) else Certainty.NONE

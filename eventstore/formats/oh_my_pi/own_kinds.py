@@ -1,4 +1,4 @@
-"""The records that oh-my-pi writes otherwise than pi, or alone, and their views."""
+"""Decode the records that only oh-my-pi writes, or that it writes differently from pi."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SLOT: Final = "title"
 """The type of a first line with the session's title."""
 _DEFAULT_ROLE: Final = "default"
 _FAILED: Final = ("error", "aborted")
-_TOLD_AS_CUSTOM: Final = ("developer", "hookMessage", "fileMention")
+_SENT_AS_CUSTOM: Final = ("developer", "hookMessage", "fileMention")
 _PERSONS: Final = ("skill-prompt", "collab-prompt")
-"""Types of extension messages that a person may have written: `attribution` says so."""
+"""Types of extension messages that a user may have written, according to `attribution`."""
 
 
 def names_model(kind: str, role: str, record: bytes) -> bool:
@@ -58,7 +58,7 @@ DIALECT: Final = Dialect(
 
 
 def view(kind: str, record: bytes) -> View:
-    """Return what a record says."""
+    """Return a record's view."""
     reader = _READERS.get(kind)
     return reader(record) if reader is not None else pi_view(kind, record)
 
@@ -78,16 +78,16 @@ def message_view(raw: bytes) -> Message:
     return view_of_wire(wire)
 
 
-def as_told(message: Message) -> Message:
-    """Return a message of a context in the role that requests know.
+def as_sent(message: Message) -> Message:
+    """Return a message with a role that requests accept.
 
-    Its developer, its hooks and files that a person mentions speak to the model as extensions do.
+    Messages of the developer and of hooks, and mentioned files, are sent as extension messages.
     """
-    return msgspec.structs.replace(message, role="custom") if message.role in _TOLD_AS_CUSTOM else message
+    return msgspec.structs.replace(message, role="custom") if message.role in _SENT_AS_CUSTOM else message
 
 
 def _mentioned(fields: dict[str, Any]) -> tuple[Text, ...]:
-    """Return the contents of the files that a person mentioned."""
+    """Return the contents of the files that the user mentioned."""
     files = fields.get("files")
     return tuple(
         Text(
@@ -131,7 +131,7 @@ def _model_change(record: bytes) -> View:
 
 
 def _default_model(fields: dict[str, Any]) -> str | None:
-    """Return the model that a change puts in use for the conversation, as "provider/id"; None for other roles."""
+    """Return the model that a change selects, as "provider/id"; None if it is for another role."""
     model, role = fields.get("model"), fields.get("role")
     if not isinstance(model, str) or not model:
         return None
@@ -154,7 +154,7 @@ def _session_info(record: bytes) -> View:
 
 
 def _model_usage(record: bytes) -> View:
-    """Read a request that is no part of the conversation, as for a title: its tokens were paid for."""
+    """Read a request outside the conversation, such as one for a title; its tokens are counted."""
     fields = _fields(record)
     usage, model = usage_view(fields.get("usage")), fields.get("model")
     request = RequestView(
@@ -168,18 +168,18 @@ def _model_usage(record: bytes) -> View:
 
 
 def _note(record: bytes) -> View:
-    """Read what an import derives: the title at the head of the file."""
+    """Read the title that an import found at the head of the file."""
     title = _fields(record).get("title")
     return View(title=TitleView(text=trim_whitespace(title)) if isinstance(title, str) else None)
 
 
 def note_facts(record: bytes) -> EventFacts:
-    """Return the facts of a note that an import derives."""
+    """Return the facts of a note that the import adds."""
     return EventFacts(flags=Flag.GIVES_TITLE) if _note(record).title else EventFacts()
 
 
 def _line_of(name: str) -> Callable[[bytes], View]:
-    """Return a reader of kinds that say nothing but a line for logs: the value of this field."""
+    """Return a reader for kinds that have only a line in the log: the value of this field."""
 
     def read(record: bytes) -> View:
         value = _fields(record).get(name)
@@ -203,7 +203,7 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "model_usage": _model_usage,
     "mode_change": _line_of("mode"),
     "ttsr_injection": _line_of("injectedRules"),
-    # Its hash can be linked to an account: a line does not show it.
+    # Not shown, because the hash can be linked to an account.
     "credential_pin": _line_of("provider"),
     "note": _note,
 }

@@ -1,4 +1,4 @@
-"""Sessions as files of oh-my-pi: a title of fixed size, then what pi's export gives in its words."""
+"""Write a session as an oh-my-pi file: a title line of fixed size, then pi's records."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from eventstore.log import Snapshot
 
 
 def export_titled(snapshot: Snapshot, session: str) -> Iterator[bytes]:
-    """Yield a session as a file of version 3, line by line: what has grown in the store goes with it."""
+    """Yield the lines of a version 3 file for a session, including what the store appended."""
     yield title_slot(*_title(snapshot, session))
     yield from export_file(snapshot, session, DIALECT)
 
 
 def _title(snapshot: Snapshot, session: str) -> tuple[str, str]:
-    """Return the newest title of a session and its time: of an entry, or of the file that was imported."""
+    """Return a session's newest title and its time, from an entry or from the imported file."""
     titles = [snapshot.locate(session, each) for each in snapshot.ids(session, "title-")]
     newest = snapshot.head(session).info_seq or max(titles, default=0)
     event: Event | None = decode(snapshot.frame(session, newest), session) if newest else None
@@ -33,7 +33,7 @@ def _title(snapshot: Snapshot, session: str) -> tuple[str, str]:
 
 
 def title_slot(title: str, updated_at: str) -> bytes:
-    """Return a file's first line, 256 bytes with its end: as much of the title as there is room for."""
+    """Return a file's first line: 256 bytes with its line end; a title that does not fit is cut."""
     while True:
         fields = {"type": SLOT, "v": 1, "title": title, "updatedAt": updated_at, "pad": ""}
         line = stringify(fields).encode("utf-8", "replace")

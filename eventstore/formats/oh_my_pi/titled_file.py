@@ -1,4 +1,4 @@
-"""oh-my-pi's session files as sources: the title at their head, and the marks by which they are told from pi's."""
+"""Read oh-my-pi's session files, and distinguish them from pi's."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_js
 from eventstore.records import Link, Resume, record_of
 
 SLOT_BYTES: Final = 256
-"""The size of the first line, its end included, however long the title is."""
+"""Bytes of the first line, with its line end, whatever the length of the title."""
 _BLOB: Final = b'"blob:sha256:'
 _REFERENCE: Final = re.compile(r"blob:sha256:([0-9a-f]{64})")
 _LEVELS: Final = 6
-"""Folders above a file in which blobs are looked for: a subagent's file lies deeper than its parent's."""
+"""Parent folders to search for blobs: a subagent's file is deeper than its parent's."""
 _TASK: Final = b'"results"'
 _AGENT: Final = re.compile(r"[\w.-]+")
-"""The name of a subagent, which is that of its file: none that leads elsewhere."""
-_TOLD: Final = ("title", "source", "updatedAt")
-"""What of the first line is kept as a note."""
+"""A subagent's name, which is its file's name: no path separators."""
+_NOTED_FIELDS: Final = ("title", "source", "updatedAt")
+"""The fields of the first line that are kept as a note."""
 _ROLES: Final = ("developer", "pythonExecution", "fileMention")
 _MARKED: Final = re.compile(
     rb'"type"\s*:\s*"(?:session|model_change|message|%b)"|"fromExtension"|"blob:sha256:[0-9a-f]{64}"'
@@ -52,8 +52,8 @@ _MARKED: Final = re.compile(
 
 
 def has_marks(beginning: bytes) -> bool:
-    """Return True if a file that begins so has what oh-my-pi writes and pi does not."""
-    # All that decides is in few lines; the others are not decoded.
+    """Return True if the beginning of a file has records that oh-my-pi writes and pi does not."""
+    # Only a few types of lines can decide this; the others are not decoded.
     return any(_is_marked(line) for line in beginning.split(b"\n") if _MARKED.search(line))
 
 
@@ -96,7 +96,7 @@ _MARKS: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
     "compaction": _is_by_extension,
     "branch_summary": _is_by_extension,
 }
-"""What tells a record of a type that pi writes, too, or the title at the head."""
+"""Tests by record type that oh-my-pi, not pi, wrote a record or the title line."""
 
 
 class TitledFile(PiFile):
@@ -114,7 +114,7 @@ class TitledFile(PiFile):
 
 
 def _title_of(line: bytes) -> dict[str, Any]:
-    """Return the title at the head of a file, decoded; nothing where there is none."""
+    """Return the decoded title at the head of a file, nothing if it has none."""
     try:
         record: Any = tolerant_json(line)
     except (msgspec.DecodeError, TooDeepError):
@@ -123,7 +123,7 @@ def _title_of(line: bytes) -> dict[str, Any]:
 
 
 class _TitledReading(PiReading):
-    """A reading of a session file with what lies beside it: blobs, and the sessions of subagents."""
+    """Read a session file with the blobs and the subagents' sessions beside it."""
 
     def __init__(
         self,
@@ -142,11 +142,11 @@ class _TitledReading(PiReading):
         self._blobs = set[str]()
 
     def pieces(self) -> Iterator[Piece]:
-        # Each reading tells the title: it changes in place, in bytes that are not read again.
+        # Report the title on each read: it changes in place, in bytes that are not read again.
         if self._title:
-            told = {name: value for name, value in self._title.items() if name in _TOLD}
-            digest = sha256(stringify(told).encode()).hexdigest()
-            yield self._note(f"title-{digest[:16]}", told, epoch_ms(told.get("updatedAt")))
+            noted = {name: value for name, value in self._title.items() if name in _NOTED_FIELDS}
+            digest = sha256(stringify(noted).encode()).hexdigest()
+            yield self._note(f"title-{digest[:16]}", noted, epoch_ms(noted.get("updatedAt")))
         if parent := _session_in(Path(f"{self._path.parent}.jsonl")):
             call = self._known.event(parent, started_link(self._session))
             link = record_of("link", call.body) if call is not None else None
@@ -158,7 +158,7 @@ class _TitledReading(PiReading):
                 yield from self._beside(piece.event)
 
     def _beside(self, event: NewEvent) -> Iterator[DerivedEvent]:
-        """Yield what lies beside the file of a record: its images, and links to the sessions that it started."""
+        """Yield a record's images from beside the file, and links to the sessions it started."""
         if _BLOB in event.body:
             for digest in sorted({*_references(tolerant_json(event.body))} - self._blobs):
                 self._blobs.add(digest)
@@ -172,7 +172,7 @@ class _TitledReading(PiReading):
                     yield DerivedEvent(origin, into=child)
 
     def _note(self, event_id: str, fields: dict[str, Any], time: int | None) -> DerivedEvent:
-        """Return a note; the same one again is the same event."""
+        """Return a note; the same note again is the same event."""
         body = stringify(fields).encode()
         note = NewEvent(
             id=event_id,
@@ -186,9 +186,9 @@ class _TitledReading(PiReading):
         return DerivedEvent(note)
 
     def _blob(self, digest: str) -> str:
-        """Return what the harness puts in place of a reference, "" if no folder `blobs` above the file has it.
+        """Return the text that the harness substitutes for a reference, "" if its blob is not found.
 
-        An image is base64 of the bytes, an address of data is the text that was kept.
+        An image becomes base64; a data URL was stored as text and is returned unchanged.
         """
         for folder in list(self._path.absolute().parents)[:_LEVELS]:
             try:
@@ -211,7 +211,7 @@ class _TitledReading(PiReading):
 
 
 def _session_in(path: Path) -> str:
-    """Return the id of the session in a file of oh-my-pi; "" for what is none, or is not there."""
+    """Return the id of the session in an oh-my-pi file; "" if it is not one or does not exist."""
     try:
         with path.open("rb") as file:
             beginning = file.read(BEGINNING)
@@ -231,7 +231,7 @@ def _link(relation: Literal["child", "subagent"], session: str, event: str, name
 
 
 def _references(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the digests of the blobs that a record shows; pages of compacted history are not shown."""
+    """Yield the digests of the blobs that a record shows, not of compacted history."""
     if isinstance(value, str):
         if found := _REFERENCE.fullmatch(value):
             yield found[1]

@@ -76,7 +76,7 @@ def _in_order(turns: Sequence[Turn], *, has_prefix: bool) -> Iterator[int]:
 DEFAULT_MAX_TOKENS: Final = 8192
 """An output length that every current model supports."""
 _PROVIDER: Final = "anthropic"
-_TOLD_BY_USERS: Final = ("user", "custom")
+_SENT_AS_USER: Final = ("user", "custom")
 _NOTHING_IN_IT: Final = "left out: there is nothing in it"
 
 
@@ -146,7 +146,7 @@ def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs
                 note(RepairRule.EMPTY_MESSAGE, _NOTHING_IN_IT)
         elif view.role == "toolResult":
             conversation.result(message, contents.of_user(number, note))
-        elif view.role in _TOLD_BY_USERS:
+        elif view.role in _SENT_AS_USER:
             if user_blocks := contents.of_user(number, note):
                 conversation.user(user_blocks)
             else:
