@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -175,7 +175,7 @@ class _Importing:
         self._matching = SessionMatcher(log, source, contents, name)
         self._targets, self._main = self._matching.targets, self._matching.main
         self._has_bytes = self._matching.has_bytes
-        self._elsewhere: dict[str, list[NewEvent]] = {}
+        self._elsewhere: dict[str, dict[str, NewEvent]] = {}
         self._batched = 0
         self._batch_bytes = 0
 
@@ -355,16 +355,18 @@ class _Importing:
             self._append_batches()
 
     def _derive(self, piece: DerivedEvent, segment: SegmentWriter) -> None:
-        """Handle an event that follows from the source, unless its session has it already."""
-        target = self._targets[piece.session]
+        """Handle an event that follows from the source, unless its session has one with its id already."""
+        target, event_id = self._targets[piece.session], piece.event.id
         if piece.into:
-            self._elsewhere.setdefault(piece.into, []).append(piece.event)
-        elif not target.newest_seq or not self._is_there(target.session, piece.event):
+            self._elsewhere.setdefault(piece.into, {}).setdefault(event_id, piece.event)
+        elif event_id not in target.derived and not self._is_there(target.session, piece.event):
+            target.derived.add(event_id)
             self._add(target, segment, -1, piece.event)
 
     def _is_there(self, session: str, event: NewEvent) -> bool:
-        with self._log.snapshot() as snapshot:
+        with self._log.snapshot() as snapshot, suppress(NotFoundError):
             return snapshot.locate(session, event.id) > 0
+        return False
 
     def _append_elsewhere(self) -> None:
         """Append derived events to other sources' sessions, if these are in the store."""
@@ -372,7 +374,7 @@ class _Importing:
             with self._log.snapshot() as snapshot:
                 newest = generations(snapshot, name)[-1:]
             for head in newest:
-                new = [each for each in events if not self._is_there(head.name, each)]
+                new = [each for each in events.values() if not self._is_there(head.name, each)]
                 self._log.append(head.name, new)
 
     def _observe(self, target: ImportTarget, event: NewEvent) -> None:

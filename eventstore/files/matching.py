@@ -42,7 +42,8 @@ class ImportTarget:
 
     `newest` is the last import. `before` is the previous generation if this is another one, `shared` the
     comparison of source and log. The other fields hold what was read: events to append, observed changes,
-    remarks, and records that wait for a later parent, by the parent's id; `held` are their ids.
+    remarks, and records that wait for a later parent, by the parent's id; `held` are their ids, `derived` those
+    of events that follow from the source.
     """
 
     def __init__(self, place: int, of: SourceSession, base: str) -> None:
@@ -62,6 +63,7 @@ class ImportTarget:
         self.not_utf8: list[Remark] = []
         self.waiting: dict[str, list[tuple[SegmentWriter, int, SourceRecord]]] = {}
         self.held = set[str]()
+        self.derived = set[str]()
 
     def go_on(self, head: Head, snapshot: Snapshot, shared: ComparisonResult, before: str | None) -> None:
         """Continue the log's session with this head."""

@@ -90,7 +90,8 @@ class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event that follows from the source without bytes in it: a link, a move, a note.
 
     `into` names the session of another source that gets the event, in its newest generation; if it is not in
-    the store, the event is dropped. An event with an existing id is skipped.
+    the store, the event is dropped. An event with an existing id is skipped, so that of several with one id the
+    first counts.
     """
 
     event: NewEvent

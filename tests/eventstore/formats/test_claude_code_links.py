@@ -49,6 +49,24 @@ def test_an_agents_file_is_linked_to_the_call_that_started_it(tmp_path: Path, or
     assert [part.role for part in build_context(log, AGENT).parts] == ["user", "assistant"]
 
 
+@pytest.mark.parametrize("order", ["pc", "cp", "pcpc"])
+@pytest.mark.parametrize("grows", [False, True])
+def test_an_agent_that_is_resumed_belongs_to_the_first_call(
+    tmp_path: Path, order: str, *, grows: bool
+) -> None:
+    log = MemoryLog()
+    again = (
+        answer("a2", "r", "m2", call("t2", "Task", prompt="go on")),
+        result("r2", "a2", "t2", "done", toolUseResult={"agentId": "a1"}, sourceToolAssistantUUID="a2"),
+    )
+    if grows:
+        bring(log, tmp_path / "p.jsonl", *PARENT)
+    for each in order:
+        bring(log, tmp_path / f"{each}.jsonl", *(PARENT + again if each == "p" else CHILD))
+    assert origin(log, AGENT) == (SESSION, "a")
+    assert started(log) == [(AGENT, "a")]
+
+
 def test_one_half_says_what_it_knows_of_the_other(tmp_path: Path) -> None:
     alone = MemoryLog()
     bring(alone, tmp_path / "c.jsonl", *CHILD)

@@ -17,6 +17,7 @@ from eventstore.files.importing import import_file
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
 from eventstore.formats.oh_my_pi.titled_export import title_slot
+from eventstore.imports import origin_of
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.records import Link, record_of
@@ -320,6 +321,24 @@ def test_a_subagents_session_is_linked_to_the_call_that_started_it(order: str, t
     }
     assert Link(relation="child", session=CHILD, event="00000001") in links[SESSION]
     assert Link(relation="subagent", session=SESSION, event="00000001") in links[CHILD]
+
+
+def test_a_subagent_that_is_resumed_belongs_to_the_first_call(tmp_path: Path) -> None:
+    log = MemoryLog()
+    child = tmp_path / "parent" / "0-Scout.jsonl"
+    child.parent.mkdir()
+    child.write_bytes(slot("") + line_of(header(session=CHILD)) + line_of(said(0)))
+    import_file(log, child)
+    message = {"role": "toolResult", "toolCallId": "c", "toolName": "task", "content": []}
+    named = {"details": {"results": [{"id": "0-Scout"}, {"id": "0-Scout"}]}}
+    calls = [entry(number, number - 1, message=message | named) for number in (1, 2)]
+    bring(log, tmp_path, file_of([TALK[0], *calls]), name="parent.jsonl")
+    bodies = [json.loads(each.body) for each in events(log, SESSION) if each.kind == "link"]
+    assert [(each["session"], each["event"]) for each in bodies] == [(CHILD, "00000001")]
+    with log.snapshot() as snapshot:
+        link = origin_of(snapshot, CHILD, "subagent")
+    assert link is not None
+    assert link.event == "00000001"
 
 
 def exported(log: EventLog, form: str) -> list[Json]:
