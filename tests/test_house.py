@@ -6,6 +6,8 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
@@ -129,3 +131,29 @@ def test_contributing_says_which_files_a_new_thing_needs(thing: str) -> None:
     steps = re.findall(r"^\d\. .*", section, re.MULTILINE)
     assert len(steps) >= 3
     assert set(re.findall(r"`([\w/.]+)`", section)) >= HOW_TO_ADD[thing]
+
+
+def imports_in(text: str) -> Iterator[tuple[str, str]]:
+    """The names that a program in a text imports from a room, each with its module."""
+    pattern = r"^\s*from ((?:eventstore|projections|compaction|cli|refold)[\w.]*) import ([\w, ]+)$"
+    for module, names in re.findall(pattern, text, re.MULTILINE):
+        yield from ((module, name.split(" as ")[0].strip()) for name in names.split(","))
+
+
+def test_programs_in_the_texts_of_tests_import_what_is_there() -> None:
+    named = {
+        each
+        for module in modules("tests", "bench")
+        if not module.endswith("test_new_parts.py")  # its modules are added to a copy of the program
+        for _, text in texts_in(module)
+        for each in imports_in(text)
+    }
+    assert len(named) > 20
+    assert [(module, name) for module, name in sorted(named) if not _has(module, name)] == []
+
+
+def _has(module: str, name: str) -> bool:
+    try:
+        return hasattr(import_module(module), name) or find_spec(f"{module}.{name}") is not None
+    except ModuleNotFoundError:
+        return False
