@@ -26,7 +26,7 @@ from projections.replacement import Replacement, replacement_of
 from projections.timeline import Timeline, timeline
 from projections.tokens import Counter
 from projections.tree import Tree, tree
-from projections.usage import billed_usage
+from projections.usage import answers, billed_usage
 
 
 class BilledCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,8 +215,8 @@ def read_material(
             exchanges=dict(_exchanges(snapshot, cursor, audited, tokens)),
             calls=[
                 call
-                for event in events
-                if event.seq in views and (call := billed_call(event, views[event.seq], prices))
+                for answer in answers(snapshot, cursor)
+                if (call := billed_call(answer.event, answer.message, prices))
             ],
         )
 

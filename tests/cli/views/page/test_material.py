@@ -5,6 +5,8 @@ Tokens are pi's estimate: four characters are one.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.views.page.material import (
@@ -29,6 +31,7 @@ from projections.diff import Change
 from projections.mentions import MentionKind
 from projections.transcript import message_text
 from tests.cli.views.page.reading import material_of
+from tests.support.claude_code import SESSION, answer, bring, said
 from tests.support.talk import Json, PiSession, Story, assistant, call, result, user
 
 PRICES = FilePrices(
@@ -217,6 +220,20 @@ def test_tokens_are_those_of_every_message(chat: Story) -> None:
 
 def test_calls_are_the_messages_that_a_provider_counted(chat: Story) -> None:
     assert [call.seq for call in material_of(chat.log).calls] == [2]
+
+
+def test_a_message_of_several_records_is_one_call(store: EventLog, tmp_path: Path) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    bring(
+        store,
+        tmp_path / "s.jsonl",
+        said("u", None, "hi"),
+        answer("a", "u", "m", "one", usage={**usage, "output_tokens": 1}),
+        answer("b", "a", "m", "two", usage=usage),
+    )
+    found = material_of(store, SESSION)
+    assert [(call.seq, call.usage.output) for call in found.calls] == [(3, 5)]
+    assert len(found.calls) == found.view.audit.cost.spent.calls
 
 
 def test_every_replacement_of_the_audit_has_its_exchange(chat: Story) -> None:
