@@ -356,7 +356,7 @@ class _Reading(SessionReader):
         if fields.type != "last-prompt" or not (isinstance(named, str) and is_name(named)):
             return
         leaf, newest = stored_id(named), chain.last
-        if newest is None or not self._is_read(place, leaf):
+        if newest is None or not self._is_placed(place, leaf):
             return
         if not self._leaves_messages(place, leaf, newest):
             return
@@ -364,8 +364,14 @@ class _Reading(SessionReader):
         move = compose(LeafMoved(from_id=newest), id=f"moved-{note.id}", time=note.time, parent=leaf)
         yield DerivedEvent(move, session=place)
 
-    def _is_read(self, place: int, name: str) -> bool:
-        return name in self._parents[place] or self._known.body(place, name) is not None
+    def _is_placed(self, place: int, leaf: str) -> bool:
+        """Return True if a leaf has been read with all that is above it; one above may come later in the file."""
+        above, seen = self._parents[place], set[str]()
+        at: str | None = leaf
+        while at in above and at not in seen:
+            seen.add(at)
+            at = above[at][1]
+        return at is None or (at not in seen and self._known.body(place, at) is not None)
 
     def _leaves_messages(self, place: int, leaf: str, newest: str) -> bool:
         """Return True if a message is on the path to the newest record, and not on that to a leaf beside or above."""
