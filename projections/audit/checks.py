@@ -167,7 +167,11 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
     view = view_of(compaction, snapshot).compaction
     if view is None:
         return
+    leaf = event(snapshot, cursor.session, compaction.seq)
     above = [entry for entry in path(snapshot, at) if entry.seq != compaction.seq]
+    # Results of parallel calls stand beside the path and show with it.
+    beside = rules_at(snapshot, leaf).all_beside(snapshot, leaf, 1)
+    above += [event(snapshot, cursor.session, seq).decode() for seq in beside]
     if view.kept is None:
         first = compaction.target_seq or compaction.seq
         kept = {entry.seq: entry for entry in above if entry.seq >= first}
@@ -180,7 +184,6 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
     others = [part for part in mine if part.seq != compaction.seq]
     strange = [part for part in others if not any(seq in kept for _, seq in part.events)]
     shown = {seq for part in others for _, seq in part.events}
-    leaf = event(snapshot, cursor.session, compaction.seq)
     is_plain = not (leaf.is_overlaid or cursor.has_observed or rules_of_format(compaction.format).arranges)
     missing = (
         sum(seq not in shown and bool(parts_of(entry)) for seq, entry in kept.items()) if is_plain else 0

@@ -10,8 +10,10 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent
+from eventstore.paths import event as event_at
 from projections.context.parts import has_message
-from projections.rules import rules_of_format
+from projections.rules import rules_at, rules_of_format
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +35,8 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
     """Yield the coverage of each compaction on a path, oldest first.
 
     A window ends before the first kept entry, or at the compaction if it kept nothing; the harness's rules
-    say where it begins. If a compaction lists what it keeps, everything else above it is in the window.
+    say where it begins. If a compaction lists what it keeps, everything else above it is in the window. Entries
+    off the path that show with it belong to the window too.
     """
     compactions: dict[int, Event] = {}
     lists: dict[int, frozenset[int]] = {}
@@ -44,16 +47,31 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
             start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))
             end = event.target_seq or event.seq
             view = view_of(event, snapshot).compaction
-            kept = frozenset[int]()
+            kept, listed = frozenset[int](), frozenset[str]()
             if view and view.kept is not None:
                 listed = frozenset(view.kept)
                 kept = frozenset(entry.seq for entry in entries if entry.id in listed)
-                lists[event.seq], end = kept, event.seq
+                end = event.seq
             start = min((start, *lists.get(in_effect, ())))
-            summarized = set(messages[bisect_left(messages, start) : bisect_left(messages, end)]) - kept
+            beside = _beside(snapshot, event, start)
+            if view and view.kept is not None:
+                kept |= {entry.seq for entry in beside if entry.id in listed}
+                lists[event.seq] = kept
+            summarized = set(messages[bisect_left(messages, start) : bisect_left(messages, end)])
+            summarized |= {entry.seq for entry in beside if start <= entry.seq < end and has_message(entry)}
+            summarized -= kept
             if in_effect in lists:
                 # Entries that the compaction above did not list are in its own summary.
                 summarized = {seq for seq in summarized if seq > in_effect or seq in lists[in_effect]}
             yield Coverage(compaction=event, previous=in_effect, summarized=summarized, end=end, kept=kept)
             compactions[event.seq] = event
         in_effect = event.compaction_seq
+
+
+def _beside(snapshot: Snapshot, compaction: Event, first: int) -> list[LazyEvent]:
+    """Return the entries off the path that show with it above a compaction, from entry `first` on."""
+    if not compaction.parent_seq:
+        return []
+    above = event_at(snapshot, compaction.session, compaction.parent_seq)
+    found = rules_at(snapshot, above).all_beside(snapshot, above, max(first, 1))
+    return [event_at(snapshot, compaction.session, seq) for seq in found]

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from compaction import record_compaction
 from compaction.branching.fork import fork
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
+from eventstore.writing import SessionWriter
+from projections.audit.checks import STRUCTURE, check_session
+from projections.audit.session import audit
 from projections.context.build import build_context, context_json, harness_json
+from projections.diff import Change, diff
 from projections.rules import claude_code
 from tests.support.claude_code import (
     SESSION,
@@ -382,3 +387,29 @@ def test_parallel_results_are_kept_with_their_calls(log: MemoryLog, tmp_path: Pa
         said("w", "s", "third"),
     )
     assert shown(log) == [("compactionSummary", ["so far"]), *JOINED[1:], ("user", ["third"])]
+
+
+def test_parallel_results_beside_the_path_are_in_the_summary(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        boundary("k", "r2"),
+        summary("s", "k"),
+        answer("b", "s", "m2", "done"),
+    )
+    (compaction,) = audit(log, SESSION).compactions
+    assert (compaction.messages.dropped, compaction.dropped) == (0, [])
+    assert compaction.messages.summarized == 4
+    changes = {each.event: each.change for each in diff(log, SESSION, "r2", "b").changes}
+    assert changes["r1"] is Change.SUMMARIZED
+
+
+def test_parallel_results_that_a_compaction_of_refold_keeps_pass_its_check(
+    log: MemoryLog, tmp_path: Path
+) -> None:
+    bring(log, tmp_path / "s.jsonl", said("t", None, "before"), said("u", "t", "go"), *PARALLEL[1:])
+    record_compaction(SessionWriter(log, SESSION), summary="so far", first_kept="u")
+    assert "r1" in [part.id for part in build_context(log, SESSION).parts]
+    results = {each.name: each for each in check_session(log, SESSION).results}
+    assert (results[STRUCTURE].passed, results[STRUCTURE].checked) == (1, 1)
