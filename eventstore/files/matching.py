@@ -120,6 +120,17 @@ class _KnownParts:
             names = (head.name for head in snapshot.heads()) if among is None else among
             return [name for name in names if name not in self._own and snapshot.locate(name, event_id)]
 
+    def name(self, session: int) -> str:
+        return self._targets[session].session
+
+    def next(self, session: str, event_id: str) -> Event | None:
+        with self._log.snapshot() as snapshot, suppress(NotFoundError):
+            if seq := snapshot.locate(session, event_id):
+                events = (decode(each, session) for each in snapshot.frames(session, first=seq))
+                here = next(events)
+                return next((each for each in events if each.is_entry and each.format == here.format), None)
+        return None
+
     def event(self, session: str, event_id: str) -> Event | None:
         with self._log.snapshot() as snapshot, suppress(NotFoundError):
             if seq := snapshot.locate(session, event_id):

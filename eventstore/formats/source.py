@@ -130,8 +130,14 @@ class KnownEvents(Protocol):
         Each call checks every session, or those in `among`: search all for the first record only.
         """
 
+    def name(self, session: int) -> str:
+        """Return the name that the log has for a session of the source."""
+
     def event(self, session: str, event_id: str) -> Event | None:
         """Return an event of any session in the store, or None."""
+
+    def next(self, session: str, event_id: str) -> Event | None:
+        """Return the entry of the same format that a session has behind an event, or None."""
 
 
 class SessionReader(Protocol):

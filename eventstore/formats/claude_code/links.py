@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from math import inf
 from typing import Final, Literal
 
-from eventstore.event import NewEvent
+from eventstore.event import Event, NewEvent
 from eventstore.formats.claude_code.api_message import content_of, items_of, view_of, wire_of
 from eventstore.formats.claude_code.record import Fields
 from eventstore.formats.pi.entry import is_name, stored_id
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import DerivedEvent, KnownEvents
 from eventstore.imports import origin_link, started_link
-from eventstore.javascript import tolerant_json
+from eventstore.javascript import epoch_ms, tolerant_json
 from eventstore.records import Link
 
-AGENT: Final = "/agent-"
+_AGENT: Final = "/agent-"
 """Separates the parent session's name from the agent's in the name of an agent's session."""
 CONTEXT_LINK: Final = "started-context"
 """The id of the link from an agent's session to where its context continues in its parent."""
@@ -26,25 +28,44 @@ _AGENT_TOOLS: Final = frozenset({"Task", "Agent"})
 
 def session_of_agent(session: str, agent: str) -> str:
     """Return the name of an agent's session."""
-    return f"{session}{AGENT}{agent}"[:_LONGEST_NAME]
+    return _short(f"{session}{_AGENT}{agent}")
 
 
 def session_of_sidechain(session: str, root: str) -> str:
     """Return the session name of a sidechain that names no agent, derived from its first record."""
-    return f"{session}/sidechain-{root}"[:_LONGEST_NAME]
+    return _short(f"{session}/sidechain-{root}")
+
+
+def _short(name: str) -> str:
+    """Return a name of few enough bytes, a long one with a digest in place of its end."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:16]
+    return f"{name[: _LONGEST_NAME - 1 - len(digest)]}-{digest}"
 
 
 class Links:
     """Find the links that one source's records imply, record by record."""
 
     def __init__(
-        self, sessions: Sequence[str], known: KnownEvents, version: str, *, is_of_agent: bool, begun: set[int]
+        self,
+        session: str,
+        sessions: Sequence[str],
+        known: KnownEvents,
+        version: str,
+        *,
+        begun: set[int],
+        newest: str | None,
     ) -> None:
-        """`version` is the format of the records; `begun` are the places of sessions that have some."""
-        self._version = version
-        self._sessions, self._known, self._is_of_agent = sessions, known, is_of_agent
-        self._begun = begun
-        self._sharing: tuple[Sequence[str], str] = ((), "")
+        """Start to find links in the file of a session or of its agent.
+
+        `sessions` are those in the file, `begun` the places of those that have records already, `newest` is the
+        first one's newest record in the tree. `version` is the records' format.
+        """
+        self._session, self._sessions, self._known, self._version = session, sessions, known, version
+        self._is_of_agent = session != sessions[0]
+        self._begun, self._newest = begun, newest
+        self._sharing: Sequence[str] | None = None
         self._prompts: dict[str, str] = {}
 
     def of(self, place: int, event_id: str, fields: Fields) -> Iterator[DerivedEvent]:
@@ -59,7 +80,7 @@ class Links:
         self._begun.add(place)
         if place == 0 and not self._is_of_agent:
             yield from self._started(event_id, fields)
-            yield from self._copied(event_id, is_first=is_new)
+            yield from self._copied(event_id, epoch_ms(fields.timestamp))
         elif is_new:
             yield from self._started_by(place, fields)
 
@@ -72,55 +93,90 @@ class Links:
                     self._prompts[str(given.get("prompt"))] = event_id
         if not fields.agent:
             return
-        child = session_of_agent(self._sessions[0], fields.agent)
+        child = session_of_agent(self._session, fields.agent)
         source = fields.sourceToolAssistantUUID
         call = stored_id(source) if isinstance(source, str) and is_name(source) else event_id
-        yield DerivedEvent(_link("child", child, call, started_link(child)))
-        link = _link("subagent", self._sessions[0], call, origin_link("subagent", call))
+        link = _link("subagent", self._known.name(0), call, origin_link("subagent", call))
         if child in self._sessions:
-            yield DerivedEvent(link, session=self._sessions.index(child))
+            place = self._sessions.index(child)
+            yield DerivedEvent(_link("child", self._known.name(place), call, started_link(child)))
+            yield DerivedEvent(link, session=place)
         else:
+            yield DerivedEvent(_link("child", child, call, started_link(child)))
             yield DerivedEvent(link, into=child)
 
     def _started_by(self, place: int, fields: Fields) -> Iterator[DerivedEvent]:
         """Yield the links from an agent's session or a sidechain to the call that started it."""
-        own = self._sessions[place]
-        parent = own.partition(AGENT)[0] if self._is_of_agent else self._sessions[0]
+        name = started_link(self._sessions[place])
+        parent = self._session if self._is_of_agent else self._known.name(0)
         call = ""
         if place and (call := self._prompts.get(view_of(fields.raw_message or b"{}").text, "")):
-            yield DerivedEvent(_link("child", own, call, started_link(own)))
-        elif started := self._known.event(parent, started_link(own)):
-            call = str(tolerant_json(started.body).get("event", ""))
+            yield DerivedEvent(_link("child", self._known.name(place), call, name))
+        elif started := self._known.event(parent, name):
+            call = _call_of(started)
+        elif self._is_of_agent and (others := self._known.sessions_with(name)):
+            # The parent was imported under another name.
+            parent = others[0]
+            if started := self._known.event(parent, name):
+                call = _call_of(started)
         yield DerivedEvent(_link("subagent", parent, call, origin_link("subagent", call)), session=place)
 
-    def _copied(self, event_id: str, *, is_first: bool) -> Iterator[DerivedEvent]:
-        """Yield the link to the session whose beginning this one copied, at the end of the copy.
+    def _copied(self, event_id: str, time: int | None) -> Iterator[DerivedEvent]:
+        """Yield the links to sessions that begin alike, at the first record that none of them has."""
+        last = self._newest
+        if self._sharing is None:
+            # An earlier reading may have ended before the sessions differed.
+            self._sharing = self._sharing_with(last or event_id)
+        others, self._newest = self._sharing, event_id
+        self._sharing = self._sharing_with(event_id, others) if others else ()
+        if last and others and not self._sharing:
+            yield from self._forks(others, last, inf if time is None else time)
 
-        Nothing distinguishes copy and original, so the first name in sort order counts as the original.
+    def at_end(self) -> Iterator[DerivedEvent]:
+        """Yield the links to copies that continue where this session ends."""
+        if (last := self._newest) and self._sharing:
+            longer = [each for each in self._sharing if self._goes_on(each, last) > -inf]
+            yield from self._forks(longer, last, -inf)
+
+    def _forks(self, others: Sequence[str], last: str, time: float) -> Iterator[DerivedEvent]:
+        """Yield the links between sessions that are equal up to the record `last`; `time` is the next one's here.
+
+        No record names the original: it is the session that ends there, else the one that continues first.
         """
-        others, last = self._sharing
-        sharing: Sequence[str] = ()
-        if is_first or others:
-            sharing = [
-                name
-                for name in self._known.sessions_with(event_id, None if is_first else others)
-                if not name.startswith(f"{self._sessions[0]}/") and self._is_ours(name, event_id)
-            ]
-        self._sharing = sharing, event_id
-        if sharing or not others:
+        own, link_id = self._known.name(0), origin_link("fork", last)
+        # A known copy is no original, so that no two sessions are copies of each other.
+        times = {name: self._goes_on(name, last) for name in others if not self._known.event(name, link_id)}
+        if not times or self._known.event(own, link_id):
             return
-        own, name = self._sessions[0], origin_link("fork", last)
-        original = min(own, *others)
-        for copy in others if original == own else (own,):
-            # If several copies end at the same event, one may already be linked.
-            if self._known.event(copy, name) is None:
-                link = _link("fork", original, last, name)
-                yield DerivedEvent(link, into="" if copy == own else copy)
+        original = min(({own: time} | times).items(), key=lambda each: (each[1], each[0]))[0]
+        for copy in times if original == own else (own,):
+            link = _link("fork", original, last, link_id)
+            yield DerivedEvent(link, into="" if copy == own else copy)
+
+    def _goes_on(self, session: str, event_id: str) -> float:
+        """Return the time of a session's next record: -inf if there is none, inf if it has no time."""
+        found = self._known.next(session, event_id)
+        if found is None:
+            return -inf
+        return inf if found.time is None else found.time
+
+    def _sharing_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
+        """Return the other sessions that have an event, except this one's agents."""
+        found = self._known.sessions_with(event_id, among)
+        return [
+            each
+            for each in found
+            if not each.startswith(f"{self._session}/") and self._is_ours(each, event_id)
+        ]
 
     def _is_ours(self, session: str, event_id: str) -> bool:
         """Return True if a session has this event from one of Claude Code's own records."""
         found = self._known.event(session, event_id)
         return found is not None and found.format == self._version
+
+
+def _call_of(started: Event) -> str:
+    return str(tolerant_json(started.body).get("event", ""))
 
 
 def _link(

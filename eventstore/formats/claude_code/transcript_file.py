@@ -111,6 +111,8 @@ class ClaudeCodeFile(SourceContents):
         self.sides: dict[str, int] = {}
         """The index of each sidechain record's session, by record id."""
         self._names: list[str] = []
+        self.session = ""
+        """The session that the file belongs to, also if it is an agent's."""
         self.is_of_agent = False
         self._find_sessions()
         self.sessions: Sequence[SourceSession] = [
@@ -141,6 +143,7 @@ class ClaudeCodeFile(SourceContents):
         name = name or f"noid-{sha256(first).hexdigest()[:16]}"
         is_side = head.isSidechain is True or head.type == "fork-context-ref"
         self.is_of_agent = is_side and _name(head.agentId) != ""
+        self.session = name
         self._names = [session_of_agent(name, head.agentId) if self.is_of_agent else name]
         if not self.is_of_agent:
             self._divide(name, sidechains)
@@ -191,12 +194,13 @@ def _name(value: Any) -> str:
 class _Chain:
     """The state of a session while its file is read: the newest record, and substituted parents.
 
-    `instead` maps a record to the one that was put in below it: a rewrite without an id, or the summary of a compaction
-    behind what it keeps.
+    `chained` is the newest record with an id of its own. `instead` maps a record to the one that was put in
+    below it: a rewrite without an id, or the summary of a compaction behind what it keeps.
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.last: str | None = state.get("last")
+        self.chained: str | None = state.get("chained", self.last)
         self.instead: dict[str, str] = dict(state.get("instead", {}))
         self.boundary: str | None = state.get("boundary")
         self.records: int = state.get("records", 0)
@@ -206,6 +210,7 @@ class _Chain:
         return {
             "last": self.last,
             "records": self.records,
+            **({"chained": self.chained} if self.chained != self.last else {}),
             **({"instead": dict(self.instead)} if self.instead else {}),
             **({"boundary": self.boundary} if self.boundary else {}),
         }
@@ -220,11 +225,12 @@ class _Reading(SessionReader):
         self._ids: list[dict[str, bytes]] = [{} for _ in contents.sessions]
         self._boundaries: dict[tuple[int, str], bytes] = {}
         self._links = Links(
+            contents.session,
             [each.name for each in contents.sessions],
             known,
             VERSION,
-            is_of_agent=contents.is_of_agent,
             begun={place for place, chain in enumerate(self._chains) if chain.last is not None},
+            newest=self._chains[0].chained,
         )
         self._to_come: list[dict[str, int]] = [{} for _ in contents.sessions]
         self._parents: list[dict[str, tuple[str, str | None]]] = [{} for _ in contents.sessions]
@@ -276,6 +282,7 @@ class _Reading(SessionReader):
             if parsed.problem:
                 yield SourceRemark("skipped", self._line, parsed.problem)
             self._line += is_whole
+        yield from self._links.at_end()
 
     def _look_ahead(self) -> None:
         """Find the ids of the records that follow, because a parent may come later than its child."""
@@ -346,6 +353,8 @@ class _Reading(SessionReader):
                 chain.instead[stored_id(kept.last)] = own
             chain.boundary = None
         chain.last = own
+        if fields.is_chained:
+            chain.chained = own
 
     def _moved(self, place: int, note: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
         """Yield a move to the leaf that a `last-prompt` names, if messages of the newest path are not on its path.

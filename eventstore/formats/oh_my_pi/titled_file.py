@@ -168,7 +168,9 @@ class _TitledReading(PiReading):
             for child in map(_session_in, self._started(tolerant_json(event.body))):
                 if child:
                     yield DerivedEvent(_link("child", child, event.id, started_link(child)))
-                    origin = _link("subagent", self._session, event.id, origin_link("subagent", event.id))
+                    origin = _link(
+                        "subagent", self._known.name(0), event.id, origin_link("subagent", event.id)
+                    )
                     yield DerivedEvent(origin, into=child)
 
     def _note(self, event_id: str, fields: dict[str, Any], time: int | None) -> DerivedEvent:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from eventstore.files.importing import import_sessions
 from eventstore.imports import origin_of
 from eventstore.memory import MemoryLog
 from projections.audit.cost import session_cost
@@ -125,6 +126,72 @@ def test_of_several_copies_that_end_alike_each_has_one_origin(tmp_path: Path, or
     assert origin(log, SESSION, "fork") is None
     assert origin(log, "6", "fork") == (SESSION, "a")
     assert origin(log, "7", "fork") in ((SESSION, "a"), ("6", "a"))
+
+
+def copied(log: MemoryLog, folder: Path, name: str, *more: tuple[str, int]) -> None:
+    """Import the state of a session that begins as others do, with more records and their times."""
+    lines = [said("u", None, "hi", sessionId=name), answer("a", "u", "m1", "yes", sessionId=name)]
+    for parent, (uuid, at) in zip(("a", *(uuid for uuid, _ in more)), more, strict=False):
+        lines.append(said(uuid, parent, "more", sessionId=name, at=at))
+    bring(log, folder / f"{name}.jsonl", *lines)
+
+
+@pytest.mark.parametrize("copy", ["4", "6"])
+def test_a_copy_that_was_imported_before_it_grew_is_linked(tmp_path: Path, copy: str) -> None:
+    log = MemoryLog()
+    copied(log, tmp_path, SESSION)
+    copied(log, tmp_path, copy)
+    copied(log, tmp_path, copy, ("v", 9))
+    assert origin(log, copy, "fork") == (SESSION, "a")
+    copied(log, tmp_path, SESSION, ("w", 10))
+    copied(log, tmp_path, copy, ("v", 9), ("x", 11))
+    assert origin(log, SESSION, "fork") is None
+    assert origin(log, copy, "fork") == (SESSION, "a")
+
+
+@pytest.mark.parametrize("copy", ["4", "6"])
+def test_a_copy_is_linked_when_its_original_comes_later(tmp_path: Path, copy: str) -> None:
+    log = MemoryLog()
+    copied(log, tmp_path, copy, ("v", 9))
+    copied(log, tmp_path, SESSION)
+    assert origin(log, copy, "fork") == (SESSION, "a")
+    assert origin(log, SESSION, "fork") is None
+
+
+@pytest.mark.parametrize("order", list(permutations(("4", SESSION, "6"))))
+def test_the_original_is_the_session_that_continued_first(tmp_path: Path, order: tuple[str, ...]) -> None:
+    log, times = MemoryLog(), {"4": 20, SESSION: 10, "6": 30}
+    for name in order:
+        copied(log, tmp_path, name, (f"own-{name[:1]}", times[name]))
+    assert origin(log, SESSION, "fork") is None
+    assert origin(log, "4", "fork") == (SESSION, "a")
+    assert origin(log, "6", "fork") in ((SESSION, "a"), ("4", "a"))
+
+
+@pytest.mark.parametrize("order", ["pc", "cp"])
+def test_links_name_a_session_as_it_was_imported(tmp_path: Path, order: str) -> None:
+    log = MemoryLog()
+    for each in order:
+        path = tmp_path / f"{each}.jsonl"
+        path.write_bytes(b"".join(line + b"\n" for line in (PARENT if each == "p" else CHILD)))
+        import_sessions(log, path, name="copy" if each == "p" else None)
+    assert origin(log, AGENT) == ("copy", "a")
+    assert started(log, "copy") == [(AGENT, "a")]
+
+
+def test_agents_of_a_session_with_a_long_name_do_not_share_one(tmp_path: Path) -> None:
+    log, session = MemoryLog(), "a" * 98
+    for agent in ("a1", "a2"):
+        bring(
+            log,
+            tmp_path / f"{agent}.jsonl",
+            said("x", None, "look", isSidechain=True, agentId=agent, sessionId=session),
+        )
+    with log.snapshot() as snapshot:
+        names = [head.name for head in snapshot.heads()]
+    assert len(names) == 2
+    assert max(map(len, names)) <= 100
+    assert {origin(log, name) for name in names} == {(session, "")}
 
 
 def test_a_forked_agent_goes_on_from_its_parents_context(tmp_path: Path) -> None:
