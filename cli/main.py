@@ -198,7 +198,7 @@ def refold(ctx: click.Context, store: str | None) -> None:
 
     Begin with `refold import`: it lists the session files on this machine.
 
-    A SESSION is an id, a unique beginning of one, a title, @last, or the path of a session file.
+    A SESSION is an id, a unique prefix of one, a title, @last, or the path of a session file.
     """
     if ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
         if not store:

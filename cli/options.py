@@ -46,25 +46,25 @@ class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # older clicks tak
 
 json_option: Final[Decorator] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 leaf_option: Final[Decorator] = click.option(
-    "--leaf", metavar="ID|root", help="Stand at this entry instead of where the session stands."
+    "--leaf", metavar="ID|root", help="Use this entry instead of the session's leaf."
 )
 as_of_option: Final[Decorator] = click.option(
     "--as-of",
     type=click.IntRange(0),
     metavar="SEQ",
-    help="Nothing after the event of this number has happened yet.",
+    help="Ignore everything after this event number.",
 )
 counter_option: Final[Decorator] = click.option(
     "--counter",
     type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
     default="utf16/4",
     show_default=True,
-    help="How tokens are counted: o200k is exact for OpenAI's models only; all else is an estimate.",
+    help="How to count tokens: o200k is exact for OpenAI's models; everything else is an estimate.",
 )
 prices_option: Final[Decorator] = click.option(
     "--prices",
     metavar="FILE",
-    help="What models cost: a TOML file in place of the prices that come with refold.",
+    help="A TOML file with model prices, instead of those that come with refold.",
 )
 
 

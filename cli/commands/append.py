@@ -25,7 +25,7 @@ Example:  echo '{"type":"session_info","name":"First"}' |
     metavar="N",
     help="The session's version before the first line; 0 for a new session.",
 )
-@click.option("--json", "_as_json", is_flag=True, help="Acknowledge in JSON; this is always so.")
+@click.option("--json", "_as_json", is_flag=True, help="No effect: acknowledgements are always JSON.")
 @click.pass_context
 def command(ctx: click.Context, session: str, *, expected: int | None, _as_json: bool) -> None:
     """Append events from standard input, one JSON object per line.

@@ -33,7 +33,7 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="With --all: so many processes at once; if not given, one for each core.",
+    help="With --all: the number of processes; by default one per core.",
 )
 @click.option("--every-branch", is_flag=True, help="Audit every branch, not only the path to the leaf.")
 @leaf_option
@@ -47,7 +47,7 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
     multiple=True,
     metavar="METRIC=SHARE",
     callback=_bounds,
-    help="Exit with 1 where less was kept: future-use, recall, recall.KIND or instructions, from 0 to 1.",
+    help="Exit with 1 if a share is lower: future-use, recall, recall.KIND or instructions, each from 0 to 1.",
 )
 @json_option
 @click.pass_context
@@ -68,9 +68,9 @@ def command(
 ) -> None:
     """Show what compactions, branch summaries and rewrites kept of a session, and what they lost.
 
-    Print one screen, worst first: context sizes before and after, what the model needed later and whether it
-    was still there, which of the user's instructions are gone, what work was repeated, and what it cost and
-    saved. --full prints everything; --all prints a line per session of the store, worst first.
+    Print one screen, worst first: context sizes before and after, how much of what the model needed later was
+    still there, which of the user's instructions are gone, which work was repeated, and the cost and savings.
+    --full prints everything; --all prints a line per session of the store, worst first.
 
     Use --fail-under as a CI gate:  --all --fail-under instructions=1
     """

@@ -42,10 +42,10 @@ _clock = time.perf_counter
 def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> None:
     """Measure how fast contexts are rebuilt, with your own sessions on your own disk.
 
-    Compare three things: rebuilding each session's context from the store with decoding and folding the
-    session's file in Python; importing that file into a new store with parsing its lines; and appending
-    messages, each flushed to disk, with writing lines to a file. Without a SESSION, measure the ten sessions
-    with the most events.
+    Print three comparisons: rebuilding each session's context from the store, against parsing its file in
+    Python; importing that file into a new store, against parsing its lines; and appending messages, each
+    flushed to disk, against writing lines to a file. Without a SESSION, measure the ten sessions with the
+    most events.
 
     The store is not changed, except that a SESSION that names a file is imported first.
     """

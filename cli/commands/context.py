@@ -160,8 +160,8 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default="text",
     show_default=True,
-    help="For people; as the session's harness builds it, or pi (JSON); as summarizers receive it; as the body of a"
-    " Messages API request.",
+    help="text: for people; native: as the session's harness builds it; pi: as pi does; transcript: as summarizers"
+    " receive it; anthropic: the body of a Messages API request.",
 )
 @click.option(
     "--model", metavar="NAME", callback=utf8, help="With anthropic: the model, if not the context's."
@@ -172,7 +172,7 @@ def _formats() -> list[str]:
     default=8192,
     show_default=True,
     metavar="N",
-    help="With anthropic: how much the model may write.",
+    help="With anthropic: maximum output tokens.",
 )
 @click.option("--system", type=click.File("rb"), metavar="FILE", help="With anthropic: the system prompt.")
 @click.option(

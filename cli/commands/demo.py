@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the store's folder, and the audit.")
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
-    """Play a scripted coding session into a new store, then show its tree and audit.
+    """Record a scripted coding session in a new store, then show its tree and audit.
 
-    refold keeps the session's contexts small, as it would for a harness: with a small context window and
-    without a model. The losses in the audit come from that.
+    refold compacts the session as it would for a harness, with a small context window and without a model.
+    These compactions cause the losses in the audit.
 
-    The store remains for other commands: in a temporary folder, or in the one that --store names.
+    The store is kept, so that you can try other commands on it. It is in a temporary folder, or in the one
+    that --store names.
     """
     import shlex
     import tempfile

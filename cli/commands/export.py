@@ -23,7 +23,7 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default=_ORIGINAL,
     show_default=True,
-    help="The file as it was imported, byte for byte; or a file of pi's version 3 with all that has come since.",
+    help="original: the file as imported, byte for byte. Others: a file of that harness, with later entries.",
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="File to write; - for standard output.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")

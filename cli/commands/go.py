@@ -59,7 +59,7 @@ def command(
     as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
-    """Go to another entry of a session's tree; what is appended next continues from there.
+    """Go to another entry of a session's tree, to continue from there.
 
     TARGET is an id, a unique prefix of one, #N, or root. For a message of a person or an extension, the
     session goes to the message's parent, and the text is printed for editing and sending again. The move is

@@ -27,7 +27,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
 
     Without a PATH, list the session files on this machine and import nothing.
 
-    What the store already has is not added again: a file that grew adds what is new. A folder stands for the
+    Only new records are added, so you can import a file again after it has grown. A folder stands for the
     *.jsonl files in it and below it. If a file cannot be read, the others are imported all the same, and the exit code
     is 1.
     """

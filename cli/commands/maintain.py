@@ -42,7 +42,7 @@ DEFAULT_OUTPUT: Final = 32_000
 @click.option(
     "--settings", "settings_file", metavar="FILE", help="Settings of automatic compaction, in TOML."
 )
-@click.option("--json", "_as_json", is_flag=True, help="Answer in JSON; this is always so.")
+@click.option("--json", "_as_json", is_flag=True, help="No effect: answers are always JSON.")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -21,8 +21,8 @@ from cli.options import json_option
 def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
     """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong.
 
-    Events cut off at a session's end leave no trace in the store; --heads FILE finds that too. A file that
-    backup wrote is only compared, never changed.
+    If events were cut off at a session's end, the store itself shows no trace; --heads FILE finds that too. A
+    file that backup wrote is only compared, never changed.
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
