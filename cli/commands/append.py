@@ -30,9 +30,9 @@ Example:  echo '{"type":"session_info","name":"First"}' |
 def command(ctx: click.Context, session: str, *, expected: int | None, _as_json: bool) -> None:
     """Append events from standard input, one JSON object per line.
 
-    Each line is acknowledged when it is on disk. SESSION is @last or a complete id; the first line creates a
-    session that does not exist. A line is an entry in pi's shape: {"type":"message","message":{...}}; "id",
-    "parentId", "timestamp" and "cause" are optional. An acknowledgement is
+    Each line is acknowledged when it is on disk. SESSION is @last or a complete id; if there is no such
+    session, the first line creates it. A line is an entry in pi's shape: {"type":"message","message":{...}};
+    "id", "parentId", "timestamp" and "cause" are optional. An acknowledgement is
     {"line","id","seq","version","added"}. With --expected, the session must be at that version, and each line
     expects the version that the previous one made. The first line that fails ends the command with exit code
     1; lines acknowledged before it are stored.
