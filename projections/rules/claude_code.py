@@ -74,7 +74,9 @@ class ClaudeCodeRules(Rules):
         above = event(snapshot, leaf.session, compaction.parent_seq) if compaction.parent_seq else None
         boundary = fields_of(above.body) if above is not None else None
         kept = kept_by(boundary) if boundary is not None and is_boundary(boundary) else None
-        ids = _ids_kept(snapshot, compaction, kept.ids, kept.last) if kept else frozenset[str]()
+        ids = (
+            _ids_kept(snapshot, compaction, kept.ids, kept.last) - kept.removed if kept else frozenset[str]()
+        )
         places = [seq for name in ids if (seq := snapshot.locate(leaf.session, name))]
         return msgspec.structs.replace(
             selected,

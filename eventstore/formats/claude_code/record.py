@@ -26,8 +26,8 @@ from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
 
-CLEARED: Final = "[cleared]"
-"""Text shown for a cleared tool output; the record says which output, but not the wording."""
+CLEARED: Final = "[Old tool result content cleared]"
+"""Text that Claude Code sends in place of a cleared tool output; the record names only the output."""
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
@@ -190,25 +190,31 @@ def _texts(value: Any) -> list[str]:
 class Kept(msgspec.Struct, frozen=True):
     """The messages that a compaction keeps, by its boundary.
 
-    Either `ids` lists them, or they are the run from `first` to `last`. `before` means before the summary.
+    Either `ids` lists them, or they are the run from `first` to `last`. `before` means before the summary. `removed`
+    are the ids that the boundary takes out again; `ids` is without them.
     """
 
     ids: tuple[str, ...] | None
     first: str
     last: str
     before: bool
+    removed: frozenset[str] = frozenset()
 
 
 def kept_by(boundary: Fields) -> Kept | None:
     """Return the messages that a compaction keeps, None for none. A list overrides a run."""
     metadata = boundary.compactMetadata if isinstance(boundary.compactMetadata, dict) else {}
     listed, run = metadata.get("preservedMessages"), metadata.get("preservedSegment")
+    removed = frozenset(_names(boundary.snipMetadata, "removedUuids"))
     if isinstance(listed, dict) and (ids := _texts(listed.get("uuids"))):
-        return Kept(tuple(ids), ids[0], ids[-1], before=listed.get("anchorUuid") == boundary.uuid)
+        left = tuple(each for each in ids if each not in removed)
+        is_before = listed.get("anchorUuid") == boundary.uuid
+        return Kept(left, ids[0], ids[-1], before=is_before, removed=removed)
     if isinstance(run, dict):
         first, last = run.get("headUuid"), run.get("tailUuid")
         if isinstance(first, str) and isinstance(last, str) and first and last:
-            return Kept(None, first, last, before=run.get("anchorUuid") == boundary.uuid)
+            is_before = run.get("anchorUuid") == boundary.uuid
+            return Kept(None, first, last, before=is_before, removed=removed)
     return None
 
 

@@ -216,6 +216,32 @@ def test_what_a_boundary_keeps_stands_before_or_behind_the_summary(
     assert shown(log) == [*(stay + told if is_before else told + stay), ("user", ["third"])]
 
 
+@pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
+def test_what_a_boundary_snips_is_not_kept(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
+    metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
+    mark = system(
+        "k",
+        None,
+        "compact_boundary",
+        logicalParentUuid="b",
+        compactMetadata=metadata,
+        snipMetadata={"removedUuids": ["v"]},
+    )
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        mark,
+        summary("s", "k"),
+        said("w", "b", "third"),
+    )
+    assert shown(log) == [
+        ("compactionSummary", ["so far"]),
+        ("assistant", ["indeed"]),
+        ("user", ["third"]),
+    ]
+
+
 def test_a_broken_run_keeps_nothing(log: MemoryLog, tmp_path: Path) -> None:
     bring(
         log,
@@ -237,7 +263,10 @@ def test_cleared_results_are_cleared_from_there_on(log: MemoryLog, tmp_path: Pat
         system("k", "r2", "microcompact_boundary", microcompactMetadata=cleared),
         answer("b", "k", "m2", "done"),
     )
-    assert shown(log)[2:4] == [("toolResult", ["x: [cleared]"]), ("toolResult", ["y: two"])]
+    assert shown(log)[2:4] == [
+        ("toolResult", ["x: [Old tool result content cleared]"]),
+        ("toolResult", ["y: two"]),
+    ]
     assert shown(log, "r2")[2] == ("toolResult", ["x: one"])
 
 
