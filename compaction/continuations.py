@@ -15,7 +15,7 @@ from compaction.part import Reason
 from eventstore.event import Event
 from eventstore.formats import view_of, view_of_message
 from eventstore.formats.base import CONTINUES
-from eventstore.javascript import stringify
+from eventstore.javascript import stringify, trim_whitespace
 from eventstore.records import FORMAT, CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
 from projections.context.parts import CONTINUE_WORD, Part, view_of_part
@@ -129,7 +129,8 @@ def has_media(message: Message) -> bool:
 
 def _asks(part: Part) -> bool:
     message = view_of_part(part)
-    return bool(message.text.strip()) or has_media(message)
+    # APIs take more for white space than Python does.
+    return bool(trim_whitespace(message.text)) or has_media(message)
 
 
 HAD_MEDIA: Final = "had_media"
@@ -150,7 +151,7 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
         )
     message = view_of_part(request)
     if has_media(message):
-        text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
+        text = f"{_WITH_TEXT}{message.text}" if trim_whitespace(message.text) else _NO_TEXT
         return ContinuationPlan(
             branch="media",
             reason=f"request {request.id} is unanswered and holds attachments",

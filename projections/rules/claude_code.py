@@ -51,7 +51,7 @@ _RESUMED: Final = re.compile(
     rb'<command-name>/(?:exit|quit)|"hookName"\s*:\s*"SessionStart:resume"|"model"\s*:\s*"<synthetic>"'
 )
 """Fields of records that show where one process ended and another began."""
-_VERSION: Final = re.compile(rb'"version"\s*:\s*"(\d+)\.(\d+)\.(\d+)')
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 class ClaudeCodeRules(Rules):
@@ -311,14 +311,21 @@ class _Process(NamedTuple):
     is_ending: bool
 
 
-def _process_of(record: bytes) -> _Process:
-    found = _VERSION.search(record)
+def _process_of(entry: Event | LazyEvent) -> _Process:
+    written = fields_of(entry.body).version
+    found = _VERSION.match(written) if isinstance(written, str) else None
     version = tuple(map(int, found.groups())) if found else None
-    return _Process(version, _RESUMED.search(record) is not None)
+    return _Process(version, _is_ending(entry))
+
+
+def _is_ending(entry: Event | LazyEvent) -> bool:
+    # What a tool prints, and what the model writes, may quote such fields.
+    ending = None if entry.role == "toolResult" else _RESUMED.search(entry.body)
+    return ending is not None and (entry.role != "assistant" or ending[0].startswith(b'"model"'))
 
 
 def _process(entry: Event | LazyEvent) -> _Process:
-    return _PROCESSES.get(entry.digest, lambda: _process_of(entry.body))
+    return _PROCESSES.get(entry.digest, lambda: _process_of(entry))
 
 
 _PROCESSES: Final = SnapshotCache[_Process]()

@@ -15,6 +15,7 @@ from eventstore.errors import (
     BadInputError,
     CorruptionError,
     EventConflictError,
+    NoSessionError,
     NotFoundError,
     RefoldError,
     StoreError,
@@ -37,6 +38,7 @@ ERRORS = [
     (EventConflictError("s", "a"), ["'s'", "'a'"]),
     (BadInputError("file", "is empty", "take another"), ["file: ", "is empty", "take another"]),
     (BadInputError("file", "is broken", "mend it", line=7), ["file:7: ", "is broken", "mend it"]),
+    (NoSessionError("file", "is a poem", "take another"), ["file: ", "is a poem", "take another"]),
     (CorruptionError("s", 4, "is missing"), ["'s'", "4", "is missing", "refold verify"]),
 ]
 

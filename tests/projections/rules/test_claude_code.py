@@ -125,6 +125,28 @@ def test_a_rewind_is_a_branch(log: MemoryLog, tmp_path: Path) -> None:
     assert shown(log, "r")[-1] == ("toolResult", ["x: never mind"])
 
 
+def test_what_tools_print_and_models_write_ends_no_process(log: MemoryLog, tmp_path: Path) -> None:
+    lines = [
+        *PARALLEL,
+        answer("b", "r2", "m2", call("z", "Grep", pattern="exit")),
+        result("r3", "b", "z", "grep: <command-name>/exit</command-name>"),
+        answer("c", "r3", "m3", "It prints <command-name>/exit</command-name>"),
+        said("w", "c", "go on"),
+    ]
+    old = [line.replace(b'"version":"2.1.170"', b'"version":"2.1.30"') for line in lines]
+    bring(log, tmp_path / "s.jsonl", *old)
+    assert "x: one" in [text for _, blocks in shown(log) for text in blocks]
+
+
+def test_a_version_among_the_arguments_of_a_call_is_not_the_programs(log: MemoryLog, tmp_path: Path) -> None:
+    quoted = json.loads(answer("b", "r2", "m2", call("z", "Write", version="1.0.0")))
+    quoted = {"message": quoted.pop("message"), **quoted}
+    exit_ = said("q", "b", "<command-name>/exit</command-name>")
+    lines = [json.dumps(quoted, separators=(",", ":")).encode(), exit_, said("w", "q", "go on")]
+    bring(log, tmp_path / "s.jsonl", *PARALLEL, *lines)
+    assert "x: one" in [text for _, blocks in shown(log) for text in blocks]
+
+
 @pytest.mark.parametrize(("version", "is_lost"), [("2.1.7", True), ("2.1.170", False)])
 def test_results_beside_the_path_are_lost_where_an_old_version_resumed(
     log: MemoryLog, tmp_path: Path, version: str, *, is_lost: bool
