@@ -1,4 +1,4 @@
-"""Audit many sessions on all cores, print each result as it arrives, and check minimum shares."""
+"""Audit many sessions on all cores, print results as they arrive, and check minimum shares."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's audit as a row or as JSON, or neither if it failed; `problems` are lines to print."""
+    """A session's audit as a row or as JSON, neither if it failed; `problems` are lines to print."""
 
     session: str
     row: SessionRow | None = None
@@ -114,7 +114,7 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
 def audit_sessions(
     store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int
 ) -> Generator[AuditResult, None, None]:
-    """Audit sessions in the given order, in up to `jobs` processes; one job runs in this process.
+    """Audit sessions in the given order in up to `jobs` processes; one job runs in this process.
 
     Each process opens the store itself and takes one snapshot per session, so a session that is being written
     to is audited as of one moment. Raises WorkerLostError.

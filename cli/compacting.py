@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projections.context.cursor import Leaf
 
 DEFAULT_WINDOW: Final = 200_000
-"""The default of `compaction.part`, which is not imported here: help and completion load no room below."""
+"""The default of `compaction.part`, repeated so that help and completion import no lower package."""
 
 window_option: Final[Decorator] = click.option(
     "--window",

@@ -43,7 +43,7 @@ def load_settings(path: str, limits: Limits | None = None) -> Settings:
 
 
 def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None = None) -> Settings:
-    """Return the settings of automatic compaction, by our keys or the harness's (`reserveTokens`).
+    """Return the settings of automatic compaction by refold's or the harness's keys.
 
     Raises InvalidInputError, which lists every key that is invalid or does not fit the model, as written.
     """
@@ -66,7 +66,7 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
 def _with_our_keys(
     given: Mapping[str, Any], written: dict[str, list[str]], ours: Keys = (), theirs: Keys = ()
 ) -> dict[str, Any]:
-    """Return a table with our names for its keys; `written` maps our key paths to the original ones."""
+    """Return a table with refold's key names; `written` maps refold's key paths to the originals."""
     named: dict[str, Any] = {}
     for key, value in given.items():
         name = _CAPITAL.sub("_", key).lower()
@@ -88,7 +88,7 @@ S = TypeVar("S", bound=ParsedInput)
 
 
 class ReadAheadLines(Generic[S]):
-    """Parsed lines of an input, read ahead by a thread so that a line can cancel work in progress.
+    """Parsed input lines, read ahead by a thread so that a line can cancel work in progress.
 
     `read` parses a line, given as bytes, and its number; it is called once per line, in that thread. Any
     number of lines is read ahead, because a cancelling line must be seen behind all others: a writer that
@@ -127,7 +127,7 @@ class ReadAheadLines(Generic[S]):
 
 
 def _reopened(stream: BinaryIO) -> BinaryIO:
-    """Reopen the input: at exit, Python would wait for the thread that reads its own stdin object."""
+    """Reopen the input: at exit, Python would wait for the thread that reads its own `stdin`."""
     try:
         return open(stream.fileno(), "rb", closefd=False)
     except io.UnsupportedOperation:
@@ -180,7 +180,7 @@ _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Reply(Recommendation, frozen=True, kw_only=True, rename="camel"):
-    """What the harness should do, and the fields of its line that were ignored."""
+    """The recommended action for the harness, and the fields of its line that were ignored."""
 
     ignored: tuple[str, ...] = ()
 

@@ -62,17 +62,17 @@ GROUPS: Final = {
         "completion": ("completion", "Print a shell's completion script."),
     },
 }
-"""The groups of the help; in each, a subcommand's name, its module in cli.commands and its line of help."""
+"""The help's groups: each subcommand's name, its module in `cli.commands` and its summary."""
 
 COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 NOBODY_READS: Final = 141
-"""The exit code where the reader of the output has seen enough: a shell's for programs that end by SIGPIPE."""
+"""The exit code when the output's reader has closed it, as in a shell after SIGPIPE."""
 
 SYSTEMS: Final = ("linux", "darwin")
 NOT_HERE: Final = 69
-"""The exit code on a system that refold does not support: what sysexits.h has for services that are unavailable."""
+"""The exit code on an unsupported system: EX_UNAVAILABLE of sysexits.h."""
 FAULT: Final = 70
 """The exit code where refold itself is at fault: what sysexits.h has for programs."""
 _WHOLE_HYPHEN: Final = "\u2011"
@@ -146,7 +146,7 @@ class _Commands(click.Group):
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's
-    """Print the version, and a note for each of refold's packages that another one of its name hides."""
+    """Print the version, and a note for each package of refold hidden by another of its name."""
     if not value or ctx.resilient_parsing:
         return
     from importlib.metadata import version
@@ -211,7 +211,7 @@ def refold(ctx: click.Context, store: str | None) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command; every error that refold knows becomes a line on stderr for each thing wrong, and an exit code.
+    """Run the command; print each error that refold knows as a line on stderr; set the exit code.
 
     0: done; 1: what was asked for is not so or not there; 2: wrong usage; 69: not on this system; 70: a fault of
     refold itself, which the environment can have shown with its traceback; 130: interrupted; 141: nobody read on.
@@ -223,7 +223,7 @@ def main(args: list[str] | None = None) -> None:
         code = refold.main(args=args, prog_name="refold", standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
-        # What click calls an integer range is a type of its own, no word for a person.
+        # click's name for an integer range is its own type, not a word for users.
         problem = error.format_message().rstrip(".").replace("a valid integer range", "a whole number")
         _fail(problem, _usage_hint(error), code=2)
     except click.Abort:
@@ -242,7 +242,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _fail_by(error: Exception) -> NoReturn:
-    """End by an error that refold raised on purpose, or by one that it did not: a fault of the program."""
+    """Exit with an error that refold raised on purpose, or with an unexpected one, a bug."""
     if isinstance(error, ImportError):
         for hidden in _hidden_packages():
             _fail(hidden, _OF_ITS_OWN, code=FAULT)
@@ -260,7 +260,7 @@ def _fail_by(error: Exception) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Have all three streams, also where the shell has closed them, and let no character end the program."""
+    """Ensure all three standard streams, even if the shell closed them, and tolerate any character."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end
@@ -269,7 +269,7 @@ def _prepare_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Send what is still to be written to nowhere: Python would fail once more when it flushes at exit."""
+    """Discard unwritten output: Python would fail once more when it flushes at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

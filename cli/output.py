@@ -57,7 +57,7 @@ _UNBOUNDED: Final = 100_000
 _JOINERS: Final = "\u200c\u200d"
 """Characters that Python calls unprintable, but that scripts and emoji need."""
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that JSON allows but a terminal may obey: DEL, C1 control characters, direction changes."""
+"""Characters that JSON allows but terminals may obey: DEL, C1 controls, direction changes."""
 _LONG_PATH: Final = re.compile(r"(?<![\w:./~…-])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+-]+){3,}")
 """A path of four names, or of three from the root."""
 _NO_PATH: Final = re.compile(r"[\s\"'{}<>|;,]|://")
@@ -76,11 +76,11 @@ _COMMAND: Final = re.compile(r"(?<=[:;] )refold (?!.*; ).*")
 _USUAL: Final = 80
 """Columns to assume for a terminal that does not report its width."""
 _JOINED: Final = "\ue000"
-"""Stands for a space at which no line may end: a private-use character that is never printed."""
+"""A placeholder for a non-breaking space: a private-use character that is never printed."""
 
 
 def console() -> Console:
-    """Return the console for text: coloured and fitted on a terminal, plain and never cut elsewhere."""
+    """Return the console for text: coloured and fitted on a terminal, plain and uncut elsewhere."""
     from cli.terminal import SafeConsole
 
     return SafeConsole(file=sys.stdout, width=columns(sys.stdout), highlight=False, markup=False, emoji=False)
@@ -274,7 +274,7 @@ def one_line(text: str, width: int) -> str:
 
 
 def cut_line(line: str, width: int) -> str:
-    """Return a line cut to `width` characters, keeping the end of paths, which distinguishes them."""
+    """Return a line cut to `width` characters, keeping the distinctive end of paths."""
     if len(line) <= width:
         return line
     if _is_path(line):

@@ -51,7 +51,7 @@ def begin_with(beginning: str, names: Iterable[str]) -> list[str]:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Map names to unique short forms: a prefix of a long id, and `~N` to distinguish generations.
+    """Map names to unique short forms: a prefix of a long id, and `~N` for generations.
 
     A short name stays whole, and so does one that a unique prefix would not shorten enough. A subagent's session
     goes by the agent's name.

@@ -1,4 +1,4 @@
-"""Request a summary: say who is asked, show progress, stop at Ctrl-C, advise after a failure."""
+"""Request a summary: print which model, show progress, stop at Ctrl-C, advise on failure."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class CutLine:
 
 
 def _measured(column: Column, console: Console, options: ConsoleOptions) -> Measurement:
-    """Return the width at which no word of a column is cut, and that at which no cell is wrapped.
+    """Return the width at which no word of a column is cut, and the width without wrapped cells.
 
     A heading may wrap: it needs no more than the width of its longest word.
     """

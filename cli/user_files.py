@@ -117,7 +117,7 @@ def action_options(*, origin_help: str) -> Decorator:
 def run_action(
     ctx: click.Context, asked: ActionOptions, *, listing: ListAction, begin: NewAction, show: ShowAction
 ) -> None:
-    """Run the chosen action. Raises UsageError for a missing name and for options that do not apply."""
+    """Run the chosen action. Raises UsageError for a missing name or inapplicable options."""
     action, name, origin, as_json = asked["action"], asked["name"], asked["origin"], asked["as_json"]
     if origin is not None and action != "new":
         raise click.UsageError(f"--from needs '{ctx.info_name} new'", ctx)

@@ -14,7 +14,7 @@ from compaction.part import Count, Limits, PolicyPart, Share
 
 
 class TriggerPart(PolicyPart, frozen=True):
-    """The base of triggers, each of which defines `threshold`; a type checker reports one that does not.
+    """The base class of triggers; a type checker reports one without `threshold`.
 
     Each trigger also answers to the settings that a person may apply to any trigger.
     """

@@ -130,7 +130,7 @@ def observed_rewrites(
 
 
 def copied_through(snapshot: Snapshot, session: str) -> int:
-    """Return the number of the last event that a fork has from the session that it was made of; 0 for none.
+    """Return the number of the last event that a fork shares with its original; 0 for none.
 
     It is 0 as well if the store does not have that session: then nothing is there twice.
     """

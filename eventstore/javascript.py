@@ -306,7 +306,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def tolerant_decoder(type_: type[S]) -> Callable[[bytes], S]:
-    """Return a function that decodes the fields of a type, even from lenient JSON (`tolerant_json`).
+    """Return a decoder of a type's fields that also accepts lenient JSON (`tolerant_json`).
 
     Fields of the type `Raw` stay JSON. Anything but an object has none of the fields. Raises TooDeepError.
     """

@@ -222,7 +222,7 @@ def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
 
 
 def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
-    """Check one event by itself; see `check_frame`. Raises CorruptionError, and NotFoundError for no event."""
+    """Check one event; see `check_frame`. Raises CorruptionError, or NotFoundError for no event."""
     check_frame(snapshot, session, seq, snapshot.frame(session, seq))
 
 

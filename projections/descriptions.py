@@ -16,7 +16,7 @@ from projections.usage import FAILED
 
 
 def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """Return the newest title of a session in log order, or "" if it has none. Raises NotFoundError."""
+    """Return a session's newest title in log order, "" for none. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         info = head.info_seq
@@ -44,7 +44,7 @@ def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | N
 
 
 CONTINUATION: Final = "continuation"
-"""The name of a message that continues after a compaction: its role is "user", but no user wrote it."""
+"""The name of a continuation after a compaction: its role is "user", but no user wrote it."""
 _BEGINNING: Final = re.compile(r".{0,80}\S{0,400}")
 """Characters of a command to show, up to the end of a word."""
 

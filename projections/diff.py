@@ -17,7 +17,7 @@ from projections.tokens import Counter, counter, is_estimate
 
 
 class Change(StrEnum):
-    """What happened to a message from one context to the other."""
+    """The change of a message from one context to the other."""
 
     KEPT = "kept"
     """In both, with the same bytes."""

@@ -48,7 +48,7 @@ def files_at(snapshot: Snapshot, cursor: Cursor, *, before: int | None = None) -
 
 
 def files_elsewhere(snapshot: Snapshot, root: LazyEvent, *, behind: tuple[str, ...] = ()) -> FileSets:
-    """Return the files touched in other sessions whose contexts come before a path's first entry.
+    """Return files touched in other sessions whose contexts precede a path's first entry.
 
     `behind` are the sessions that begin in this one, which end the search.
     """

@@ -26,7 +26,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The settings at a leaf: `thinkingLevel` ("off" by default) and `model` (None if never named)."""
+    """The settings at a leaf: `thinkingLevel` ("off" by default) and `model` (None if unnamed)."""
 
     thinking_level: Any = "off"
     model: Model | None = None
@@ -92,7 +92,7 @@ def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
 
 
 def _find_answer(snapshot: Snapshot, leaf: LazyEvent) -> int:
-    """Return the number of the newest answer, 0 for none, without searching again above entries asked before."""
+    """Return the number of the newest answer, 0 for none; searches no entry twice."""
     for each in upward(snapshot, leaf.session, leaf.seq):
         if each.role == "assistant":
             return each.seq

@@ -78,7 +78,7 @@ def timeline(
 
 
 def _measured_at(snapshot: Snapshot, cursor: Cursor, on_path: set[int]) -> dict[int, int]:
-    """Return what the calls of a path measured, by the number of the last record of their message on it."""
+    """Return a path's measured calls, by the number of the last record of their message."""
     return {
         max(records): usage.total
         for answer in answers(snapshot, cursor)

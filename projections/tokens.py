@@ -107,7 +107,7 @@ def _by_bytes(note: str = "") -> Counter:
 
 
 def _counts(parts: Iterable[Part], vocabulary: tiktoken.Encoding, log: EventLog | None) -> list[int]:
-    """Count messages, caching by the digest of their JSON, so that a store counts each message once."""
+    """Count messages, cached by the digest of their JSON: a store counts each message once."""
     counts: list[int] = []
     fresh: dict[bytes, int] = {}
     keys = [b"o200k " + payload_digest(part.raw) for part in parts]

@@ -23,7 +23,7 @@ CUT_OFF: Final = "length"
 """The stop reason of an answer that reached its length limit."""
 
 CACHE_LIFETIME: Final = 5 * 60 * 1000
-"""Milliseconds for which a provider caches what is not read again: Anthropic's default, five minutes."""
+"""Milliseconds before an unused cache entry expires: five minutes, as Anthropic's default."""
 
 
 def measured_usage(message: Message) -> Usage | None:

@@ -215,7 +215,7 @@ class Store:
         return iter(names)
 
     def new(self, id: str | None = None) -> Session:
-        """Begin a session, under a random id unless one is given; it is stored with its first message.
+        """Begin a session, with a random id by default; its first message stores it.
 
         Raises BadInputError for an id that another session has, and for one that is no name for a session: it is
         empty, begins with @ or #, holds a slash or a control character, or ends as the name of a session file.
@@ -305,7 +305,7 @@ class Session:
         window: int = DEFAULT_WINDOW,
         summarizer: Summarizer | str | None = None,
     ) -> CompactionResult:
-        """Put a summary in place of older messages; `outcome` says whether it was done, `reason` why not.
+        """Replace older messages by a summary; `outcome` is the result, `reason` why it was not done.
 
         `policy` is the name of one that comes with refold, the path of a TOML file, or a `Policy`. `window` is the
         model's context window in tokens, ≥ 1. `summarizer` writes the summary: one of refold's by its name, or your
@@ -343,7 +343,7 @@ class Session:
         return go(self._writer, _leaf("to", to))
 
     def export(self, format: str = "pi") -> bytes:
-        """Return the session as a file of pi, or the very bytes of the file that it was imported from.
+        """Return the session as a pi file, or the exact bytes of the file it was imported from.
 
         `format` names a harness whose files refold writes, or is "original". Raises BadInputError for another, and
         NotFoundError where the original is asked of a session that was not imported.

@@ -66,7 +66,7 @@ def command(
     bounds: tuple[Bound, ...],
     as_json: bool,
 ) -> None:
-    """Show what compactions, branch summaries and rewrites kept of a session, and what they lost.
+    """Show what compactions, branch summaries and rewrites kept of a session and what they lost.
 
     Print one screen, worst first: context sizes before and after, how much of what the model needed later was
     still there, which of the user's instructions are gone, which work was repeated, and the cost and savings.

@@ -92,7 +92,7 @@ def _rules(log: LmdbLog, session: str) -> Rules:
 
 @contextmanager
 def _folder_beside(store: str) -> Iterator[Path]:
-    """Make a folder beside the store, or a temporary one; remove it at the end, even after a signal."""
+    """Make a folder beside the store or a temporary one; remove it at the end, even on a signal."""
     from cli.output import echo_note
     from cli.whole_file import tidy_end
 

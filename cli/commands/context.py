@@ -103,7 +103,7 @@ _HINTS: Final = {
 
 
 def echo_request(request: Request, *, as_json: bool, is_full: bool) -> None:
-    """Print the body on stdout unless the API would refuse it, and repairs and violations on stderr.
+    """Print the body on stdout unless the API would refuse it; repairs and violations on stderr.
 
     Repairs share a line per rule with a count; `is_full` prints each of them.
     """

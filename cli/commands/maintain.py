@@ -57,7 +57,7 @@ def command(
     _as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
-    """Keep a session's context small while its harness runs: one JSON line in, one JSON line out.
+    """Keep a session's context small while its harness runs: a JSON line in, a JSON line out.
 
     Each input line reports an event: {"on":"before_request"}, {"on":"after_turn","model":"…"},
     {"on":"error","error":"…","model":"…"}, {"on":"idle","seconds":300}, {"on":"compact","instructions":"…"}

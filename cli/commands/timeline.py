@@ -17,7 +17,7 @@ _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 
 
 def plot(values: Sequence[int], *, marks: Sequence[int] = (), width: int = 80, height: int = 10) -> list[str]:
-    """Plot a series as lines of text, the largest value on top; `marks` are indexes to mark below.
+    """Plot a series as lines of text, largest value on top; `marks` are indexes to mark below.
 
     Each column covers an equal share of the series and shows its largest value.
     """

@@ -21,7 +21,7 @@ from projections.tokens import Counter, is_estimate
 
 
 def shared_folder(paths: Sequence[str]) -> str:
-    """Return the deepest folder of at least two paths and three in four, with a slash; "" for none."""
+    """Return the deepest folder, with a slash, of two or more paths and 75 % of all; "" for none."""
     counts = collections.Counter(folder for path in paths for folder in _folders(path))
     shared = [folder for folder, count in counts.items() if count > 1 and count * 4 >= len(paths) * 3]
     return max(shared, key=len, default="")
@@ -84,7 +84,7 @@ def plan_json(compactor: Compactor, session: str, plan: Plan, *, estimated: bool
 
 
 def print_nothing(why: str, policy: Policy, cut: AnyCut | None) -> None:
-    """Print why there is nothing to compact, and what else may help; `cut` replaces the policy's."""
+    """Print why there is nothing to compact and what may help; `cut` replaces the policy's cut."""
     instead = ": refold prune makes those" if cut is None and policy.cut is None and policy.rewrites else ""
     echo_text(f"nothing to compact: {why}{instead}")
 

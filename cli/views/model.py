@@ -1,4 +1,4 @@
-"""The view model of an audit: plain values that a terminal and an HTML page render unchanged."""
+"""The view model of an audit: plain values that terminal and HTML page render unchanged."""
 
 from __future__ import annotations
 

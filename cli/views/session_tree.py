@@ -51,7 +51,7 @@ class EntryRow(msgspec.Struct, frozen=True):
 
 
 class CollapsedRun(msgspec.Struct):
-    """Consecutive entries that share a line: the numbers of the first and the last, and their names."""
+    """Consecutive entries that share a line: first and last number, and names."""
 
     level: int
     first: int

@@ -40,7 +40,7 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def gap_text(gap: Gap) -> str:
-    """Return in words what is in no record: what it is, where it begins, and its size if usage tells it."""
+    """Describe unrecorded content: its type, where it begins, and its size if usage reveals it."""
     where = "" if gap.event is None else f" at {safe_line(gap.event)} #{gap.seq}"
     size = "of unknown size" if gap.tokens is None else f"{counted(abs(gap.tokens), 'token')} by usage"
     return f"{gap.what}{where}, {size}"

@@ -150,7 +150,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Source]:
 
 
 class _Digest:
-    """SHA-256 over a source to where it has been read: `of_all`, and `of_lasting`, which leaves out its slot."""
+    """SHA-256 of a source up to the read position: `of_all`; `of_lasting` omits its slot."""
 
     def __init__(self, source: Source, slot: int, resume: Resume) -> None:
         self.offset, self._slot = resume.offset, slot
@@ -258,7 +258,7 @@ class _Importing:
         return [self._report(self._main, main, is_diverged=is_diverged), *reports]
 
     def _changed_in_place(self, resume: Resume) -> tuple[Segment, list[bytes]]:
-        """Return the source's slot, where earlier imports have read it, and the payloads that it names."""
+        """Return the source's slot, the position read by earlier imports, and the payloads it names."""
         if not self._contents.slot or not resume.offset:
             return Segment(), []
         head = SegmentWriter()

@@ -19,7 +19,7 @@ from eventstore.views import Extension, Message, Payload, Usage
 CONTINUES: Final = "compaction_continue"
 """The mark of continuation messages: in their metadata, or as an extension's message type."""
 SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
-"""The text that pi, oh-my-pi and refold put between the summary of the history and that of a split turn's beginning."""
+"""The text between a summary of the history and that of a split turn's beginning."""
 
 
 class Editor(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,7 +211,7 @@ class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
 
 
 class Certainty(IntEnum):
-    """How certain a format is that a source is of its harness."""
+    """A format's certainty that a source is of its harness."""
 
     NONE = 0
     POSSIBLE = 1
@@ -264,7 +264,7 @@ class Format(Protocol):
         """Return the view of a message in a context: JSON in the harness's shape."""
 
     def result_block(self, raw: bytes) -> bytes:  # noqa: ARG002  others are asked
-        """Return the JSON of the one `tool_result` block of the Messages API that a message is; b"" if it is none."""
+        """Return the JSON of a message's only `tool_result` block (Messages API), b"" if it has none."""
         return b""
 
     def payloads(self, raw: bytes) -> list[Payload]:

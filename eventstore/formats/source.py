@@ -52,11 +52,11 @@ class SourceGrowth(Enum):
     """The ways in which a source changes, which determine where the next import starts."""
 
     APPENDED = "appended"
-    """Bytes are appended: reading continues where it ended. If most records changed, it is another generation."""
+    """Bytes are appended: reading resumes at the end. If most records changed, it is a new generation."""
     REWRITTEN = "rewritten"
-    """The file is rewritten: reading starts at the beginning. However much changed, the session is the same."""
+    """The file is rewritten: reading starts over. The session stays the same, however much changed."""
     ROWS = "rows"
-    """Rows of a database, changed in place: there are no bytes to keep, so that the original cannot be exported."""
+    """Database rows that change in place: without bytes to keep, no export of the original."""
 
 
 class SourceSession(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,7 +86,7 @@ def shared_prefix(replacement: Replacement, tokens: Counter) -> tuple[int, list[
 
 
 def predicted_read(call: ModelCall, lifetime: int = CACHE_LIFETIME) -> int | None:
-    """Return the tokens that a call should read from the cache; None for the first call of a path.
+    """Return the tokens that a call should read from the cache; None for a path's first call.
 
     Zero if the cache was idle for longer than `lifetime` milliseconds.
     """
@@ -96,7 +96,7 @@ def predicted_read(call: ModelCall, lifetime: int = CACHE_LIFETIME) -> int | Non
 
 
 def cache_history(calls: Sequence[ModelCall], *, lifetime: int = CACHE_LIFETIME) -> CacheHistory:
-    """Compare predicted with recorded cache reads, to show how far the prediction can be trusted."""
+    """Compare predicted with recorded cache reads, to show how reliable the prediction is."""
     reads = [
         CacheRead(id=call.id, seq=call.seq, predicted=predicted, recorded=call.usage.cache_read)
         for call in (calls if records_cache(calls) else ())

@@ -1,4 +1,4 @@
-"""The completed model calls of a path: what each was sent, and what a prompt cache held of it."""
+"""List a path's completed model calls: what each was sent, and how much was cached."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Measure(NamedTuple):
 
 
 def expected_prompt(before: Measure, call: Measure, *, ratio: float, fixed: int) -> int:
-    """Return the size of a request by that of the one before, or, over a compaction, by its messages alone.
+    """Predict a request's size from the previous one, or after a compaction from its messages.
 
     `ratio` is the `growth_ratio`, `fixed` the tokens that stand before the messages of every request.
     """
@@ -176,7 +176,7 @@ def expected_prompt(before: Measure, call: Measure, *, ratio: float, fixed: int)
 
 
 def is_jump(before: Measure, call: Measure, unexplained: int) -> bool:
-    """Return True if tokens that were not expected in a request are more than the error of the estimate."""
+    """Return True if unexpected tokens in a request exceed the estimate's error."""
     if before.compaction == call.compaction:
         return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * max(call.prompt, before.prompt))
     return abs(unexplained) > max(_JUMP_TOKENS, _JUMP_SHARE * call.prompt, _CONTEXT_ERROR * call.tokens)

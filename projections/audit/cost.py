@@ -29,7 +29,7 @@ _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 
 def answered_requests(event: Event) -> list[RequestView]:
-    """Return the requests for an event's summary that were answered or billed; none if not recorded."""
+    """Return an event's summary requests that were answered or billed; none if not recorded."""
     return [each for each in view_of(event).requests if not each.is_failed or each.usage is not None]
 
 
@@ -93,7 +93,7 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
 
 
 def _paid_messages(entries: Iterable[Event], calls: Sequence[ModelCall]) -> int:
-    """Return how many of the answers in some entries have a usage, their own or one that came later."""
+    """Count the answers in some entries that have a usage, their own or one recorded later."""
     measured = {call.seq for call in calls}
     answers = ((entry.seq, *_answer(entry)) for entry in entries if entry.role == "assistant")
     return len({name for seq, name, is_paid in answers if is_paid or seq in measured})
@@ -222,7 +222,7 @@ def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call
 
 
 def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
-    """Return the cost of a call by a table; None if unknown or if only a token total is recorded."""
+    """Return a call's cost by a table; None if unknown or if only a token total is recorded."""
     if not usage.prompt + usage.output:
         return None
     price = prices.price(view.model, provider=view.provider, time=time, prompt=usage.prompt)

@@ -40,7 +40,7 @@ _AUXILIARIES: Final = frozenset(
     "am and are be been but can could did do does had has have if is may might must need or ought please"
     " shall should to was were will would".split()
 )
-"""Words before a "not" that negates a verb; elsewhere it starts a contrast, as in `tabs not spaces`."""
+"""Words before a "not" that negates a verb; others start a contrast: `tabs not spaces`."""
 _STOP_WORDS: Final = frozenset(
     "a about all also always am an and any are as at be been but by can could did do does doing done ever for"
     " from had has have he her here him his how however i if in instead into is it its just let let's lets"
@@ -55,7 +55,7 @@ _VOWELS: Final = frozenset("aeiouy")
 _MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
-"""Words of a long line to compare at a time, so that a page of output does not resemble everything."""
+"""Words of a long line compared at a time, so that a page of output matches nothing."""
 
 
 class LineMatch(NamedTuple):
@@ -129,7 +129,7 @@ class LineIndex:
                 self._pieces.append(piece)
 
     def verbatim(self, sentence: str) -> LineMatch | None:
-        """Return the first line with all words of a sentence in order and the same negation, or None."""
+        """Return the first line with all words of a sentence in order and equal negation, or None."""
         searched, words = normalize(sentence), content_words(sentence)
         text, starts = self._text
         at = text.find(searched) if searched else -1
@@ -209,7 +209,7 @@ class Instructions(MetricStruct, frozen=True):
 
 
 def instructions(replacement: Replacement) -> Instructions:
-    """Return the fate of each instruction in H, attributed to the first user message that gives it.
+    """Return each instruction's fate in H, attributed to the first user message that gives it.
 
     Includes instructions from before C that a summary in H still carried, because a summary of a summary may
     lose them. An instruction is kept if a sentence of C′ contains it, ignoring case, white space and

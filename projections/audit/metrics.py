@@ -125,5 +125,5 @@ def rank_of(metrics: Metrics) -> Rank:
 
 
 def rank(future_use: float | None, losses: int, gone: int) -> Rank:
-    """Return the sort key for a future-use share (None: nothing needed) and two counts of losses."""
+    """Return the sort key of a future-use share (None: nothing needed) and two loss counts."""
     return (future_use is None, future_use or 0.0, -losses, -gone)

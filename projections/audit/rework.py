@@ -36,7 +36,7 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that the call is about; none if it could touch anything, such as a shell command."""
+        """The files that a call is about; none if it could touch any, such as a shell command."""
         return self.read + self.modified
 
 
@@ -54,7 +54,7 @@ class CallHistory(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str | None, list[int]]
 
     def is_written(self, paths: tuple[str, ...], first: int, again: int) -> bool:
-        """Return True if any of the paths, or anything if there are none, was written between two calls."""
+        """Return True if any of the paths (any file if none) was written between two calls."""
         between = (self.writes.get(path, []) for path in paths or (None,))
         return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
 

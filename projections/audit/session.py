@@ -1,4 +1,4 @@
-"""Audit a session: measure what each compaction, branch summary and rewrite did to its context."""
+"""Measure what each compaction, branch summary and rewrite did to a session's context."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from projections.usage import LateUsages, measured_usage
 
 
 class Producer(MetricStruct, frozen=True):
-    """What made a compaction: the record's format, the model in use, and what refold's records add."""
+    """The origin of a compaction: record format, model in use, and what refold's records add."""
 
     format: str
     model: str | None
@@ -87,7 +87,7 @@ class Counts(MetricStruct, frozen=True):
 
 
 class FilesAudit(MetricStruct, frozen=True):
-    """File operations as a summary's record claims them (None: no claim) and as the log has them.
+    """File operations as a summary's record claims them (None: no claim) and as logged.
 
     `missing` were touched but not claimed, `unfounded` were claimed but not touched.
     """
@@ -282,7 +282,7 @@ class _Branch:
         return self._files_elsewhere() | own
 
     def _fold_files(self, ends: set[int]) -> Iterator[tuple[int, FileSets]]:
-        """Compute the files touched before each of several entries, reading each part of the path once."""
+        """Compute the files touched before each of several entries, reading the path once."""
         sets, done = self._files_elsewhere(), 0
         for end in sorted(ends):
             at = bisect_left(self.entries, end, key=lambda entry: entry.seq)
@@ -439,7 +439,7 @@ class _Branch:
 
 
 def _removed(before: Context, after: Context, coverage: Coverage) -> tuple[int, list[str]]:
-    """Return how many messages a compaction summarized, and the ids of those that no summary covers.
+    """Count the messages a compaction summarized; return the ids of those in no summary.
 
     Messages from another session's context that no longer appear came first, so they are summarized.
     """

@@ -140,7 +140,7 @@ OUTLINES: Final = (
         ),
     ),
 )
-"""The outlines of known templates: of pi, oh-my-pi and refold, then Claude Code's, then opencode's later
+"""The outlines of known templates: pi, oh-my-pi and refold, Claude Code, then opencode's later
 ones.
 """
 

@@ -142,7 +142,7 @@ def _kinds(rules: Rules) -> frozenset[str]:
 
 
 def _is_overlaid(cursor: Cursor, leaf: LazyEvent) -> bool:
-    """Return True if a rewrite, an undo or a record changed by its harness may affect the context."""
+    """Return True if a rewrite, an undo or a record its harness changed may affect the context."""
     return cursor.has_observed or leaf.is_overlaid
 
 
@@ -222,7 +222,7 @@ def _selected(
 
 
 def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:
-    """Split a path into the rewrites in effect and the other entries in effect, from the root on."""
+    """Split a path into the rewrites and the other entries in effect, from the root on."""
     rewrites: list[Sequence[TextReplacement]] = []
     others: list[LazyEvent] = []
     for entry in newest_first:

@@ -79,5 +79,5 @@ def path(snapshot: Snapshot, cursor: Cursor, *, first: int = 1) -> list[Event]:
 
 
 def newest_first(snapshot: Snapshot, cursor: Cursor) -> Iterator[Event]:
-    """Yield the entries from the leaf to the root, reading each on demand. Raises CorruptionError."""
+    """Yield the entries from leaf to root, reading each on demand. Raises CorruptionError."""
     return (entry.decode() for entry in paths.upward(snapshot, cursor.session, cursor.leaf))

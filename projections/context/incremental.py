@@ -132,7 +132,7 @@ class IncrementalContexts:
         self._arranged, self._settled, self._awaited = [], 0, frozenset()
 
     def _add_beside(self, beside: Beside, entry: Event) -> bool:
-        """Add the messages off the path that show from an entry on. Return False if that takes a new fold."""
+        """Add the messages off the path shown from an entry on. Return False to require a new fold."""
         known = len(beside.found)
         if not beside.add(entry):
             return False

@@ -1,4 +1,4 @@
-"""The parts of a context: its messages, and how each relates to the event that it comes from."""
+"""The parts of a context: its messages, and each one's relation to its event."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_bare_continuation(event: Event | LazyEvent) -> bool:
 
 
 class Fate(StrEnum):
-    """How an event appears in a context."""
+    """The form in which an event appears in a context."""
 
     KEPT = "kept"
     """As its own message, as recorded."""
@@ -73,7 +73,7 @@ class Fate(StrEnum):
     SUMMARY = "summary"
     """As a summary of messages that are no longer in the context."""
     INJECTED = "injected"
-    """As a message that the harness derives from an entry that is not one, or appends after a compaction."""
+    """As a message that the harness derives from another kind of entry or adds after a compaction."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):

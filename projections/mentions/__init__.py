@@ -34,7 +34,7 @@ _PROSE: Final = (
     r"|[./~@#-](?![\w./\\-]))*)"
 )
 _REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
-"""Text that starts no mention, also at the end; otherwise the same prose is tried again from every character."""
+"""Text that starts no mention, matched so that no prose is searched from every character."""
 
 
 def _scanner(rank: int) -> re.Pattern[str]:
@@ -83,7 +83,7 @@ __all__ = ["Mention", "MentionKind", "commands", "mentions"]
 
 
 def mentions(text: str) -> list[Mention]:
-    """Return all mentions in a text except commands, in order; only error lines may enclose others."""
+    """Return a text's mentions, except commands, in order; only error lines may enclose others."""
     found = scan(text)
     errors = [Mention(MentionKind.ERROR, value, start, stop) for start, stop, value in find_errors(text)]
     return sorted(errors + found, key=attrgetter("start")) if errors else found

@@ -37,7 +37,7 @@ class _Part(Enum):
 
 
 def commands(script: str) -> list[str]:
-    """Return the commands that a shell script runs, in order, each on one line with single spaces.
+    """Return the commands that a shell script runs, in order, one line each, single spaces.
 
     Of a pipeline, only the first stage counts. Here-documents, redirections, comments and assignments are
     left out, and so are commands that only change directory or print (`cd`, `echo`). A script with an
@@ -74,7 +74,7 @@ def _command(words: list[str]) -> str:
 
 
 def _parts(script: str) -> Iterator[tuple[_Part, str]]:
-    """Split a script into words and separators. Raises ValueError for an unclosed quote or bracket."""
+    """Split a script into words and separators. Raises ValueError if a quote or bracket is open."""
     at = 0
     while at < len(script):
         if found := _BLANK.match(script, at):

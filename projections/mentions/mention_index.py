@@ -165,7 +165,7 @@ def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:
 
 
 def _continues(beyond: str, joiners: str) -> bool:
-    """Return True if a word continues with the two characters beyond its end, the nearer one first."""
+    """Return True if a word continues with the next two characters, the nearer one first."""
     return _is_word_character(beyond[:1]) or (beyond[:1] in joiners and _is_word_character(beyond[1:]))
 
 

@@ -1,4 +1,4 @@
-"""Extract facts from messages: their texts, what these mention, tool calls, and files touched."""
+"""Extract facts from messages: texts, mentions, tool calls, and touched files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from projections.mentions.symbols import is_reserved
 WORD_PATTERN: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
 _BETWEEN_TEXTS: Final = "\0"
 _EVENTS: Final = 64
-"""Events per chunk. Smaller chunks mean less to read again when one of their messages changes."""
+"""Events per chunk; smaller chunks are cheaper to reread when a message changes."""
 
 
 class FactsChunk:
-    """Consecutive messages, their texts, and what they mention, with the index of the first message."""
+    """Consecutive messages, their texts and mentions, and the index of the first message."""
 
     def __init__(self, messages: Sequence[MessageFacts]) -> None:
         self.facts = tuple(messages)

@@ -35,7 +35,7 @@ NAMES: Final = word_set(
 )
 """Files without an extension; `README` and `LICENSE` are as often ordinary words."""
 MODULES: Final = word_set("go.mod go.sum go.work")
-"""Files whose extensions are too rare, and too similar to object members, to count elsewhere."""
+"""Files whose extensions are too rare, or too like object members, to count elsewhere."""
 DOTFILES: Final = word_set(
     ".bash_history .bash_profile .bashrc .dockerignore .editorconfig .env .eslintrc .git .gitattributes .gitconfig"
     " .gitignore .gitkeep .gitmodules .netrc .npmignore .npmrc .nvmrc .prettierignore .prettierrc .profile .pypirc"
@@ -58,7 +58,7 @@ ROOTS: Final = word_set(
     "Applications Library System Users Volumes app bin boot build code data dev etc home lib media mnt nix opt private"
     " proc repo root run sbin src srv sys testbed tmp usr var work workdir workspace workspaces"
 )
-"""First folders of absolute paths without an extension; others (`/login/start`) may be routes."""
+"""First folders of absolute paths without extension; others (`/login/start`) may be routes."""
 TOP_ROOTS: Final = word_set("Applications Library Users Volumes bin etc home mnt opt root src tmp usr var")
 """Folders that may stand alone after a slash."""
 HOMES: Final = word_set("Users Volumes home mnt private tmp var")
@@ -109,7 +109,7 @@ def is_absolute(parts: list[str]) -> bool:
 
 
 def is_relative(parts: list[str], before: str, around_end: str) -> bool:
-    """Return True if parts with slashes are a path: by extension, first folder or trailing slash.
+    """Return True if slashed parts are a path: by extension, first folder or trailing slash.
 
     `before` is the text before them; `around_end` are their last two characters and the next one.
     """
@@ -141,7 +141,7 @@ PATH: Final = (
     rf"{_QUOTED}|(?<![\w.$@%+~</-])(?<!node:)"
     rf"(?:{_WINDOWS}|{_BACKSLASHED}|(?=[\w@+~%-]*+[./])(?:{_SLASHED}|{_BARE})|{_NAMED})"
 )
-"""Not inside a word, after a variable (`$HOME/x`), in a closing tag, or in a Node module name
+"""Not inside a word, after a variable (`$HOME/x`), in a closing tag, or in a Node module
 (`node:fs/promises`).
 """
 

@@ -46,7 +46,7 @@ _HARNESS_TAGS: Final = (
     "file",
     "pasted_content",
 )
-"""Tags by which harnesses insert text into a user's message: Claude Code, Codex, pi (`file`)."""
+"""Tags of text that harnesses insert in user messages: Claude Code, Codex, pi (`file`)."""
 _HARNESS_TAG: Final = re.compile(rf"\s*<({'|'.join(_HARNESS_TAGS)})(?=[\s>])")
 _CLOSING_TAG: Final = re.compile(rf"</({'|'.join(_HARNESS_TAGS)})>")
 

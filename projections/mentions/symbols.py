@@ -34,7 +34,7 @@ NO_RIGHT: Final = word_set(
     " lets looking next no not now of ok on once only or perfect please she should since so still that the then there"
     " these they this those to we what when where which while why will with yes you your e g git js json md ts txt"
 )
-"""Words that begin the next sentence after a full stop without a space, or are file extensions."""
+"""Words that start a sentence after a full stop without a space, or are file extensions."""
 
 
 _OPTION: Final = r"(?<![\w!-])--[A-Za-z][\w-]++"
@@ -54,7 +54,7 @@ _SHAPE: Final = re.compile(
     r"|[A-Z]{2,}[a-z]{2,}[\w$]*"  # HTTPServer
     r")"
 )
-"""Not `_word_`, which is emphasis, nor `_word`, which may start it, nor a line of underscores."""
+"""Not `_word_` (emphasis), `_word` (which may start emphasis), or a line of underscores."""
 _RESERVED: Final = re.compile(r"__\w+__")
 _PROSE: Final = re.compile(r"Ma?c[A-Z][a-z]+|(?:[A-Z]{2,}|[a-z]?[A-Z]+)s|[A-Z]{2,}(?:ed|ing)")
 """People (`McAdams`), and abbreviations in prose (`URLs`, `APIs`)."""
@@ -70,7 +70,7 @@ _REMEMBERED: Final = 1 << 14
 
 
 def find_symbol(text: str, start: int, stop: int) -> Match:
-    """Return the name without a call's brackets; nothing for an ordinary word, a product or a host."""
+    """Return the name without call brackets, "" for an ordinary word, a product or a host."""
     raw = text[start:stop]
     if raw[0] in "-@":
         name = raw.rstrip("-.")
@@ -83,7 +83,7 @@ def find_symbol(text: str, start: int, stop: int) -> Match:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _named(before: str, raw: str, behind: str) -> Match:
-    """Return the symbol that a name is, judged by the text around it; offsets are from its start."""
+    """Return a name's symbol, judged by the text around it; offsets are from its start."""
     start = 0
     if before[-1:] == "\\" and raw[0] in _ESCAPES and not before[:-1].isalnum():
         # `\bfooBar` in a regular expression, `"\nfooBar"` in a quoted text.

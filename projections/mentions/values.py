@@ -8,7 +8,7 @@ from typing import Final
 from projections.mentions.mention import Match, word_set
 
 URL: Final = r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,15}+://[^\s<>\"'`\\|^{}\u2026\u3001\u3002\uff0c\uff09]++"
-"""Ends at white space, quotes, angle brackets, braces, backslashes, bars and full-width punctuation."""
+"""Ends at white space, quotes, angle brackets, braces, backslashes, bars, wide punctuation."""
 
 _SENTENCE: Final = ".,;:!?*"
 _PLACEHOLDER: Final = ("{", "<", "$")
@@ -50,7 +50,7 @@ _TICKET: Final = r"[A-Z][A-Z0-9]{1,9}+-\d{1,6}+(?![\w-]|[.]\d)"
 IDENTIFIER: Final = (
     rf"(?<![\w&/#-])(?<![^.\n]\.)(?:{_UUID}|{_DIGEST}|{_PREFIXED}|{_HASH}|{_NUMBER}|{_TICKET})"
 )
-"""Not inside a word, a file name or an HTML entity; the second hash of `1a2b3c4..5d6e7f8` counts."""
+"""Not inside a word, file name or HTML entity; `1a2b3c4..5d6e7f8` gives both hashes."""
 
 STANDARDS: Final = word_set(
     "UTF UCS SHA MD CRC AES RSA DES HMAC ISO IEC RFC IEEE ANSI ECMA ES PEP CP KOI LATIN HTTP TLS SSL IPV USB GPT"
@@ -69,7 +69,7 @@ _BEFORE: Final = 16
 
 
 def find_identifier(text: str, start: int, stop: int) -> Match:
-    """Return the identifier; nothing for a standard's name, a colour or a mere ordinal such as `#1`."""
+    """Return the identifier; nothing for a standard, a colour or a mere ordinal such as `#1`."""
     value = text[start:stop]
     if value[0] == "#":
         return (start, stop, value) if _is_issue(text, start, stop) else None

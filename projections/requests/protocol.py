@@ -50,7 +50,7 @@ class Renderer(Protocol):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that a body breaks, where in the body (`messages[3].content[0].text`), and the problem."""
+    """A rule that a body breaks, its place (`messages[3].content[0].text`), and the problem."""
 
     rule: str
     path: str

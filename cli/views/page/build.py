@@ -93,7 +93,7 @@ _LONGEST_FINDING: Final = 90
 
 
 def sections_of(material: Material, lines: EventLines) -> list[Section]:
-    """Return the sections, worst first and open; `lines` are the messages' lines by event number."""
+    """Return the sections, worst first and open; `lines` maps event numbers to message lines."""
     seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
     return [
         _section(each, material.exchanges[each.seq], lines, seq_of, is_open=place == 0)

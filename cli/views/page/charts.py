@@ -68,7 +68,7 @@ def chart(
     second: Sequence[Point] = (),
     places: Sequence[ChartMarker] = (),
 ) -> Chart:
-    """Draw one series as a stepped area, a second as a line, and markers at entries of the first.
+    """Draw one series as a stepped area, another as a line, and markers at entries of the first.
 
     `name` formats a value of the vertical axis.
     """
@@ -252,7 +252,7 @@ _COST_HEIGHT: Final = 130
 
 
 def context_chart(material: Material, places: Sequence[ChartMarker]) -> Chart | None:
-    """Draw the context's size after every entry, recomputed and measured; None for an empty path."""
+    """Draw the context's recomputed and measured size after every entry; None for an empty path."""
     moments = material.timeline.moments
     if not moments:
         return None

@@ -136,7 +136,7 @@ def page_bytes(page: Page) -> bytes:
 
 
 def page_html(page: Page) -> str:
-    """Return the page's HTML. Session text is escaped, and invisible characters are made visible."""
+    """Return the page's HTML. Session text is escaped; invisible characters are made visible."""
     style, script = _own_file("style.css"), _own_file("script.js")
     return (
         _environment()

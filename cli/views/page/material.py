@@ -149,7 +149,7 @@ def _named(replacement: Replacement) -> dict[str, MentionKind]:
 
 
 def _contains_word(text: str, word: str) -> bool:
-    """Return True if a text contains a whole word; faster than a regular expression on megabytes."""
+    """Return True if a text contains a whole word; faster than a regular expression."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
@@ -260,7 +260,7 @@ class EventStatus(StrEnum):
 
 
 class EventOutcome(msgspec.Struct, frozen=True):
-    """What happened to a message, and the number of the event that caused it, if any."""
+    """A message's fate, and the number of the event that caused it, if any."""
 
     status: EventStatus
     by: int | None = None

@@ -27,7 +27,7 @@ class Fact(ViewStruct, frozen=True):
 
 
 class Row(ViewStruct, frozen=True):
-    """A message in the context before or after a replacement; `fate` is a `projections.diff.Change`.
+    """A message in the context before or after a replacement; `fate` is a `Change`.
 
     `losses` counts things that this message named first and that were needed later but lost.
     """
@@ -157,7 +157,7 @@ class EventView(ViewStruct, frozen=True):
 
 
 class EventGroup(ViewStruct, frozen=True):
-    """Consecutive events in the list, which a browser lays out only when they are near the viewport."""
+    """Consecutive events in the list; a browser lays them out only near the viewport."""
 
     first: int
     last: int

@@ -1,4 +1,4 @@
-"""Convert the records that refold alone writes to views; the others have pi's shape and pi's views."""
+"""Convert the records that only refold writes to views; all others have pi's views."""
 
 from __future__ import annotations
 

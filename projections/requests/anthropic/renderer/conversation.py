@@ -1,4 +1,4 @@
-"""Put messages in the API's order: alternating roles, each call answered in the next message."""
+"""Put messages in the API's order: alternating roles, calls answered in the next message."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def without_breakpoints(type_: str, raw: bytes) -> bytes:
 
 
 def unpaired(blocks: Sequence[object]) -> set[int]:
-    """Return the indexes of server tool calls without a result, and of results without a prior call."""
+    """Return the indexes of server tool calls without a result and results without a call."""
     waiting: dict[str, int] = {}
     alone: set[int] = set()
     for place, block in _server_blocks(blocks):
@@ -96,7 +96,7 @@ def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
 
 
 class RenderedMessage(msgspec.Struct, frozen=True):
-    """A message to render: its event, its view, and each block's payload if it is sent as recorded.
+    """A message to render: its event, view, and the payload of each block sent as recorded.
 
     `is_compacted`: its first block is a compaction by the provider, which replaces everything before it. `result` is
     the block of a tool's result that the API takes as it was recorded, b"" for none.
@@ -116,10 +116,10 @@ class RenderedMessage(msgspec.Struct, frozen=True):
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
-"""Blocks fully described by their view, except for a text's citations and a call's extra fields."""
+"""Blocks fully described by their view, except a text's citations and a call's extras."""
 CITATIONS: Final = b'"citations"'
 CALLS_EXTRA: Final = ("caller", "toolset_name")
-"""Fields of a call that only the API reads: its caller, and the toolset that its tool belongs to."""
+"""Fields of a call that only the API reads: its caller, and its tool's toolset."""
 _EXTRA_MARKS: Final = (CITATIONS, *(b'"%s"' % name.encode() for name in CALLS_EXTRA))
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
@@ -149,7 +149,7 @@ class _ToolResult(msgspec.Struct, tag_field="type", tag="tool_result", forbid_un
 
 
 def _is_taken_as_it_is(result: bytes) -> bool:
-    """Return True for the block of a result with nothing in it that has to be checked or repaired: texts."""
+    """Return True if a result's block is only text, with nothing to check or repair."""
     try:
         return result != b"" and msgspec.json.decode(result, type=_ToolResult) is not None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

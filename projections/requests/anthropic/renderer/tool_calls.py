@@ -12,7 +12,7 @@ from eventstore.javascript import is_deeper, parse_json, stringify
 from projections.requests.anthropic.renderer.repairs import Note, RepairRule
 
 DEEPEST: Final = 100
-"""Nesting levels that every JSON reader accepts; what lies beyond depends on the reader's stack."""
+"""Nesting levels that every JSON reader accepts; beyond, it depends on the reader's stack."""
 
 
 def is_too_deep(raw: bytes) -> bool:
@@ -42,7 +42,7 @@ class CallIds:
         self._taken: set[str] = set()
 
     def take(self, recorded: str, note: Note) -> str:
-        """Return an id for a call: the recorded one if the API accepts it and no earlier call has it."""
+        """Return a call's id: the recorded one if the API accepts it and no earlier call has it."""
         plain = _OTHERS.sub("_", recorded)[:LONGEST_CALL_ID] or "call"
         if plain != recorded:
             note(RepairRule.CALL_ID, f"the call {recorded[:_SHOWN]!r} is called {plain!r}")

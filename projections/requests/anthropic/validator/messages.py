@@ -115,7 +115,7 @@ def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
 
 
 def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Check that a server tool's call and result are in one message, in order, with the API's names."""
+    """Check that a server tool's call and result share a message, in order, with API names."""
     for turn in turns:
         waiting: dict[str, str] = {}
         for located in turn.blocks:
@@ -145,7 +145,7 @@ def _of_type(turn: Turn | None, type_: str) -> list[Located]:
 
 
 def check_texts(turns: Sequence[Turn]) -> Iterator[Violation]:
-    """Check that no text is blank, and that a final assistant message does not end in white space."""
+    """Check that no text is blank and no final assistant message ends in white space."""
     for turn in turns:
         for located in turn.blocks:
             yield from _blank(located)

@@ -85,9 +85,9 @@ class ApiRule(StrEnum):
     COMPACTION_BLOCK = "compaction-block"
     """At most one compaction block has content, and it comes first."""
     SERVER_TOOL = "server-tool"
-    """A server tool's call and result are in one message, the call first, with the API's ids and names."""
+    """A server tool's call and result are in one message, call first, with the API's names."""
     CACHE_BREAKPOINTS = "cache-breakpoints"
-    """At most four cache breakpoints, those of one hour before those of five minutes, none on thinking."""
+    """At most four cache breakpoints, one-hour ones before five-minute ones, none on thinking."""
 
 
 Fields = Mapping[str, Callable[[Any], bool]]
