@@ -55,7 +55,7 @@ _VOWELS: Final = frozenset("aeiouy")
 _MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
-"""Words of a long line compared at a time, so that a page of output matches nothing."""
+"""Words of a long line compared at a time, so that a page is not like everything."""
 
 
 class LineMatch(NamedTuple):

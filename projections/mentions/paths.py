@@ -35,7 +35,7 @@ NAMES: Final = word_set(
 )
 """Files without an extension; `README` and `LICENSE` are as often ordinary words."""
 MODULES: Final = word_set("go.mod go.sum go.work")
-"""Files whose extensions are too rare, or too like object members, to count elsewhere."""
+"""Files whose extensions are too rare, and too like object members, to count elsewhere."""
 DOTFILES: Final = word_set(
     ".bash_history .bash_profile .bashrc .dockerignore .editorconfig .env .eslintrc .git .gitattributes .gitconfig"
     " .gitignore .gitkeep .gitmodules .netrc .npmignore .npmrc .nvmrc .prettierignore .prettierrc .profile .pypirc"

@@ -70,7 +70,7 @@ _REMEMBERED: Final = 1 << 14
 
 
 def find_symbol(text: str, start: int, stop: int) -> Match:
-    """Return the name without call brackets, "" for an ordinary word, a product or a host."""
+    """Return the name without call brackets, or None for an ordinary word, a product or a host."""
     raw = text[start:stop]
     if raw[0] in "-@":
         name = raw.rstrip("-.")
