@@ -165,7 +165,7 @@ def _cited(payload: Payload) -> list[Block]:
 
 def _extra(payload: Payload) -> bytes:
     """Return the further fields of a call that the API returned, as JSON."""
-    if not any(b'"%s"' % name.encode() in payload.raw for name in CALLS_EXTRA):
+    if not payload.raw or not any(mark in payload.raw for mark in CALLS_EXTRA):
         return b""
     try:
         fields = msgspec.json.decode(payload.raw, type=_Extra)

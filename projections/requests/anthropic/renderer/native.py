@@ -118,9 +118,9 @@ _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
 """Blocks fully described by their view, except a text's citations and a call's extras."""
 CITATIONS: Final = b'"citations"'
-CALLS_EXTRA: Final = ("caller", "toolset_name")
+CALLS_EXTRA: Final = (b'"caller"', b'"toolset_name"')
 """Fields of a call that only the API reads: its caller, and its tool's toolset."""
-_EXTRA_MARKS: Final = (CITATIONS, *(b'"%s"' % name.encode() for name in CALLS_EXTRA))
+_EXTRA_MARKS: Final = (CITATIONS, *CALLS_EXTRA)
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
