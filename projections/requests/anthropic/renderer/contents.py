@@ -27,8 +27,9 @@ from projections.requests.anthropic.renderer.images import (
     select_images,
 )
 from projections.requests.anthropic.renderer.native import (
-    CALLS_EXTRA,
+    CALLER,
     CITATIONS,
+    TOOLSET,
     RenderedMessage,
     native_block,
     unpaired,
@@ -165,7 +166,7 @@ def _cited(payload: Payload) -> list[Block]:
 
 def _extra(payload: Payload) -> bytes:
     """Return the further fields of a call that the API returned, as JSON."""
-    if not payload.raw or not any(mark in payload.raw for mark in CALLS_EXTRA):
+    if CALLER not in payload.raw and TOOLSET not in payload.raw:
         return b""
     try:
         fields = msgspec.json.decode(payload.raw, type=_Extra)

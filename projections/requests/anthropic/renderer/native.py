@@ -118,9 +118,9 @@ _NO_PAYLOAD: Final = Payload(raw=b"")
 _READ_ONLY: Final = frozenset({Text, ToolCall})
 """Blocks fully described by their view, except a text's citations and a call's extras."""
 CITATIONS: Final = b'"citations"'
-CALLS_EXTRA: Final = (b'"caller"', b'"toolset_name"')
-"""Fields of a call that only the API reads: its caller, and its tool's toolset."""
-_EXTRA_MARKS: Final = (CITATIONS, *CALLS_EXTRA)
+CALLER: Final = b'"caller"'
+TOOLSET: Final = b'"toolset_name"'
+"""Fields of a call that only the API reads, as its caller is."""
 _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 
@@ -128,7 +128,7 @@ def read_part(part: Part) -> RenderedMessage:
     """Read a part of a context for rendering."""
     view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
-        view.role != "assistant" or not any(mark in part.raw for mark in _EXTRA_MARKS)
+        view.role != "assistant" or not (CITATIONS in part.raw or CALLER in part.raw or TOOLSET in part.raw)
     )
     payloads = [] if is_read_only else payloads_of_message(part.raw, part.format)
     result = result_block_of_message(part.raw, part.format) if view.role == "toolResult" else b""
