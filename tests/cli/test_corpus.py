@@ -111,7 +111,9 @@ def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: P
     for name in ("sessions", "log", "tree", "audit", "audits", "timeline", "diff"):
         arguments = ["audit", "--all"] if name == "audits" else invocations("@last")[name]
         printed = imported.on_terminal(*arguments, columns=columns, NO_COLOR="1", TERM="dumb", **sizes)
-        assert max(map(len, printed.splitlines())) <= columns, name
+        # A word that is wider than the terminal, such as a path, stays whole on a line of its own.
+        lines = [line for line in printed.splitlines() if len(line.split()) > 1]
+        assert max(map(len, lines)) <= columns, name
 
 
 @pytest.fixture(scope="module")
