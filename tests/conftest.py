@@ -27,8 +27,8 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  pytest and tempfile make folders of th
 if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
-# What a gate says must not hang on chance; elsewhere every run looks at a few other examples.
-# How long an example takes says how busy the machine is, and nothing about refold.
+# The result of CI must not depend on chance; elsewhere each run tries a few other examples.
+# An example's duration depends on the load of the machine, not on refold.
 _PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 hypothesis.settings.register_profile("ci", derandomize=True, max_examples=100, **_PATIENT)
 hypothesis.settings.register_profile("dev", max_examples=20, **_PATIENT)

@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "anthropic.md").read_text("utf-8
 
 
 def rules_under(title: str) -> list[str]:
-    """What stands in the first column of the tables of a section."""
+    """Return the names in the first column of the tables of a section."""
     section = re.split(rf"^## {title}$", PAGE, flags=re.MULTILINE)[1].split("\n## ")[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]

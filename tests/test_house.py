@@ -20,7 +20,7 @@ ROOMS = ("eventstore", "projections", "compaction", "cli")
 FRONT = "refold"
 OF_HARNESSES = ("eventstore/formats/", "projections/rules/")
 NAMES = {version for each in harnesses() for version in (each.name, *each.versions)}
-"""What a harness is called, and its records."""
+"""The names of harnesses and of the versions of their records."""
 MAY_NAME = {
     "eventstore/frame.py": "codes on disk",
     "eventstore/records.py": "the shape of refold's own messages",
@@ -44,7 +44,7 @@ REGISTRIES = (
     "projections.requests",
     "compaction.summarizers.registry",
 )
-"""Where a reader goes on by a name in the data: of a harness, an API or a summarizer."""
+"""Modules that look up a harness, an API or a summarizer by a name in the data."""
 
 
 def modules(*rooms: str) -> Iterator[str]:

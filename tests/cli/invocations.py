@@ -12,7 +12,7 @@ _LINES: Final = {
     "maintain": '{"on":"after_turn"}\n',
 }
 _IMPORTED: Final = {SESSION: ["c1"], "hostile": ["e13"]}
-"""What of a session came with its import and is undone by name alone."""
+"""Imported events of a session, which `undo` undoes only if they are named."""
 
 
 def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str]]:
@@ -55,5 +55,5 @@ NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
 
 
 def line_for(name: str) -> str:
-    """What a command is given on standard input."""
+    """Return the standard input of a command; empty for most."""
     return _LINES.get(name, "")

@@ -16,7 +16,7 @@ from tests.support.talk import PiSession, assistant, call, result, user
 __all__ = ["NEVER", "SESSION", "long_talk", "write"]
 
 NEVER: Final = "Never touch docs/ without asking."
-"""What the person orders at the beginning."""
+"""The user's instruction in the first message."""
 
 
 def long_talk() -> bytes:

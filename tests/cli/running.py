@@ -24,7 +24,7 @@ E = TypeVar("E", bound=BaseException)
 
 
 class Outcome:
-    """How a command ended: its exit code, what it printed, and the error that ended it in this process."""
+    """The exit code and output of a command, and the error that ended it in this process."""
 
     def __init__(
         self, code: int | None, out: bytes, errors: bytes, error: BaseException | None = None
@@ -51,7 +51,7 @@ class Outcome:
 
 
 class Refold:
-    """The command, by default on one store. What it is expected to end with is checked."""
+    """Run the command, by default on one store, and check its exit code."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -114,7 +114,7 @@ class Refold:
         return subprocess.Popen(command(*arguments), env=self.environment(), **streams)
 
     def on_terminal(self, *arguments: str | Path, columns: int = 80, **environment: str) -> str:
-        """What the command prints where it stands on a terminal of so many columns."""
+        """Run the command on a terminal of `columns` columns and return its output."""
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         process = subprocess.Popen(
@@ -141,11 +141,11 @@ class Refold:
 
     @property
     def _places(self) -> dict[str, str]:
-        """Where the store is, and a person's own policies and templates, of which there are none."""
+        """Name the store and the folder of the user's own policies and templates."""
         return {"REFOLD_STORE": str(self.store), "REFOLD_CONFIG": str(self.config)}
 
 
-# What of the tester's own environment would change what is printed.
+# Variables of the tester's own environment that would change the output.
 UNWANTED = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "PAGER", "LESS", "PYTHONIOENCODING"}
 
 

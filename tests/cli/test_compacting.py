@@ -1,4 +1,4 @@
-"""What is told of a policy before it is followed."""
+"""Test the choice of summarizer, policy and template before a command uses them."""
 
 from __future__ import annotations
 

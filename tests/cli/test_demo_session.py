@@ -244,7 +244,7 @@ def test_what_the_provider_counted_is_near_what_the_log_holds(audited: Audit) ->
 
 
 def counted(estimate: int) -> int:
-    """What the recording's provider counts where characters / 4 estimate so many."""
+    """Convert an estimate of characters / 4 to the token count of the recording's provider."""
     return estimate * 6 // 5
 
 

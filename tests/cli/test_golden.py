@@ -1,4 +1,4 @@
-"""What each command prints, word for word, is what its golden file holds."""
+"""Compare the output of each command, word for word, with its golden file."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ WRONG = [
     ("keep_recent_tokens = -1", "keep_recent_tokens", "-1"),
     ("threshold_percent = '80'", "threshold_percent", "'80'"),
 ]
-"""What a file says, the key that is wrong with it, and what else is named."""
+"""The text of a file, the key that is wrong in it, and a text that the error names."""
 
 
 @pytest.mark.parametrize(("text", "where", "named"), WRONG)
@@ -195,7 +195,7 @@ def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path, content):
 
 
 class Piped(NamedTuple):
-    """What is written to a pipe, and the lines that are read ahead from it."""
+    """The writing end of a pipe, and the lines that are read ahead from it."""
 
     writer: BinaryIO
     lines: ReadAheadLines[Line]
@@ -210,7 +210,7 @@ def piped() -> Iterator[Piped]:
         with os.fdopen(writes, "wb", buffering=0) as writer:
             taken = iter(lines)
             yield Piped(writer, lines, taken)
-        # Who reads has come to the end by then, and the pipe may be closed under it.
+        # Read to the end first, so that no thread still reads when the pipe is closed.
         list(taken)
 
 

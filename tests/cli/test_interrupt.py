@@ -37,7 +37,7 @@ CASES = {
 
 AGAIN = b"asked again for compaction in 60 s (1 of 2)"
 NOTES = {"a wait": b"refold: note: summarizer anthropic: 529: overloaded; " + AGAIN + b"\n"}
-"""What was told before."""
+"""The notes that a case prints before it is interrupted."""
 
 
 class Interrupted(NamedTuple):
@@ -52,7 +52,7 @@ class Interrupted(NamedTuple):
 
 
 def seen(refold: Refold) -> tuple[bytes, bytes]:
-    """What one sees of the session: its context and its tree."""
+    """Return the session's context and its tree, as printed."""
     return refold("context", SESSION, "--format", "pi").raw, refold("tree", SESSION, "--json").raw
 
 

@@ -172,7 +172,10 @@ class Extended:
         return self._refold.program(*arguments, stdin=stdin, PYTHONPATH=str(self._root))
 
     def maintains(self, policy: str, *options: str, summarizer: str = "extractive") -> list[Any]:
-        """What a turn's end appended under a policy, in a window of 1,020 tokens; "" asks the policy's summarizer."""
+        """Return the records that `maintain` appends after a turn, except decisions.
+
+        The window is 1,020 tokens. With an empty `summarizer`, the policy's own is asked.
+        """
         options = (*options, "--summarizer", summarizer) if summarizer else options
         told = self.runs(
             *("maintain", SESSION, "--policy", policy, "--window", "1020", *options),

@@ -1,4 +1,4 @@
-"""What a person can do where nobody gave a summary."""
+"""Test the notes while a summary is made, and the advice when that fails."""
 
 from __future__ import annotations
 

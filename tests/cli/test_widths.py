@@ -19,7 +19,7 @@ PASSING = re.compile(r"[━⠀-⣿]")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 PART_OF_A_TIME = re.compile(r"\d\d[-:]\d\d")
 CHANGING = {r"(refold-demo-)\w+": "refold-demo-12345678"}
-"""What differs from one run to the next, and what of the same length stands for it."""
+"""Patterns of text that differs between runs, with replacements of the same length."""
 
 
 def printed(text: str) -> Iterator[tuple[str, list[str]]]:

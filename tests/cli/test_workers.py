@@ -117,6 +117,6 @@ def test_the_processes_end_when_this_one_is_killed() -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.kill()
-    # Whoever is left would hold its output open.
+    # A process that is left would hold its output open.
     _, errors = process.communicate(timeout=60)
     assert errors == ""

@@ -22,7 +22,7 @@ from projections.tokens import counter
 
 FILES = ("pi-mono-before-compaction.v1", "pi-mono-before-compaction.v3", "pi-mono-large-session.v1")
 SHARES = (0.5, 1.0)
-"""How much of a session has happened."""
+"""The share of a session's entries that comes before its leaf."""
 
 
 def size(store, session):

@@ -1,4 +1,4 @@
-"""What two processes meet at."""
+"""Provide a service that makes two processes wait for each other."""
 
 from __future__ import annotations
 

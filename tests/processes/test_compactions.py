@@ -77,7 +77,7 @@ def compacting(refold: Refold) -> Any:
 
 
 def ends(program: Program) -> str:
-    """What a program says at its end that has been waiting for its summary."""
+    """Give a waiting program its summary and return the last line that it prints."""
     program.say("go on")
     return program.finish()[-1]
 

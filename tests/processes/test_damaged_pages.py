@@ -22,7 +22,7 @@ from tests.support.processes import output_of, running
 PAGE = 4096
 BRANCH, LEAF, OVERFLOW = 1, 2, 4
 _META = 16
-"""Where a meta page's fields begin: behind the header that every page has."""
+"""The offset of a meta page's fields, in bytes: after the header of every page."""
 
 WRITE_UNTIL_TOLD = """
 import itertools, select, sys
@@ -68,7 +68,7 @@ def store(whole: Path, tmp_path: Path) -> Path:
 
 
 def pages_of(data: bytes, kind: int) -> list[int]:
-    """Where the pages of a kind begin."""
+    """Return the offsets, in bytes, of the pages of a kind; meta pages are left out."""
     found = []
     for at in range(2 * PAGE, len(data), PAGE):
         number, _, flags = struct.unpack_from("<QHH", data, at)

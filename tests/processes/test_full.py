@@ -216,7 +216,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 class Filled(NamedTuple):
-    """What came of appends to a store until there was no room, and after there was some again."""
+    """The results of appends until there is no room, and after there is room again."""
 
     appends: int
     problem: str

@@ -1,7 +1,7 @@
-"""Writers that are killed at any moment: what was acknowledged is there whole, of what was not, all or nothing.
+"""Kill writers at any moment: acknowledged appends are whole, others whole or absent.
 
-What a kill shows is that appends are atomic. That they are on the disk when they return is what the flush
-promises; no test without a power switch shows it.
+A kill shows that appends are atomic. Only cutting the power could show that they are on the disk when they
+return, as the flush promises.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ class Witness:
 
 
 def have_killed(victims: Program, kill: Kill) -> list[str]:
-    """What a writer had acknowledged when it was killed."""
+    """Kill a writer and return the names of the appends that it had acknowledged."""
     acknowledged = json.loads(victims.ask(msgspec.json.encode(kill).decode()))
     assert isinstance(acknowledged, list)
     return acknowledged
 
 
 def moment(random: Random) -> tuple[int, float]:
-    """When to kill: while a writer begins, or in the middle of its work."""
+    """Choose when to kill: acknowledgements to await, then microseconds."""
     acknowledgements = random.choice([0, 0, 1, 2, 3, 5])
     return acknowledgements, random.uniform(0, 600 if acknowledgements else 2500)
 

@@ -31,7 +31,7 @@ def refold(tmp_path: Path) -> Refold:
 
 
 def maintained(refold: Refold, service: LocalServer, line: bytes) -> list[Any]:
-    """What two processes answer that are told the same at once; which of them is the faster is not said."""
+    """Send a line to two processes at once; return both answers, ordered by their content."""
     policy = ("--policy", refold.store.parent / "tight.toml", "--window", "1000")
     asking = ("--summarizer", "http", "--endpoint", service.url)
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -103,7 +103,7 @@ DISTURBANCES: dict[Callable[[Path], None], str] = {
     replace_folder: "data.mdb",
     replace_data: "data.mdb",
 }
-"""What can be done to a store's files, and of which of them the open store speaks."""
+"""Changes to a store's files, with the file that the open store's error names."""
 
 
 def appends(log: LmdbLog) -> set[str]:

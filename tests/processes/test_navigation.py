@@ -61,7 +61,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def ends(store: Path, first: str, second: str) -> tuple[str, str]:
-    """What two programs say at their end that act when both have planned."""
+    """Let two programs act after both have planned; return the last line of each."""
     with running(ACT_SLOWLY, store, first) as winner, running(ACT_SLOWLY, store, second) as loser:
         for program in (winner, loser):
             assert program.hear() == "opened"

@@ -120,7 +120,7 @@ def check_read_only(store: Path, printed: str) -> None:
     reads, append, keep, after = printed.splitlines()
     assert (reads, after) == ("1 0 True", "1")
     assert append.startswith(f"{store}: ")
-    # What can be made again is not missed.
+    # `keep` raises nothing: it stores only data that can be made again.
     assert keep == "None"
 
 
@@ -167,7 +167,7 @@ class TestReadOnly:
 
 
 class TestReadersWithoutALock:
-    """Where a reader may not write in the lock file, writers do not know of it, and take the pages that it sees."""
+    """Writers do not see a reader that cannot write the lock file, and reuse its pages."""
 
     def test_a_snapshot_says_at_its_end_when_it_may_have_been_written_over(self, store: Path) -> None:
         with shared(store, lock=0o444) as log, running(READ_WHEN_TOLD, store) as reader:

@@ -38,7 +38,7 @@ def test_a_shell_reads_its_script_without_complaint(refold: Refold, shell: str) 
 
 
 def completed(refold: Refold, words: str, index: int) -> list[str]:
-    """What the program answers a bash that asks for completions."""
+    """Return the completions that the program prints for bash."""
     done = subprocess.run(
         [sys.executable, "-c", "from cli.main import main; main()"],
         env=refold.environment(_REFOLD_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(index)),

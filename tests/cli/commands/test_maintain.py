@@ -263,7 +263,7 @@ class TestBadLines:
 
 
 class TestSettings:
-    """What the file may say has tests of its own."""
+    """Test how settings apply; test_harness_protocol.py tests reading their file."""
 
     def test_a_threshold_that_is_set_leads_over_the_policys(self, talked: Refold, tmp_path: Path) -> None:
         (tmp_path / "settings.toml").write_text("threshold_tokens = 1_107\nkeep_recent_tokens = 250\n")

@@ -76,7 +76,7 @@ def test_an_empty_store_is_sound(refold: Refold) -> None:
 
 
 class TestHeads:
-    """What was cut off at the end of a session leaves no trace in the store, but in the heads saved beside it."""
+    """Only heads saved beside a store show that the end of a session was cut off."""
 
     def test_heads_are_saved_where_there_are_none_yet(self, told: Refold, tmp_path: Path) -> None:
         found = told("verify", "--heads", "store.heads", "--json").json["heads"]

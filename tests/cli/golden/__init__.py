@@ -3,7 +3,7 @@
     python -m tests.cli.golden [COMMAND...]
 
 plays the scenes of these commands (of all, if none is named) and writes `tests/cli/golden/COMMAND.txt` anew.
-What differs from one run to the next has a fixed form there: clock, new ids, folders, ports, the version.
+Values that differ between runs have a fixed form there: clock, new ids, folders, ports, the version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CLOCK: Final = 1_767_225_600_000
 _LONG: Final = 12
 """A file of more lines is told by their number."""
 API: Final = "http://api.test"
-"""How a scene writes the address of its server."""
+"""The form in which a scene writes the address of its server."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ CHANGING: Final = {
     r"[\d,]+( bytes on disk)(?: \([^)]+\))?, [\d,]+( of them free)": r"N\1, N\2",
     r"(copy|\.html)  [\d,]+ bytes": r"\1  N bytes",
 }
-"""What differs from one run or one machine to the next, and what stands for it."""
+"""Patterns of text that differs between runs or machines, with their replacements."""
 
 Step = str | Run | File | Callable[[Refold], object]
 """A command line, a file, or anything else that happens; a function is shown by its name and what it gives."""

@@ -1,4 +1,4 @@
-"""What a view prints, as lines of plain text."""
+"""Print views as lines of plain text."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def a_pipe_called_pipe(refold: Refold) -> None:
 
 
 def views_of_made_up_audits(refold: Refold) -> str:
-    """What no session here has: metrics, remarks and costs of every kind."""
+    """Render metrics, remarks and costs of every kind that no session here has."""
     del refold
     rework = measured.repeated()
     found = {

@@ -105,7 +105,7 @@ SCENES: Final[Sequence[Scene]] = [
             a_folder_in_place_of_the_data,
         ),
     ),
-    # What a session and an event may be called.
+    # Names of sessions and events, valid and not.
     Scene(
         two_sessions,
         [

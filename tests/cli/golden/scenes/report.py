@@ -13,7 +13,7 @@ from tests.cli.running import Refold
 
 
 class _Words(HTMLParser):
-    """What a page says: its texts, a line for each block, and what its marks are called."""
+    """Collect a page's text, a line for each block, with `title` and `aria-label` values."""
 
     _IN_LINE = ("a", "span", "mark", "code", "strong", "em", "b", "small", "title", "td", "th", "dd")
 

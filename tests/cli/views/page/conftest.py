@@ -16,7 +16,7 @@ from tests.support.talk import Story
 
 @pytest.fixture(scope="session")
 def demo() -> Material:
-    """What there is to read of the demo session."""
+    """Read the material of the demo session's page."""
     log = MemoryLog(clock=lambda: 0)
     return material_of(log, play(log))
 

@@ -12,7 +12,7 @@ from projections.tokens import counter
 
 
 def material_of(log: EventLog, session: str = "s", **where: Any) -> Material:
-    """What there is to read of a session."""
+    """Read the material of a session's page."""
     return read_material(log, session, tokens=counter("utf16/4"), prices=library_prices(), **where)
 
 
@@ -22,5 +22,5 @@ def lines_in(material: Material) -> EventLines:
 
 
 def target(seq: int) -> str:
-    """Where links of a page with no sections lead."""
+    """Return the target of links to an event in a page without sections."""
     return f"e-{seq}"

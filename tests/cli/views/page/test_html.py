@@ -29,7 +29,7 @@ def html(demo_page: Page) -> str:
 
 
 class Reader(HTMLParser):
-    """What a page has of tags, attributes, ids and links, and which tags are open."""
+    """Collect a page's tags, attributes, ids and links, and check that tags close in order."""
 
     VOID = ("meta", "input", "br", "col", "rect", "line", "circle", "path", "hr")
 

@@ -1,4 +1,4 @@
-"""What became of each message at a replacement.
+"""Test the material of a page: costs, and each message's outcome at a replacement.
 
 Tokens are pi's estimate: four characters are one.
 """
