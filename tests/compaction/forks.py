@@ -1,4 +1,4 @@
-"""What the tests of forks share: a fork that can be told from its session, and what is shown of either."""
+"""Fork sessions, and show the contexts and labels of either session."""
 
 from __future__ import annotations
 

@@ -74,6 +74,6 @@ def kinds(story: Story) -> list[str]:
 
 
 def record(story: Story, kind: str = "compaction") -> Any:
-    """What the newest event of a kind says."""
+    """Return the record of the newest event of a kind."""
     event = next(event for event in reversed(events(story.log, story.session)) if event.kind == kind)
     return record_of(kind, event.body)

@@ -128,7 +128,7 @@ def talked_events(draw: st.DrawFn) -> list[NewEvent]:
     """A talk in a log, in which somebody compacts, rewrites, undoes, and tells of other branches now and then."""
     events: list[NewEvent] = []
     for said in draw(st.one_of(_counted_anew(), good_talk(), any_talk, _worked(), _worked())):
-        # What has no content comes by imports alone: no harness can append it.
+        # Messages without content come by imports alone: no harness can append them.
         records: list[Record] = [message(said if said.get("content") else {**said, "content": ""})]
         if events and draw(st.integers(0, 5)) == 0:
             records.append(_interlude(draw, [event.id for event in events]))

@@ -1,4 +1,4 @@
-"""What compactions owe to any harness, by one that has what pi has not."""
+"""Compact sessions of a made-up harness that has features which pi lacks."""
 
 from __future__ import annotations
 

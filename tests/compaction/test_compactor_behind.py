@@ -1,4 +1,4 @@
-"""What a compaction appends behind its summary, and what the context's size is with all of it."""
+"""Check the records that a compaction appends behind its summary, and the size with them."""
 
 from __future__ import annotations
 

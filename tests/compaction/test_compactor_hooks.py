@@ -1,4 +1,4 @@
-"""What others may say to a compaction, and what they cannot spoil."""
+"""Let hooks cancel or change a compaction, and check that they cannot spoil it."""
 
 from __future__ import annotations
 

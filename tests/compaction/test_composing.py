@@ -1,4 +1,4 @@
-"""What a compaction appends, composed of a plan, its summary and a policy."""
+"""Compose a compaction's records from a plan, its summary and a policy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = FileOperations(read_files=["a.py"], modified_files=[])
 
 
 def change(story, chosen, summary="so far", **made):
-    """What a policy would append to a session as it stands."""
+    """Return the records that a policy would append to a session as it stands."""
     with story.log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, "s")
         plan = plan_compaction(snapshot, cursor, chosen, limits=LIMITS, tokens=TOKENS)

@@ -1,4 +1,4 @@
-"""How large a context would be after a compaction."""
+"""Estimate the size of a context after a compaction."""
 
 from __future__ import annotations
 

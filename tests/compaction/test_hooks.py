@@ -1,4 +1,4 @@
-"""What others say to a compaction, and what becomes of hooks that are broken."""
+"""Load hooks, combine their answers, and report broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others may do while a summary is made, and what leaves it nothing to stand for."""
+"""Detect appends by others that make a pending summary obsolete."""
 
 from __future__ import annotations
 

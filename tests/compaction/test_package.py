@@ -1,4 +1,4 @@
-"""What the package gives who uses it as a library, and what that costs who does not."""
+"""Check the package's public names, and that importing them loads no more than needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compaction would do, and why there is nothing to do."""
+"""Plan a compaction, or say why there is nothing to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.talk import assistant, call, result, user
 
 
 def why(story, **parts):
-    """Why a policy of these parts has nothing to do, as the plan, the dry run and the compaction say alike."""
+    """Return a policy's reason to do nothing; the plan and the compaction must agree on it."""
     compacts = compactor(policy=policy(**parts))
     with story.log.snapshot() as snapshot:
         said = compacts.plan(snapshot, "s")

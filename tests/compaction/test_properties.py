@@ -1,4 +1,4 @@
-"""What holds for any session and any policy, its numbers made small enough for small sessions."""
+"""Check properties of any session under any policy, with numbers for small sessions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ each_summarizing_policy = pytest.mark.parametrize(
     ids=[*SUMMARIZING, "any"],
 )
 DONE: Counter[str] = Counter()
-"""How often a property has met each outcome of a compaction, and rewrites."""
+"""Counts each outcome of a compaction, and rewrites, that a property has met."""
 LEAST = 5
 """In so many of its draws at least a property has to meet something that was done, in at most so many rounds."""
 ROUNDS = 6
@@ -115,7 +115,7 @@ def rendered(log):
 
 
 def has_messages(log):
-    """Whether a request would have any: some entries are shown to people alone."""
+    """Return True if a request would have messages: people alone see some entries."""
     return bool(json.loads(rendered(log).body)["messages"])
 
 

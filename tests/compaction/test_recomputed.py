@@ -1,4 +1,4 @@
-"""What producers write of tokens is what contexts then are, after any history."""
+"""Compare the token counts in records to the contexts themselves, after any history."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def reads(story, path, said="the text", **arguments):
 
 
 def again(story, kept=(), **numbers):
-    """What would be shown again behind a compaction that keeps these messages of the context."""
+    """Return the files to show again behind a compaction that keeps these messages."""
     with story.log.snapshot() as snapshot:
         entries = list(newest_first(snapshot, resolve_cursor(snapshot, "s")))
     parts = [part for part in build_context(story.log, "s").parts if part.id in kept]

@@ -1,4 +1,4 @@
-"""What may be appended, and what counts as the same event sent again."""
+"""Admit or refuse events, and recognize an event that is sent again."""
 
 from __future__ import annotations
 

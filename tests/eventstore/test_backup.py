@@ -65,7 +65,7 @@ def filled(store: LmdbLog) -> LmdbLog:
 
 
 def refusal(log: LmdbLog, target: Path, **options) -> StoreError:
-    """What refuses a backup in one line, which leaves nothing behind."""
+    """Return the error of a refused backup: it has one line, and nothing is left behind."""
     before = sorted(target.parent.iterdir()) if target.parent.exists() else []
     with pytest.raises(StoreError) as caught:
         backup(log, target, **options)

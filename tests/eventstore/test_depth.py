@@ -1,4 +1,4 @@
-"""How deep a JSON value is nested, and what is told of a record that came before there was a limit."""
+"""Limit the nesting of JSON, and report records from before there was a limit."""
 
 from __future__ import annotations
 

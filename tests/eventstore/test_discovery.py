@@ -1,4 +1,4 @@
-"""Whose session a file looks like."""
+"""Recognize the harness of a session file."""
 
 from __future__ import annotations
 

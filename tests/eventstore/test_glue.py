@@ -1,4 +1,4 @@
-"""What lies between the records of a file: written apart, put together again."""
+"""Store the bytes between a file's records apart, and put the file together again."""
 
 from __future__ import annotations
 

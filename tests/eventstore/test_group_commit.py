@@ -222,7 +222,7 @@ def commits(log: LmdbLog) -> int:
 
 
 def run_together(log: LmdbLog, works: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What comes of these when all are in one transaction: they wait while another append is under way."""
+    """Return the outcomes of calls in one transaction: they wait for an append under way."""
     assert log._shared.group is not None
     clock, inside, go_on = log._clock, threading.Event(), threading.Event()
 
@@ -362,7 +362,7 @@ class TestStore:
         monkeypatch.setattr(appending, "build_stored_event", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(6)])
         stored = [event.id for event in events(log, "s")]
-        # Whoever commits for all when the signal comes is the one who is interrupted.
+        # The signal interrupts the one thread that commits for all.
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AppendResult"] * 5 + [
             "KeyboardInterrupt"
         ]

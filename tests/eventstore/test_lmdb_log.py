@@ -307,7 +307,7 @@ class TestOldFrames:
 
 
 class TestErrors:
-    """What LMDB says is told as a StoreError with a remedy, whatever was being done."""
+    """Check that every error of LMDB becomes a StoreError with a remedy, in any operation."""
 
     @pytest.mark.parametrize("done", ["opened", "read", "written"])
     @pytest.mark.parametrize(

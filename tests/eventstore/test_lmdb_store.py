@@ -37,7 +37,7 @@ except StoreError as error:
 
 
 def refusal(path: Path, *, create: bool = True) -> StoreError:
-    """What refuses a path, in a line that begins with the path."""
+    """Return the error of a refused path: one line, which begins with the path."""
     with pytest.raises(StoreError) as caught:
         open_store(path, create=create)
     text = str(caught.value)
@@ -238,13 +238,13 @@ class TestTruncation:
 
 
 def _data_file_in_the_making(folder: Path) -> bytes:
-    """What LMDB puts into a new file before anything is flushed."""
+    """Return the bytes that LMDB puts into a new file before anything is flushed."""
     lmdb.open(str(folder / "making"), lib_version=0, max_dbs=7).close()
     return (folder / "making" / "data.mdb").read_bytes()
 
 
 class TestFirstCreation:
-    """What a power loss can leave of a store that is being made opens as an empty one."""
+    """Open the remains of a store whose creation lost power: it is an empty store."""
 
     @pytest.mark.parametrize("pages", [0, 0.5, 1, 2])
     @pytest.mark.parametrize("content", ["zeros", "data"])

@@ -1,4 +1,4 @@
-"""How a session's head moves on with its events."""
+"""Update a session's head with each event."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STORY = [message("a"), message("b"), compaction("c", "b"), message("d"), decisio
 
 
 def said_by(log, session="s"):
-    """What a log or a snapshot says of a session through each of its primitives."""
+    """Return the result of each primitive of a log or snapshot for a session."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         ids = list(snapshot.ids(session))

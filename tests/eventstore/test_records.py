@@ -1,4 +1,4 @@
-"""What refold itself writes: a record a kind, in pi's shape, with stable names."""
+"""Check refold's own records: one for each kind, in pi's shape, with stable names."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class TestDiverged:
 
 
 class TestContextsAndExports:
-    """What becomes of one session's several files, seen by those who read it."""
+    """Read contexts and exports of a session that was imported from several files."""
 
     def texts(self, log: EventLog, **at: Any) -> list[str]:
         parts = build_context(log, SESSION, **at).parts

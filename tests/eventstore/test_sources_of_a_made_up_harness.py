@@ -1,4 +1,4 @@
-"""What importing, exporting and verifying owe to any harness, by one that has what pi has not."""
+"""Import, export and verify sources of a made-up harness with features that pi lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What frames say of the path above them, told by known trees on each log."""
+"""Check the fields of frames about the path above them, on known trees and each log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events of a path are in effect, undos considered."""
+"""Find the events of a path that are in effect, undos considered."""
 
 from __future__ import annotations
 

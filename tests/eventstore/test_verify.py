@@ -59,7 +59,7 @@ def checked(path: Path) -> list[IntegrityFinding]:
 
 
 def after(path: Path, change: Callable[[Tables], object]) -> list[IntegrityFinding]:
-    """What is found once the tables are changed."""
+    """Change the tables, and return the findings."""
     with tables(path) as changing:
         change(changing)
     return checked(path)

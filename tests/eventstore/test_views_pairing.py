@@ -1,4 +1,4 @@
-"""Which tool results belong to which calls."""
+"""Match tool results to their calls."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Damaged:
         return next(head.name for head in self.snapshot().heads() if head.number == self._number)
 
     def context(self) -> bytes | None:
-        """What a checked read gives, None where it finds damage."""
+        """Return the context by a checked read, or None if it finds damage."""
         try:
             return harness_json(build_context(self.snapshot(), self.session))
         except CorruptionError:
@@ -182,7 +182,7 @@ def test_events_in_each_others_places_are_damage(store: Damaged, one: int, two: 
 
 
 def test_an_event_of_another_compaction_is_damage_also_with_a_checksum_of_its_own(store: Damaged) -> None:
-    # Whoever can make the checksum could hide it; not so an older page that came back.
+    # A forger of the checksum could hide the change; an older page that came back could not.
     changed = msgspec.structs.replace(
         decode(store.frame(9), "s"), body=b'{"type":"message"}', message_span=(0, 0)
     )

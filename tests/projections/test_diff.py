@@ -1,4 +1,4 @@
-"""What became of each message between two contexts."""
+"""Compare two contexts, message by message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What refold writes folds to the same views one event at a time, all at once, and as of any event."""
+"""Fold refold's events one at a time, all at once, and as of any event: equal views."""
 
 from __future__ import annotations
 

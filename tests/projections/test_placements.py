@@ -1,4 +1,4 @@
-"""How a summary stands in a request, by the name that its record has."""
+"""Place a summary in a request, by the placement that its record names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log has of what a harness sends before its messages."""
+"""Read from the log the content that a harness sends before its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compactions, branch summaries and rewrites put in place of what."""
+"""Find the messages that compactions, branch summaries and rewrites replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told in place of a message."""
+"""Render the texts that stand in for messages before a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log holds, in numbers."""
+"""Count the contents of a log."""
 
 from __future__ import annotations
 

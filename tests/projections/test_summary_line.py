@@ -1,4 +1,4 @@
-"""What an event is about, in a few words."""
+"""Describe an event in a few words."""
 
 from __future__ import annotations
 

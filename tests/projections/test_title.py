@@ -1,4 +1,4 @@
-"""What a session is called."""
+"""Find the title of a session, or its first request."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def nothing_loaded(monkeypatch):
 
 
 def counted(told, **options):
-    """What every counter says of each message of the context."""
+    """Return every counter's count for each message of the context."""
     parts = build_context(told, "s").parts
     return {name: counter(name, **options).count(parts) for name in COUNTERS}
 

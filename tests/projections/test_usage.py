@@ -1,4 +1,4 @@
-"""What of a provider's figures counts as measured."""
+"""Read measured token counts from a provider's usage."""
 
 from __future__ import annotations
 

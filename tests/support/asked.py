@@ -1,4 +1,4 @@
-"""Which sessions a fold asks a snapshot about."""
+"""Record the sessions that a fold asks a snapshot about."""
 
 from __future__ import annotations
 

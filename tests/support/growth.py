@@ -1,4 +1,4 @@
-"""How much longer something takes for more of it: a figure that holds on a slow machine, too."""
+"""Compare a function's times for few and many: the ratio holds on a slow machine, too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RUNS = 8
 def times_as_long(function: Callable[[T], object], few: T, many: T) -> float:
     """Return the time that a function takes for many, as a multiple of that for few; the best of some runs of either.
 
-    Where that is much, there are more runs: chance only ever adds time, so the best of many is the function's own.
+    A large ratio gets more runs: chance only adds time, so the best of many is the function's.
     """
     short, long = math.inf, math.inf
     for run in range(1, _RUNS + 1):

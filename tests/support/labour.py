@@ -1,4 +1,4 @@
-"""What tests give workers to do: functions that another process can import."""
+"""Define work for worker processes: functions that another process can import."""
 
 from __future__ import annotations
 

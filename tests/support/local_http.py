@@ -89,7 +89,7 @@ def _peek(connection: socket.socket) -> bytes:
 
 
 Reply = Callable[[Exchange], None]
-"""What is done with a request."""
+"""Answers an exchange."""
 
 
 class LocalServer:

@@ -208,7 +208,7 @@ def _with_metrics(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 def spent(
     calls: int = 0, recorded: float | None = None, priced: float | None = None, **fields: Any
 ) -> Spending:
-    """What calls cost."""
+    """Return the spending of some calls."""
     unknown = {"unrecorded": 0, "unpriced": 0, **fields}
     return Spending(calls=calls, recorded=recorded, priced=priced, **unknown)
 

@@ -64,7 +64,7 @@ def told(steps):
 
 
 def names(raw, thing):
-    """Whether the JSON of a message, or of an event, names a thing."""
+    """Return True if the JSON of a message, or of an event, names a thing."""
     return thing in raw.decode().replace("\\n", "\n")
 
 

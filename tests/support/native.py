@@ -50,7 +50,7 @@ def message(said: Json) -> MessageRecord:
     return MessageRecord(message=msgspec.Raw(line(said).rstrip()))
 
 
-# What is pointed at: an event so many back, or one that is not there. Named when the events before are known.
+# Targets: an event so many back, or a missing one. Named when the events before are known.
 _BACK = {f"{steps} back": steps for steps in (1, 2, 3, 4, 6, 9, 13)}
 _target = st.sampled_from([*_BACK, "ghost"])
 _recent = st.sampled_from([*list(_BACK)[:4], "ghost"])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def comes(is_so: Callable[[], bool], *, within: float = 10) -> bool:
-    """Whether something becomes so within so many seconds; it is looked at until it is."""
+    """Poll a condition; return True once it holds, False after `within` seconds."""
     end = time.monotonic() + within
     while not is_so():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""Who may do what with files."""
+"""Read the permissions of files."""
 
 from __future__ import annotations
 

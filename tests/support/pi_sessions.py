@@ -86,7 +86,7 @@ _details = _or_absent(
 )
 
 
-# What is pointed at: an entry so many back, the entry itself, one that comes later, one that is not there.
+# Targets: an entry so many back, the entry itself, a later one, a missing one.
 _BACK = {f"{steps} back": steps for steps in (1, 2, 3, 4, 6, 9)}
 _SELF = "itself"
 _any_id = st.sampled_from([*_BACK, _SELF, "later", "ghost"])

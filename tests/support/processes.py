@@ -28,7 +28,7 @@ def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def output_of(script: str, *arguments: str | Path) -> str:
-    """What a Python program prints. It has to end well."""
+    """Return the output of a Python program, which must exit with 0."""
     process = start(script, *arguments)
     try:
         printed, errors = process.communicate(timeout=_PATIENCE)

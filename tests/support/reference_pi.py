@@ -20,7 +20,7 @@ _TRIMMED: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + 
 
 
 def context(entries: list[Entry], leaf: Any = UNDEFINED) -> dict[str, Any]:
-    """What pi's `buildSessionContext(entries, leaf)` returns, as JSON has it."""
+    """Return the result of pi's `buildSessionContext(entries, leaf)`, as JSON has it."""
     if leaf is None or not entries:
         return EMPTY
     return fold(path_to(entries, leaf))

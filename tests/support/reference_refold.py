@@ -1,4 +1,4 @@
-"""What rewrites and undos mean, the plain way: the whole path is looked at, and each event asked by itself."""
+"""Apply rewrites and undos the plain way: scan the whole path for every event."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def path_to(events: list[NewEvent], leaf: str | None) -> list[NewEvent]:
 
 
 def is_undone(place: int, path: list[NewEvent], events: list[NewEvent]) -> bool:
-    """Whether a later undo on the path, itself in effect, is about the append that this event came with."""
+    """Return True if a later undo in effect on the path targets this event's append."""
     for later in range(place + 1, len(path)):
         if path[later].kind == "undone" and not is_undone(later, path, events):
             before = events[: events.index(path[later])]

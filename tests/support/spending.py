@@ -1,4 +1,4 @@
-"""What made-up calls use, and what it costs."""
+"""Make up calls with usage, and prices for them."""
 
 from __future__ import annotations
 

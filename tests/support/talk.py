@@ -1,4 +1,4 @@
-"""What people, models and tools say: messages in pi's shape, sessions of them written to a log or to a file."""
+"""Make messages in pi's shape, and write sessions of them to a log or a file."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Story:
         return self.writer.append(*records, **options)[-1]
 
     def observes(self, record: ObservedRewrite) -> None:
-        """What an import appends of a record that its harness changed."""
+        """Append an observed rewrite, as an import does for a record that its harness changed."""
         with self.log.snapshot() as snapshot:
             event_id = f"observed-{len(snapshot.head('s').observed)}"
         self.log.append("s", [compose(record, id=event_id, time=0)])
@@ -133,7 +133,7 @@ class Story:
 
 
 def texts_of(context: Context) -> list[str]:
-    """What each message of a context says, its role aside: summary, text or texts of its blocks, command."""
+    """Return each message's text without its role: summary, command, or text of its blocks."""
     return [_said(json.loads(part.raw)) for part in context.parts]
 
 

@@ -26,7 +26,7 @@ _MODELS = [event("model", data="x" * size) for size in (10, 300, 1500, 2500, 500
 
 
 class Kill(msgspec.Struct, frozen=True):
-    """Who is to be killed, and when: so many acknowledgements after its start, and then so many microseconds."""
+    """A writer to kill after so many acknowledgements, and then so many microseconds."""
 
     store: str
     writer: str

@@ -30,7 +30,7 @@ def as_javascript(value: Any) -> Any:
 def views_at(
     log: EventLog, session: str, *, leaf: Leaf = None, as_of: int | None = None
 ) -> dict[str, object]:
-    """What there is to see at a leaf as of an event."""
+    """Return every view at a leaf as of an event."""
     where: dict[str, Any] = {"leaf": leaf, "as_of": as_of}
     return {
         "context": msgspec.structs.replace(build_context(log, session, **where), as_of=0),

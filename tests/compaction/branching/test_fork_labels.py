@@ -1,4 +1,4 @@
-"""What becomes of labels and titles in a fork."""
+"""Check which labels and titles a fork copies, and where it puts them."""
 
 from __future__ import annotations
 

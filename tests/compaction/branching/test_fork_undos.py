@@ -1,4 +1,4 @@
-"""What becomes in a fork of undos that reach across branches."""
+"""Fork sessions whose undos reach across branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person asked for last."""
+"""Find the newest request of a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a cut of any sort."""
+"""Check the methods that every kind of cut has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which messages a cut chooses from, and where it may be."""
+"""Check the messages that a cut chooses from, and the places where it may cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session ends with, and what there was before answers that failed."""
+"""Find a session's newest answer, and the context before answers that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put down of decisions, and what is not put down again."""
+"""Check which decisions are logged, and that none is logged twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a harness is told before and after each turn, and while nothing happens."""
+"""Check the recommendations before and after each turn, and in an idle session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a session holds and a harness tells: nothing is asked, and nothing put down, without end."""
+"""Check that summaries and log entries come to an end, whatever a session holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person has set, in place of what a policy says."""
+"""Override a policy with a person's own settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each call of a harness is a case for, and what is done about it."""
+"""Check the case that each call of a harness makes, and the actions that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs for a session: one call at a time, and a person's goes first. Real threads."""
+"""Run one call at a time for a session, a person's first, with real threads."""
 
 from __future__ import annotations
 

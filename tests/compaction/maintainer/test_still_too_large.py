@@ -29,7 +29,7 @@ def fitting(window):
 
 
 def worked(story, keeper, rounds):
-    """What is said to turns of the agent alone, one after the other."""
+    """Return the recommendation after each of some turns of the agent alone."""
     said = []
     for _ in range(rounds):
         story.says(assistant(long(30)))

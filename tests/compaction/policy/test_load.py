@@ -1,4 +1,4 @@
-"""What a text says as a policy, and what is wrong with one."""
+"""Load policies from text, and report errors in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a policy leads nowhere, or cannot be meant."""
+"""Report parts of a policy that have no effect or cannot be meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long answers may be."""
+"""Check the maximum lengths of answers."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def planned(story: Story, part: Any, **how: Any) -> dict[str, str]:
 
 
 def why_nothing(story: Story, part: Any, **how: Any) -> str:
-    """Why a part would show nothing otherwise, of one that would not."""
+    """Return a part's reason to rewrite nothing; it must plan no rewrite."""
     found = sized("s", build_context(story.log, "s").parts, TOKENS, **how)
     assert part.plan(found) == []
     return str(part.why_nothing(found))

@@ -1,4 +1,4 @@
-"""What rewrites leave alone: results that a warm prompt cache holds."""
+"""Leave results alone that a warm prompt cache holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.talk import user
 
 
 def spared(story, behind, **how):
-    """Whether a result with so many tokens behind it may be rewritten."""
+    """Return True if a result with so many tokens behind it may be rewritten."""
     calls(story, 100)
     story.says(user(long(behind)))
     context = sized("s", build_context(story.log, "s").parts, TOKENS, **how)

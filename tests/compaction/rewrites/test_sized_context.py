@@ -1,4 +1,4 @@
-"""What rewrites look at, one after the other."""
+"""Check the context that rewrites read, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of summarizers share: prompts, a clock that nobody waits for, and who is asked by it."""
+"""Provide prompts, a clock that never really waits, and summarizers that use it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Clock:
 
 
 def chain(*summarizers: Summarizer, clock: Clock | None = None, **options: Any) -> SummarizerChain:
-    """Who asks these, in order, and waits for nothing."""
+    """Return a chain that asks these summarizers in order, and never really waits."""
     clock = clock or Clock()
     return SummarizerChain(
         summarizers=summarizers, **{"seconds": clock.seconds, "wait": clock.wait, **options}

@@ -14,7 +14,7 @@ from tests.support.messages_api import MessagesApi
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch, tmp_path):
-    """What the person who runs the tests has configured is no part of them."""
+    """Hide the configuration of the person who runs the tests."""
     for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -25,7 +25,7 @@ from tests.support.talk import assistant, user
 
 TOOLS = b'[{"name":"read","input_schema":{"type":"object"}}]'
 USAGE = Usage(input=90, output=5, cache_read=7, cache_write=2, total=104)
-"""What the server says that an answer took."""
+"""The usage that the server reports for an answer."""
 
 
 def summarized(api, **options):

@@ -14,7 +14,7 @@ from tests.compaction.summarizers.asked import never
 
 
 class _Stream:
-    """What a transport tells of a connection that it opened."""
+    """A transport's stream, which knows the connection that it opened."""
 
     def __init__(self, connection):
         self.connection = connection

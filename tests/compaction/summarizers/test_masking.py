@@ -1,4 +1,4 @@
-"""What is masked of a text, and what stays."""
+"""Mask secrets in a text, and leave the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrives at a server of the Messages API, sent by the real client."""
+"""Check requests of the real client as they arrive at a server of the Messages API."""
 
 from __future__ import annotations
 

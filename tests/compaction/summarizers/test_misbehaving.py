@@ -26,7 +26,7 @@ MOST = 2 << 20
 """Bytes of an answer here; the real bound takes longer to reach."""
 PIECE = bytes(1 << 20)
 PIECES = 10 * MOST // len(PIECE)
-"""Where nothing bounds an answer, it ends all the same."""
+"""A limit, so that an answer ends even if nothing bounds it."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What servers say of trying again."""
+"""Read from a server's reply if and when to try again, and report it safely."""
 
 from __future__ import annotations
 

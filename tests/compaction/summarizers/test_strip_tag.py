@@ -1,4 +1,4 @@
-"""What is left of an answer whose template says that a tagged part goes."""
+"""Remove the tagged part of an answer that its template strips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors say that a request was too long, in the words of each provider."""
+"""Recognize errors about a request that was too long, in each provider's words."""
 
 from __future__ import annotations
 

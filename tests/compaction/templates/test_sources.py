@@ -1,4 +1,4 @@
-"""Where templates are looked for, and who leads."""
+"""Find templates in folders, sessions and packages, in order of precedence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def story(store):
 
 
 def in_session(story, leaf=None):
-    """What the session's own templates give."""
+    """Return the source of the session's own templates."""
     with story.log.snapshot() as snapshot:
         return session_source(snapshot, resolve_cursor(snapshot, "s", leaf=leaf))
 

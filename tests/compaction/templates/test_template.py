@@ -82,7 +82,7 @@ def test_a_prompt_of_somebody_elses_has_its_own_digest():
     assert template.digest == hashlib.sha256(b"Otherwise.").hexdigest()
 
 
-# What is wrong with them: one line each
+# Errors: one line each
 
 
 @pytest.mark.parametrize("text", ["Sum it up.", '+++\nname = "mine"\nSum it up.'], ids=["none", "no end"])

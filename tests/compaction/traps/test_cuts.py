@@ -1,4 +1,4 @@
-"""Where to cut: places at which a document's loop loses messages, orphans results or keeps far too much."""
+"""Avoid cuts that lose messages, orphan results or keep far too much."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STUBS = [
     "File unchanged since last read. What you read of it still holds.",
     "Wasted call \N{EM DASH} file unchanged since your last Read.",
 ]
-"""What Claude Code answers in place of a file that is what it was."""
+"""Claude Code's answers in place of a file that has not changed."""
 
 
 def plans(story, *parts):

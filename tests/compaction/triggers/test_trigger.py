@@ -1,4 +1,4 @@
-"""What every trigger does that says no more than its threshold."""
+"""Check the defaults of a trigger that defines only its threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Claude Code's records are in the log, and what they say."""
+"""Import Claude Code's records, and check their events and contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the view of a pi message leaves out of its blocks."""
+"""Check the payloads of blocks, which the view of a pi message leaves out."""
 
 from __future__ import annotations
 

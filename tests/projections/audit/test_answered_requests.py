@@ -1,4 +1,4 @@
-"""What records keep of the requests for their summaries."""
+"""Read the requests for summaries that records keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What audits find, on sessions whose figures are worked out by hand.
+"""Audit sessions whose figures are worked out by hand.
 
 Tokens are pi's estimate: four characters are one.
 """

@@ -1,4 +1,4 @@
-"""What the calls of a path were sent, and what a cache held of it: by hand, and against a plain fold."""
+"""Size each call's context and its cached part, by hand and against a plain fold."""
 
 from __future__ import annotations
 

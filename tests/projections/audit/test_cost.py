@@ -1,4 +1,4 @@
-"""What replacements cost and saved, worked out by hand: a token of input costs 4 dollars, see `A_TOKEN`."""
+"""Price replacements and their savings, worked out by hand with the prices of `A_TOKEN`."""
 
 from __future__ import annotations
 

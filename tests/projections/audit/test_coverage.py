@@ -1,4 +1,4 @@
-"""Which messages each compaction's summary is about."""
+"""Find the messages that each compaction's summary is about."""
 
 from __future__ import annotations
 

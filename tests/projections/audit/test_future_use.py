@@ -228,7 +228,7 @@ USED = {kind.value: things for kind, things in THINGS.items()}
 
 
 def uses(raw, kind, thing):
-    """Whether a message of the model's uses a thing."""
+    """Return True if a message of the model's uses a thing."""
     return thing in runs(raw) if kind == "command" else names(without_thinking(raw), thing)
 
 

@@ -1,4 +1,4 @@
-"""What was sent and is in no record: what harnesses say of it, and what usage does."""
+"""Find content that was sent but not recorded, by harnesses' notes and by usage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.talk import assistant, user
 
 HEAD = "system prompt and tool definitions"
 FIXED = 5000
-"""What a provider counts before the messages."""
+"""Tokens that a provider counts before the messages."""
 
 
 def long(tokens):

@@ -1,4 +1,4 @@
-"""How the list of things that successive summaries name grows."""
+"""Measure the growth of the list of things that successive summaries name."""
 
 from __future__ import annotations
 

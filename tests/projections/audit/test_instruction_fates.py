@@ -1,4 +1,4 @@
-"""What became of instructions: what a summary says of them, what kept messages say, and what says the opposite."""
+"""Find instructions again in summaries and kept messages, and what contradicts them."""
 
 from __future__ import annotations
 

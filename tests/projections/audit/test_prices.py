@@ -1,4 +1,4 @@
-"""What models cost: by the library and its history, and by a person's own table."""
+"""Price models by the library and its history, and by a person's own table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done again after replacements, worked out by hand."""
+"""Find work that is done again after replacements, worked out by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rework_in(log, session="s"):
 
 
 def repeated(log):
-    """Which messages repeat which, after the last replacement."""
+    """Return the pairs of a message and its repeat after the last replacement."""
     return [(each.first, each.again) for each in rework_in(log)[-1].repeats]
 
 
@@ -90,7 +90,7 @@ def test_a_repeat_is_of_the_last_such_call(worker):
 
 
 def repeated_after(worker, tool, **arguments):
-    """Which messages a further call repeats."""
+    """Make a further call, and return the messages that it repeats."""
     again = worker.does(tool, **arguments)
     return [first for first, by in repeated(worker.log) if by == again]
 

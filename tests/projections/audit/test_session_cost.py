@@ -1,4 +1,4 @@
-"""What sessions cost: every call once, whatever became of it, on whatever branch."""
+"""Price sessions: every call once, on any branch, however it ended."""
 
 from __future__ import annotations
 

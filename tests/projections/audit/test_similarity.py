@@ -1,4 +1,4 @@
-"""Which sentences are alike, by words and by what they negate."""
+"""Compare sentences by their words and by what they negate."""
 
 from __future__ import annotations
 

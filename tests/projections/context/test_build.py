@@ -1,4 +1,4 @@
-"""What a context is made of, part by part."""
+"""Build contexts, and check them part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which messages go on after a compaction, and are nobody's: in refold's records, and in those of others."""
+"""Recognize messages that go on after a compaction, in refold's records and in others'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one may stand, and what is said of where one may not."""
+"""Resolve cursors, and report places that do not exist."""
 
 from __future__ import annotations
 

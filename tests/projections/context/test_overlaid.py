@@ -17,7 +17,7 @@ from tests.support.talk import Story, shell
 
 
 def told(parts):
-    """What is compared: all but the time of a message that stands for several, which is not known before."""
+    """Return the compared fields: all but the time, which is not known before a rewrite."""
     return [(part.id, part.role, part.utf16, {**json.loads(part.raw), "timestamp": 0}) for part in parts]
 
 

@@ -1,4 +1,4 @@
-"""What rewrites show in place of messages: single ones, and one text in place of several."""
+"""Show rewrites in place of messages: of single ones, and one text for several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def span(first, last, text="several"):
 
 
 def visible(ids, *targets):
-    """What is not hidden of entries with these ids: each a letter, with the text that stands in its place."""
+    """Return the visible ids, each a letter, with the text that replaces it."""
     found = Rewrites(targets).visible(ids, str)
     return [(item, stands and stands.replacement.text) for item, stands in found]
 

@@ -1,4 +1,4 @@
-"""What other harnesses do to contexts and refold does not: it is kept as it came, and changes no context here."""
+"""Keep edits of contexts by other harnesses as they came, without effect here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of kinds ask: what is found in a text, of one kind or of all."""
+"""Find the mentions in a text, of one kind or of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often extraction is right: on the project's own sentences, and on lines of real sessions."""
+"""Measure extraction on the project's own sentences and on lines of real sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lines name: the same as their text does, however often and in whatever company they stand."""
+"""Check that a line names the same things wherever and however often it stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a context names a thing: whole words of its texts, and paths in all their forms."""
+"""Look things up in a context: whole words of its texts, and paths in all forms."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_where_paths_start_from_is_no_path(path):
     assert not says("see ./src/a.ts and ~/b.ts").contains(MentionKind.PATH, path)
 
 
-# Which message
+# The first message
 
 
 def test_the_first_message_that_names_a_thing_is_given():

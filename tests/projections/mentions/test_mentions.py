@@ -1,4 +1,4 @@
-"""What is promised of all kinds together: which one wins, and that any text can be looked at."""
+"""Check all kinds together: their precedence, and that any text can be searched."""
 
 from __future__ import annotations
 

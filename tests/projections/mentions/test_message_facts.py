@@ -1,4 +1,4 @@
-"""What messages hold: texts, things named there, calls, files."""
+"""Collect the facts of messages: texts, things named there, calls, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What image files say of themselves."""
+"""Read format and size from the headers of image files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a path of a Claude Code session looks like to a model."""
+"""Build the contexts of Claude Code sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contexts owe to any harness, by one that has what pi has not."""
+"""Build contexts of a made-up harness that has features which pi lacks."""
 
 from __future__ import annotations
 
@@ -622,7 +622,7 @@ class TestPrefixes:
 
 
 class TestTools:
-    """What tools do, and by which arguments, is data of the format."""
+    """Read the effects and arguments of tools from the format's data."""
 
     @pytest.fixture
     def worked(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
@@ -683,7 +683,7 @@ class TestTools:
 
 
 class TestPersons:
-    """Whose words a message is does not follow from its role."""
+    """Tell a person's messages apart by more than their role."""
 
     def test_of_several_messages_of_a_record_those_in_the_persons_role_are_theirs(
         self, log: MemoryLog, tmp_path: Path

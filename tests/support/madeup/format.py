@@ -1,4 +1,4 @@
-"""How the made-up harness writes its sessions."""
+"""Read and write the session files of the made-up harness."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _KINDS: Final = {
     "swap": "rewrite",
     "mark": "custom",
 }
-"""What else there is has no place in the tree."""
+"""Event kinds by record kind; any other record is a note, which has no place in the tree."""
 _ROLES: Final = {"person": "user", "model": "assistant", "tool": "toolResult"}
 
 
@@ -216,7 +216,7 @@ def _subagent(session: str, event: str = "") -> NewEvent:
 
 
 class _Read(SessionReader):
-    """What is common to the readings: parents are looked for among what has been read and what is to come."""
+    """Share the state of the readers: records read and records to come, to find parents."""
 
     def __init__(self, sessions: Sequence[SourceSession], resume: Resume, known: KnownEvents) -> None:
         self._places = {each.name: place for place, each in enumerate(sessions)}

@@ -1,4 +1,4 @@
-"""How the made-up harness makes a request of a path.
+"""Make the made-up harness's request from a path.
 
 Records of one group are one message, a record may be several, a compaction lists what it keeps, and a session may go on
 from an entry of another one.

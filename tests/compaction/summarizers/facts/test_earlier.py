@@ -11,7 +11,7 @@ from compaction.summarizers.facts.lines import FactKind
 
 
 def told(*summaries):
-    """What summaries say, without the sorts that they say nothing of."""
+    """Return the facts of summaries by kind, without empty kinds."""
     return {sort: lines for sort, lines in parse_summaries(summaries).items() if lines}
 
 

@@ -1,4 +1,4 @@
-"""What is gleaned of a conversation, with and without a summary of what was before it."""
+"""Extract the facts of a conversation, with and without an earlier summary."""
 
 from __future__ import annotations
 

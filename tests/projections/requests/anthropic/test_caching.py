@@ -1,4 +1,4 @@
-"""Where cache breakpoints stand."""
+"""Set cache breakpoints in a request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CACHED = {"type": "ephemeral"}
 
 
 def marked(*talk, **options):
-    """What breakpoints stand behind: `tools`, `system`, and the numbers of messages."""
+    """Return the places of breakpoints: `tools`, `system`, and the numbers of messages."""
     body = body_of(render(context_of(*talk), **options))
     places = []
     if "tools" in body:

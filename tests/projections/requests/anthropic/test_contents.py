@@ -1,4 +1,4 @@
-"""What each message says, as blocks of the API."""
+"""Render each message as blocks of the API."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "seal"}
 
 
 def users(*messages):
-    """What the user says in all of these."""
+    """Return the content of the one user message that these become."""
     (message,) = sent(*messages)
     assert message["role"] == "user"
     return message["content"]
 
 
 def assistants(*blocks, **fields):
-    """What the assistant says in a message of these blocks, and what was repaired of it."""
+    """Return the content of an assistant message of these blocks, and the repairs' rules."""
     talk = [user("a"), assistant(*blocks, **fields)]
     return sent(*talk)[1]["content"], [rule for rule, _ in repaired(*talk)]
 

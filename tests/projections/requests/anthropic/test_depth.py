@@ -1,4 +1,4 @@
-"""How deep a JSON value is nested."""
+"""Limit the nesting of a JSON value."""
 
 from __future__ import annotations
 

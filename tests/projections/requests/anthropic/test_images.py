@@ -1,4 +1,4 @@
-"""Which images a request holds."""
+"""Select and check the images of a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SMALL = base64(png())
 
 
 def shown(*blocks):
-    """What a user's message of these blocks becomes, and the rules by which it was repaired."""
+    """Return the content that a user's blocks become, and the rules that repaired it."""
     talk = [user(list(blocks))]
     return sent(*talk)[0]["content"], [rule for rule, _ in repaired(*talk)]
 

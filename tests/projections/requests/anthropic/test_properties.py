@@ -1,4 +1,4 @@
-"""What holds of the body that any conversation becomes."""
+"""Check properties of the body that any conversation becomes."""
 
 from __future__ import annotations
 
