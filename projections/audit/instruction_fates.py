@@ -193,7 +193,7 @@ class InstructionFate(MetricStruct, frozen=True):
     event: str
     seq: int
     fate: str
-    similarity: float = msgspec.field(name="likeness")
+    similarity: float
     nearest: str
 
 

@@ -35,7 +35,7 @@ class Metrics(MetricStruct, frozen=True):
     recall: Recall
     future_use: FutureUse
     instructions: Instructions
-    rework: Rework = msgspec.field(name="regret")
+    rework: Rework
     sections: Sections | None
     growth: Growth | None
     cache: CacheEffect

@@ -104,7 +104,7 @@ def test_no_sentence_of_20_words_is_cut_between_pieces(before):
 
 
 @given(st.text(), st.text())
-def test_likeness_is_a_share(one, other):
+def test_similarity_is_a_share(one, other):
     assert 0 <= lines(one).nearest(content_words(other)).similarity <= 1
 
 
