@@ -47,7 +47,7 @@ class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     `outcome` says if the compaction was appended, there was nothing to do, a hook cancelled it, or the
     context would not have shrunk. `events` are the ids of the appended events, the compaction first.
     `decisions` are the ids of the decisions logged about it. `missing` are the sections that the summary
-    lacks, `troubles` the messages of hooks that raised. `tokens_kept` counts the kept messages within
+    lacks, `hook_errors` the messages of hooks that raised. `tokens_kept` counts the kept messages within
     `tokens_after`. `warning` says why the context is still too large, "" if it is not.
     """
 
@@ -61,7 +61,7 @@ class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     warning: str = ""
     missing: list[str] = []
     continued: ContinuationPlan | None = None
-    troubles: list[str] = []
+    hook_errors: list[str] = []
 
 
 class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
 
     `at` is the leaf whose path is compacted. `is_elsewhere` means that the caller chose a leaf other than the
     session's own. `since` is the session's version at planning time. `notes` replace the summary, "" if there
-    are none. `said` is the hooks' decision about the plan, `troubles` the messages of hooks that raised.
+    are none. `said` is the hooks' decision about the plan, `hook_errors` the messages of hooks that raised.
     """
 
     plan: Plan
@@ -81,7 +81,7 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
     is_elsewhere: bool = False
     notes: str = ""
     said: Cancel | SuppliedSummary | None = None
-    troubles: list[str] = []
+    hook_errors: list[str] = []
 
     @property
     def cancel_reason(self) -> str | None:
@@ -122,10 +122,10 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         prepared = self.prepare(writer, reason=reason, options=options, cut=cut, leaf=leaf)
         if isinstance(prepared, CompactionResult):
             return prepared
-        with recording_hook_errors(writer, self.policy.name) as troubles:
-            troubles.extend(prepared.troubles)
+        with recording_hook_errors(writer, self.policy.name) as hook_errors:
+            hook_errors.extend(prepared.hook_errors)
             done = self.execute(writer, prepared, continues=continues)
-        return msgspec.structs.replace(done, troubles=[*prepared.troubles, *done.troubles])
+        return msgspec.structs.replace(done, hook_errors=[*prepared.hook_errors, *done.hook_errors])
 
     def prepare(
         self,
@@ -152,9 +152,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             sent = PromptView(system=options.system, tools=options.tools)
             if PROMPT_SHAPES[self.policy.prompting.shape].follows_harness:
                 sent = sent.or_else(harness_prompt(snapshot, cursor))
-        troubles = HookErrors()
+        hook_errors = HookErrors()
         since = plan.version if since is None else since
-        said = ask_hooks_before(self.hooks, "before_compaction", plan, troubles)
+        said = ask_hooks_before(self.hooks, "before_compaction", plan, hook_errors)
         if isinstance(said, SuppliedSummary) and said.first_kept is not None:
             chosen = cut_before(plan.window, said.first_kept) or plan.cut
             with checked(writer.log) as snapshot:
@@ -176,7 +176,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             is_elsewhere=leaf is not None,
             notes=notes,
             said=said,
-            troubles=troubles,
+            hook_errors=hook_errors,
         )
 
     def execute(
@@ -199,13 +199,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         said = prepared.said
         if isinstance(said, Cancel):
             return self._cancelled(writer, said, prepared)
-        with recording_hook_errors(writer, self.policy.name) as troubles:
+        with recording_hook_errors(writer, self.policy.name) as hook_errors:
             details: dict[str, Any] = {}
             if isinstance(said, SuppliedSummary):
                 summary = Summary(text=said.summary, short=said.short_summary)
                 data, details = said.preserve_data, said.details
             else:
-                added = collect_prompt_additions(self.hooks, prepared.plan, troubles)
+                added = collect_prompt_additions(self.hooks, prepared.plan, hook_errors)
                 options = prepared.options.with_prompt(added.prompt, added.context)
                 data = added.preserve_data
                 summary = (
@@ -225,8 +225,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             ):
                 done = retry_on_conflict(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
-                troubles.ask(hooks, "after_compaction", done.events)
-        return msgspec.structs.replace(done, troubles=troubles)
+                hook_errors.ask(hooks, "after_compaction", done.events)
+        return msgspec.structs.replace(done, hook_errors=hook_errors)
 
     def _plan(self, snapshot: Snapshot, cursor: Cursor, cut: AnyCut | None) -> Plan | str:
         return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)

@@ -91,28 +91,28 @@ class HookErrors(list[str]):
 @contextmanager
 def recording_hook_errors(writer: SessionWriter, policy: str = "") -> Iterator[HookErrors]:
     """Collect errors of hooks in a block and record them at its end, even if it raises."""
-    troubles = HookErrors()
+    hook_errors = HookErrors()
     try:
-        yield troubles
+        yield hook_errors
     finally:
-        for trouble in troubles:
-            writer.append(Decision(outcome=DecisionOutcome.HOOK_FAILED, reason=trouble, policy=policy))
+        for error in hook_errors:
+            writer.append(Decision(outcome=DecisionOutcome.HOOK_FAILED, reason=error, policy=policy))
 
 
 def ask_hooks_before(
-    hooks: Sequence[Hooks], name: str, about: Plan | Move, troubles: HookErrors
+    hooks: Sequence[Hooks], name: str, about: Plan | Move, hook_errors: HookErrors
 ) -> Cancel | SuppliedSummary | None:
     """Return the first answer that cancels or supplies a usable summary, None for none.
 
     Ignore a summary that nobody requested. Report one whose `first_kept` is no valid place as an error.
     """
     for each in hooks:
-        said: Cancel | SuppliedSummary | None = troubles.ask(each, name, about)
+        said: Cancel | SuppliedSummary | None = hook_errors.ask(each, name, about)
         if isinstance(said, SuppliedSummary):
             if isinstance(about, Move) and not about.summary_requested:
                 continue
             if isinstance(about, Plan) and (problem := _misplaced(said, about)):
-                troubles.append(f"hook {each.name}, {name}: {problem}")
+                hook_errors.append(f"hook {each.name}, {name}: {problem}")
                 continue
         if said is not None:
             return said
@@ -126,11 +126,11 @@ def _misplaced(said: SuppliedSummary, plan: Plan) -> str:
     return f"first_kept {said.first_kept!r} is not a valid place in the window: give the id of an item that may_start"
 
 
-def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, troubles: HookErrors) -> PromptAdditions:
+def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, hook_errors: HookErrors) -> PromptAdditions:
     """Merge what all hooks add to a prompt; later prompts and data win."""
     added = PromptAdditions()
     for each in hooks:
-        more: PromptAdditions | None = troubles.ask(each, "prompting", plan)
+        more: PromptAdditions | None = hook_errors.ask(each, "prompting", plan)
         if more is not None:
             added = PromptAdditions(
                 prompt=more.prompt or added.prompt,

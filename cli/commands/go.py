@@ -165,19 +165,19 @@ def _print(ctx: click.Context, session: str, gone: MoveResult, *, as_json: bool)
             "events": gone.events,
             **move_json(gone.move),
         }
-        extra = {"missingSections": gone.missing, "troubles": gone.troubles}
+        extra = {"missingSections": gone.missing, "hookErrors": gone.hook_errors}
         echo_json({**done, **extra})
     elif gone.outcome == "moved":
         _print_moved(session, gone)
-    for trouble in gone.troubles:
-        echo_note(trouble)
+    for error in gone.hook_errors:
+        echo_note(error)
     if gone.outcome == "moved" and gone.reason:
         echo_note(f"no summary: {gone.reason}")
     if gone.missing:
         lacking = ", ".join(gone.missing)
         echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} undoes it")
     if gone.outcome != "moved":
-        advice = "see 'refold tree', then go again" if gone.outcome == "overtaken" else ""
+        advice = "see 'refold tree', then go again" if gone.outcome == "stale" else ""
         echo_problem(f"not moved: {gone.reason}", advice)
         ctx.exit(1)
 

@@ -138,8 +138,8 @@ def print_done(
         _print_compacted(log, session, compactor, done)
     if done.warning:
         echo_note(done.warning)
-    for trouble in done.troubles:
-        echo_note(trouble)
+    for error in done.hook_errors:
+        echo_note(error)
     if done.missing:
         lacking = ", ".join(done.missing)
         echo_note(f"the summary lacks sections: {lacking}; {command_line('undo', session)} undoes it")
@@ -198,5 +198,5 @@ def _json(log: EventLog, session: str, compactor: Compactor, done: CompactionRes
         "tokensAfter": done.tokens_after,
         "warning": done.warning or None,
         "missingSections": done.missing,
-        "troubles": done.troubles,
+        "hookErrors": done.hook_errors,
     }

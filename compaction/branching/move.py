@@ -147,18 +147,18 @@ class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a move.
 
     `outcome` says if it was made, a hook cancelled it, or others changed the branch while the summary was
-    written ("overtaken"). `reason` explains that, or why a move has no summary. `is_summarized` means that
+    written ("stale"). `reason` explains that, or why a move has no summary. `is_summarized` means that
     the branch has a summary. `events` are the ids of the appended events, `missing` the sections that the
-    summary lacks, `troubles` the messages of hooks that raised.
+    summary lacks, `hook_errors` the messages of hooks that raised.
     """
 
-    outcome: Literal["moved", "cancelled", "overtaken"]
+    outcome: Literal["moved", "cancelled", "stale"]
     move: Move
     reason: str = ""
     is_summarized: bool = False
     events: list[str] = []
     missing: list[str] = []
-    troubles: list[str] = []
+    hook_errors: list[str] = []
 
 
 class Navigator(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,11 +194,11 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         """
         move = plan_move(writer.log, writer.session, target)
         move = msgspec.structs.replace(move, summary_requested=summary is None and self.chain is not None)
-        with recording_hook_errors(writer) as troubles:
-            said = ask_hooks_before(self.hooks, "before_move", move, troubles)
+        with recording_hook_errors(writer) as hook_errors:
+            said = ask_hooks_before(self.hooks, "before_move", move, hook_errors)
             if isinstance(said, Cancel):
                 writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
-                return MoveResult(outcome="cancelled", move=move, reason=said.reason, troubles=troubles)
+                return MoveResult(outcome="cancelled", move=move, reason=said.reason, hook_errors=hook_errors)
             asked, reason = None, ""
             written = None if summary is None else BranchSummaryText(text=summary, of=move)
             if isinstance(said, SuppliedSummary) and has_content(move.to_summarize):
@@ -227,9 +227,9 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
                 if asked is not None:
                     request = {"reason": "branch", "requests": asked.requests}
                     writer.append(Attempt(request=request, error=str(error)))
-                return MoveResult(outcome="overtaken", move=move, reason=str(error), troubles=troubles)
+                return MoveResult(outcome="stale", move=move, reason=str(error), hook_errors=hook_errors)
             for hooks in self.hooks:
-                troubles.ask(hooks, "after_move", list(moved.events))
+                hook_errors.ask(hooks, "after_move", list(moved.events))
         return MoveResult(
             outcome="moved",
             move=moved.move,
@@ -237,5 +237,5 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
             is_summarized=written is not None,
             events=list(moved.events),
             missing=asked.missing if asked else [],
-            troubles=troubles,
+            hook_errors=hook_errors,
         )

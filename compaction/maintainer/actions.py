@@ -170,14 +170,14 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         )
         if isinstance(prepared, CompactionResult):
             return self._nothing_to_do(prepared.reason)
-        troubles = [
+        logged = [
             event
-            for said in prepared.troubles
+            for said in prepared.hook_errors
             for event in self.hook_call.log_decision_once(DecisionOutcome.HOOK_FAILED, said)
         ]
         if prepared.cancel_reason is not None:
-            return with_earlier_events(troubles, self._cancelled(prepared.cancel_reason))
-        return with_earlier_events(troubles, self._execute(prepared))
+            return with_earlier_events(logged, self._cancelled(prepared.cancel_reason))
+        return with_earlier_events(logged, self._execute(prepared))
 
     def _execute(self, prepared: PreparedCompaction) -> Recommendation:
         follows = CONTINUATIONS[self.compactor.policy.continuation]

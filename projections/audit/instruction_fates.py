@@ -11,8 +11,6 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-import msgspec
-
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_event
 from projections.audit.measure import MetricStruct, share_of

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-import msgspec
-
 from eventstore.event import Event
 from eventstore.formats import view_of
 from projections.audit.cache import CacheEffect, cache_effect

@@ -103,7 +103,7 @@ def test_a_plan_that_keeps_what_a_hook_names_is_made_of_checked_reads(story):
 def test_a_place_from_which_nothing_can_be_kept_is_a_trouble_and_a_model_is_asked(story, place):
     story.says(user(long(20)), assistant(call("bash")), result(long(20)), user(long(20)))
     done = supplied(story, first_kept=place)
-    assert (done.outcome, len(done.troubles)) == ("compacted", 1)
+    assert (done.outcome, len(done.hook_errors)) == ("compacted", 1)
     made = next(event for event in events(story.log, "s") if event.kind == "compaction")
     assert not record_of("compaction", made.body).from_extension
 
@@ -140,7 +140,7 @@ def test_a_hook_that_raises_is_recorded_and_stops_nothing(story):
 
     turns(story, 20, 10)
     done = compactor(hooks=[Hooks(name="h", prompting=raises)]).compact(story.writer)
-    assert (done.outcome, done.troubles) == ("compacted", ["hook h, prompting: ValueError: broken hook"])
+    assert (done.outcome, done.hook_errors) == ("compacted", ["hook h, prompting: ValueError: broken hook"])
     assert record(story, "decision").outcome == "hook failed"
 
 
@@ -161,7 +161,7 @@ def test_a_hook_that_raises_is_recorded_though_another_calls_off(story):
         Hooks(name="c", before_compaction=lambda _: Cancel("no")),
     ]
     done = compactor(hooks=hooks).compact(story.writer)
-    assert (done.outcome, record(story, "decision").reason) == ("cancelled", done.troubles[0])
+    assert (done.outcome, record(story, "decision").reason) == ("cancelled", done.hook_errors[0])
 
 
 def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(story):
@@ -186,5 +186,5 @@ def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(sto
 def test_an_answer_of_a_hook_that_no_record_can_hold_is_told_before_anybody_is_asked(story, answer, problem):
     turns(story, 20, 10)
     done = compactor(hooks=[Hooks(name="h", prompting=lambda _: answer)]).compact(story.writer)
-    assert (done.outcome, len(done.troubles)) == ("compacted", 1)
-    assert problem in done.troubles[0]
+    assert (done.outcome, len(done.hook_errors)) == ("compacted", 1)
+    assert problem in done.hook_errors[0]

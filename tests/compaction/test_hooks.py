@@ -40,9 +40,9 @@ def installed(tmp_path, monkeypatch):
 
 
 def told(hooks):
-    troubles = HookErrors()
-    troubles.ask(hooks, "before_compaction", None)
-    return troubles
+    hook_errors = HookErrors()
+    hook_errors.ask(hooks, "before_compaction", None)
+    return hook_errors
 
 
 def test_an_installed_hook_is_found(installed):
@@ -84,10 +84,10 @@ def test_all_add_to_the_prompt():
 
 
 def test_an_answer_of_another_kind_is_told_and_not_used():
-    troubles = HookErrors()
+    hook_errors = HookErrors()
     hooks = [Hooks(name="a", before_compaction=lambda _: PromptAdditions(prompt="A"))]
-    assert ask_hooks_before(hooks, "before_compaction", PLAN, troubles) is None
-    (trouble,) = troubles
+    assert ask_hooks_before(hooks, "before_compaction", PLAN, hook_errors) is None
+    (trouble,) = hook_errors
     assert trouble.startswith("hook a, before_compaction: TypeError: ")
     assert re.findall("PromptAdditions|Cancel|SuppliedSummary", trouble) == [
         "PromptAdditions",
@@ -97,6 +97,6 @@ def test_an_answer_of_another_kind_is_told_and_not_used():
 
 
 def test_what_a_hook_gives_that_is_only_told_is_nothing_to_anybody():
-    troubles = HookErrors()
-    assert troubles.ask(Hooks(name="a", after_compaction=lambda ids: ids), "after_compaction", []) is None
-    assert troubles == []
+    hook_errors = HookErrors()
+    assert hook_errors.ask(Hooks(name="a", after_compaction=lambda ids: ids), "after_compaction", []) is None
+    assert hook_errors == []

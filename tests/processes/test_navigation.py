@@ -119,6 +119,6 @@ def test_of_two_that_go_to_one_place_with_a_summary_one_goes_and_nothing_is_summ
     said = [process.communicate(timeout=60) for process in both]
     assert sorted(process.returncode for process in both) == [0, 1]
     outcomes = sorted((json.loads(out)["outcome"], json.loads(out)["reason"]) for out, _ in said)
-    assert outcomes == [("moved", ""), ("overtaken", LEFT)]
+    assert outcomes == [("moved", ""), ("stale", LEFT)]
     kinds = [event["kind"] for event in refold("log", SESSION, "--json").json_lines]
     assert (kinds.count("branch_summary"), kinds.count("attempt")) == (1, 1)

@@ -191,7 +191,7 @@ class TestCompacting:
             "tokensAfter": context(talked)["tokens"],
             "warning": None,
             "missingSections": [],
-            "troubles": [],
+            "hookErrors": [],
         }
 
     def test_people_are_told_and_how_it_is_taken_back(self, talked: Refold) -> None:

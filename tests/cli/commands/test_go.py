@@ -153,7 +153,7 @@ def test_json_of_a_move_has_its_events_and_its_plan(told: Refold) -> None:
         "events": [leaf(told)["id"]],
         **planned,
         "missingSections": [],
-        "troubles": [],
+        "hookErrors": [],
     }
 
 

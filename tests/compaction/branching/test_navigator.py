@@ -150,14 +150,14 @@ class TestSummaries:
         self, branched, act, reason
     ):
         gone = navigator(Answering(lambda: act(branched))).go(branched.writer, "e2")
-        assert (gone.outcome, gone.reason, gone.events) == ("overtaken", reason, [])
+        assert (gone.outcome, gone.reason, gone.events) == ("stale", reason, [])
         assert newest(branched).kind == "attempt"
 
     def test_who_undoes_something_there_changes_what_is_left(self, branched):
         rewrite = branched.add(Rewrite(reason="prune", targets=[TextReplacement(target="e3", text="[cut]")]))
         undoing = Answering(lambda: branched.add(Undone(target_id=rewrite)))
         gone = navigator(undoing).go(branched.writer, "e2")
-        assert (gone.outcome, gone.reason) == ("overtaken", GREW)
+        assert (gone.outcome, gone.reason) == ("stale", GREW)
 
     @pytest.mark.parametrize(
         "record",
@@ -183,7 +183,7 @@ class TestSummaries:
     def test_a_summary_that_is_given_is_not_put_on_another_branch(self, branched):
         hooks = Hooks(name="h", before_move=lambda _: branched.says(user("more")) and None)
         gone = navigator(None, hooks).go(branched.writer, "e2", summary="given")
-        assert (gone.outcome, "attempt" in kinds(branched)) == ("overtaken", False)
+        assert (gone.outcome, "attempt" in kinds(branched)) == ("stale", False)
 
     def test_an_answer_can_be_had_again_from_the_log(self, branched):
         navigator(Scripted()).go(branched.writer, "e2")
@@ -266,9 +266,9 @@ class TestHooks:
 
         hooks = Hooks(name="h", before_move=broken, after_move=broken)
         gone = navigator(None, hooks).go(branched.writer, "e2")
-        troubles = ["hook h, before_move: RuntimeError: oh no", "hook h, after_move: RuntimeError: oh no"]
-        assert (gone.outcome, gone.troubles) == ("moved", troubles)
-        assert newest(branched).reason == troubles[-1]
+        hook_errors = ["hook h, before_move: RuntimeError: oh no", "hook h, after_move: RuntimeError: oh no"]
+        assert (gone.outcome, gone.hook_errors) == ("moved", hook_errors)
+        assert newest(branched).reason == hook_errors[-1]
 
     def test_one_that_raises_is_recorded_also_where_the_next_calls_the_move_off(self, branched):
         def broken(_: Move) -> Any:
@@ -279,4 +279,4 @@ class TestHooks:
             Hooks(name="i", before_move=lambda _: Cancel("not now")),
         ]
         gone = navigator(None, *hooks).go(branched.writer, "e2")
-        assert (gone.outcome, newest(branched).reason) == ("cancelled", *gone.troubles)
+        assert (gone.outcome, newest(branched).reason) == ("cancelled", *gone.hook_errors)
