@@ -73,11 +73,11 @@ def cancellable(ctx: click.Context) -> Iterator[Interrupt]:
 class ProgressDisplay:
     """Show progress on stderr: a line per pending request on a terminal, otherwise only notes.
 
-    `foretold` are notes to print before the first request, if there is any.
+    `notes` are printed before the first request, if there is one.
     """
 
-    def __init__(self, foretold: Sequence[str] = ()) -> None:
-        self._foretold = list(foretold)
+    def __init__(self, notes: Sequence[str] = ()) -> None:
+        self._notes = list(notes)
         self._lock = Lock()
         self._lines: Progress | None = None
 
@@ -100,8 +100,8 @@ class ProgressDisplay:
 
     def _foretell(self) -> None:
         with self._lock:
-            while self._foretold:
-                echo_note(self._foretold.pop(0))
+            while self._notes:
+                echo_note(self._notes.pop(0))
 
     def _begun(self, whom: str) -> TaskID:
         with self._lock:
@@ -278,12 +278,12 @@ def build_summarizer_chain(
     from compaction.summarizers.registry import SummarizerContext, make_summarizer
 
     asked = choose_summarizer(ctx, asking, policy)
-    foretold = []
+    notes = []
     if not asked.is_chosen:
         who = _WHO_ASKS[asked.summarizer]
-        foretold.append(f"{remote} is asked first; if it fails: {who}" if remote else who)
+        notes.append(f"{remote} is asked first; if it fails: {who}" if remote else who)
     if instructions:
-        foretold += ignored_instructions(asked.summarizer)
+        notes += ignored_instructions(asked.summarizer)
     return SummarizerChain(
         summarizers=[
             make_summarizer(
@@ -293,7 +293,7 @@ def build_summarizer_chain(
             for model in asked.models or ("",)
         ],
         is_cancelled=is_cancelled,
-        listener=ProgressDisplay(foretold),
+        listener=ProgressDisplay(notes),
     )
 
 

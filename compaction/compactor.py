@@ -69,7 +69,7 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
 
     `at` is the leaf whose path is compacted. `is_elsewhere` means that the caller chose a leaf other than the
     session's own. `since` is the session's version at planning time. `notes` replace the summary, "" if there
-    are none. `said` is the hooks' decision about the plan, `hook_errors` the messages of hooks that raised.
+    are none. `hook_answer` is the hooks' decision about the plan, `hook_errors` the messages of hooks that raised.
     """
 
     plan: Plan
@@ -80,13 +80,13 @@ class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source]
     is_elsewhere: bool = False
     notes: str = ""
-    said: Cancel | SuppliedSummary | None = None
+    hook_answer: Cancel | SuppliedSummary | None = None
     hook_errors: list[str] = []
 
     @property
     def cancel_reason(self) -> str | None:
         """The reason that a hook gave for cancelling, None if no hook cancelled."""
-        return self.said.reason if isinstance(self.said, Cancel) else None
+        return self.hook_answer.reason if isinstance(self.hook_answer, Cancel) else None
 
 
 class Compactor(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,9 +154,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 sent = sent.or_else(harness_prompt(snapshot, cursor))
         hook_errors = HookErrors()
         since = plan.version if since is None else since
-        said = ask_hooks_before(self.hooks, "before_compaction", plan, hook_errors)
-        if isinstance(said, SuppliedSummary) and said.first_kept is not None:
-            chosen = cut_before(plan.window, said.first_kept) or plan.cut
+        hook_answer = ask_hooks_before(self.hooks, "before_compaction", plan, hook_errors)
+        if isinstance(hook_answer, SuppliedSummary) and hook_answer.first_kept is not None:
+            chosen = cut_before(plan.window, hook_answer.first_kept) or plan.cut
             with checked(writer.log) as snapshot:
                 plan = make_plan(
                     snapshot,
@@ -175,7 +175,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             sources=sources,
             is_elsewhere=leaf is not None,
             notes=notes,
-            said=said,
+            hook_answer=hook_answer,
             hook_errors=hook_errors,
         )
 
@@ -196,14 +196,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         cost. Raises SummarizersFailedError, CancelledError, and VersionConflictError if others keep
         appending.
         """
-        said = prepared.said
-        if isinstance(said, Cancel):
-            return self._cancelled(writer, said, prepared)
+        hook_answer = prepared.hook_answer
+        if isinstance(hook_answer, Cancel):
+            return self._cancelled(writer, hook_answer, prepared)
         with recording_hook_errors(writer, self.policy.name) as hook_errors:
             details: dict[str, Any] = {}
-            if isinstance(said, SuppliedSummary):
-                summary = Summary(text=said.summary, short=said.short_summary)
-                data, details = said.preserve_data, said.details
+            if isinstance(hook_answer, SuppliedSummary):
+                summary = Summary(text=hook_answer.summary, short=hook_answer.short_summary)
+                data, details = hook_answer.preserve_data, hook_answer.details
             else:
                 added = collect_prompt_additions(self.hooks, prepared.plan, hook_errors)
                 options = prepared.options.with_prompt(added.prompt, added.context)
@@ -217,7 +217,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 reason=prepared.reason,
                 preserve_data=data,
                 extension_details=details,
-                is_supplied=isinstance(said, SuppliedSummary),
+                is_supplied=isinstance(hook_answer, SuppliedSummary),
                 continues=continues,
             )
             with recording_failed_attempt(
@@ -290,11 +290,13 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         return f"the context still has {after:,} tokens, and {over}; {remedy}"
 
     def _cancelled(
-        self, writer: SessionWriter, said: Cancel, prepared: PreparedCompaction
+        self, writer: SessionWriter, hook_answer: Cancel, prepared: PreparedCompaction
     ) -> CompactionResult:
-        decisions = self._log_decision(writer, DecisionOutcome.CANCELLED, said.reason, reason=prepared.reason)
+        decisions = self._log_decision(
+            writer, DecisionOutcome.CANCELLED, hook_answer.reason, reason=prepared.reason
+        )
         return CompactionResult(
-            outcome="cancelled", reason=said.reason, decisions=decisions, plan=prepared.plan
+            outcome="cancelled", reason=hook_answer.reason, decisions=decisions, plan=prepared.plan
         )
 
     def _stale(self, writer: SessionWriter, draft: Draft, problem: str) -> CompactionResult:

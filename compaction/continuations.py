@@ -147,7 +147,7 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
     request = unanswered_request(situation.before, situation.entries)
     if request is None:
         return ContinuationPlan(
-            branch="mid-task", reason="the newest request was answered", record=_said(CONTINUE_WORD)
+            branch="mid-task", reason="the newest request was answered", record=_user_message(CONTINUE_WORD)
         )
     message = view_of_part(request)
     if has_media(message):
@@ -155,7 +155,7 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
         return ContinuationPlan(
             branch="media",
             reason=f"request {request.id} is unanswered and holds attachments",
-            record=_said(text, had_media=True),
+            record=_user_message(text, had_media=True),
             evicts=True,
             repeats_request=True,
         )
@@ -166,12 +166,12 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
     return ContinuationPlan(
         branch="unanswered",
         reason=f"request {request.id} is unanswered and gone",
-        record=_continuing(request.raw) if is_same else _said(message.text),
+        record=_continuing(request.raw) if is_same else _user_message(message.text),
         repeats_request=True,
     )
 
 
-def _said(text: str, *, had_media: bool = False) -> MessageRecord:
+def _user_message(text: str, *, had_media: bool = False) -> MessageRecord:
     message = stringify({"role": "user", "content": text}).encode()
     return _continuing(message, **({HAD_MEDIA: True} if had_media else {}))
 

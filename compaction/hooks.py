@@ -107,23 +107,23 @@ def ask_hooks_before(
     Ignore a summary that nobody requested. Report one whose `first_kept` is no valid place as an error.
     """
     for each in hooks:
-        said: Cancel | SuppliedSummary | None = hook_errors.ask(each, name, about)
-        if isinstance(said, SuppliedSummary):
+        answer: Cancel | SuppliedSummary | None = hook_errors.ask(each, name, about)
+        if isinstance(answer, SuppliedSummary):
             if isinstance(about, Move) and not about.summary_requested:
                 continue
-            if isinstance(about, Plan) and (problem := _misplaced(said, about)):
+            if isinstance(about, Plan) and (problem := _misplaced(answer, about)):
                 hook_errors.append(f"hook {each.name}, {name}: {problem}")
                 continue
-        if said is not None:
-            return said
+        if answer is not None:
+            return answer
     return None
 
 
-def _misplaced(said: SuppliedSummary, plan: Plan) -> str:
+def _misplaced(answer: SuppliedSummary, plan: Plan) -> str:
     """Return why the kept part cannot start at a hook's `first_kept`, "" if it can."""
-    if said.first_kept is None or cut_before(plan.window, said.first_kept):
+    if answer.first_kept is None or cut_before(plan.window, answer.first_kept):
         return ""
-    return f"first_kept {said.first_kept!r} is not a valid place in the window: give the id of an item that may_start"
+    return f"first_kept {answer.first_kept!r} is not a valid place in the window: give the id of an item that may_start"
 
 
 def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, hook_errors: HookErrors) -> PromptAdditions:
@@ -140,14 +140,14 @@ def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, hook_errors: Ho
     return added
 
 
-def _checked(said: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
+def _checked(answer: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
     """Validate an answer's type and fields; return None for an answer that nobody asked for."""
-    if said is None or not answers:
+    if answer is None or not answers:
         return None
-    if not isinstance(said, answers):
+    if not isinstance(answer, answers):
         known = " or ".join(each.__name__ for each in answers)
-        raise TypeError(f"returned {type(said).__name__}, not {known}")
-    return msgspec.convert(msgspec.to_builtins(said), type(said))
+        raise TypeError(f"returned {type(answer).__name__}, not {known}")
+    return msgspec.convert(msgspec.to_builtins(answer), type(answer))
 
 
 def installed_hooks() -> list[Hooks]:

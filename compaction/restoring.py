@@ -23,7 +23,7 @@ _SOURCE: Final = "source"
 _TALK: Final = frozenset({"assistant", "toolResult"})
 
 
-class _Said(NamedTuple):
+class _MessageAt(NamedTuple):
     """A stored message and its entry."""
 
     entry: str
@@ -83,27 +83,27 @@ def _shown_whole(shown: Sequence[Part]) -> set[str]:
     return whole | {str(source.get(_SOURCE)) for source in sources if isinstance(source, dict)}
 
 
-def _talk(newest_first: Iterable[Event]) -> Iterator[_Said]:
+def _talk(newest_first: Iterable[Event]) -> Iterator[_MessageAt]:
     for each in newest_first:
         view = view_of_event(each) if each.role in _TALK else None
         if view is not None:
-            yield _Said(each.id, view, tools_of(each.format))
+            yield _MessageAt(each.id, view, tools_of(each.format))
 
 
-def _newest_reads(newest_first: Iterable[_Said]) -> Iterator[_Read]:
+def _newest_reads(newest_first: Iterable[_MessageAt]) -> Iterator[_Read]:
     """Yield the newest whole read of each file, newest first.
 
     A result belongs to the nearest call of its id before it.
     """
-    results: dict[str, list[_Said]] = {}
+    results: dict[str, list[_MessageAt]] = {}
     seen: set[str] = set()
-    for said in newest_first:
-        if said.message.role == "toolResult":
-            results.setdefault(said.message.tool_call_id, []).append(said)
+    for each in newest_first:
+        if each.message.role == "toolResult":
+            results.setdefault(each.message.tool_call_id, []).append(each)
             continue
-        for call in reversed(said.message.tool_calls):
+        for call in reversed(each.message.tool_calls):
             for entry, result, _ in results.pop(call.id, ()):
-                path = _whole_read(result, call, said.tools)
+                path = _whole_read(result, call, each.tools)
                 if path is not None and path not in seen:
                     seen.add(path)
                     yield _Read(entry, path, result)

@@ -73,10 +73,10 @@ class ValidationIssue(msgspec.Struct, frozen=True):
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.said}; {self.remedy}"
+        return f"{self.description}; {self.remedy}"
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The problem and its place."""
         return f"{self.where}: {self.problem}" if self.where else self.problem
 
@@ -91,7 +91,7 @@ class InvalidInputError(BadInputError):
         self.faults = tuple(faults)
         first, *others = faults
         more = f" (and {len(others)} more)" if others else ""
-        super().__init__(source, first.said, f"{first.remedy}{more}")
+        super().__init__(source, first.description, f"{first.remedy}{more}")
 
     @property
     def lines(self) -> list[str]:
@@ -129,9 +129,9 @@ def key_path(keys: Keys) -> str:
 
 def _of_table(given: Mapping[str, Any], struct: type[msgspec.Struct], at: Keys) -> list[ValidationIssue]:
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
-    said = {key: value for key, value in given.items() if key != struct.__struct_config__.tag_field}
+    settings = {key: value for key, value in given.items() if key != struct.__struct_config__.tag_field}
     found: list[ValidationIssue] = []
-    for key, value in said.items():
+    for key, value in settings.items():
         if key in fields:
             found += _of_value(value, fields[key].type, (*at, key))
         else:
@@ -139,11 +139,11 @@ def _of_table(given: Mapping[str, Any], struct: type[msgspec.Struct], at: Keys) 
                 ValidationIssue(key_path((*at, key)), "this key does not exist", suggest(key, fields))
             )
     for key, field in fields.items():
-        if field.required and key not in said:
+        if field.required and key not in settings:
             found.append(
                 ValidationIssue(key_path((*at, key)), "it is missing", f"give {_wanted(field.type)}")
             )
-    if not found and (problem := _complaint(said, struct)):
+    if not found and (problem := _complaint(settings, struct)):
         found.append(ValidationIssue(key_path(at), problem, "change one of them"))
     return found
 
@@ -153,9 +153,9 @@ def _of_value(value: Any, type_: Any, at: Keys) -> list[ValidationIssue]:
         return [ValidationIssue(key_path(at), *wrong)]
     if not _complaint(value, type_):
         return []
-    said = str(value).lower() if isinstance(value, bool) else _brief.repr(value)
+    shown = str(value).lower() if isinstance(value, bool) else _brief.repr(value)
     return [*_inside(value, type_, at)] or [
-        ValidationIssue(key_path(at), f"it is {said}", f"give {_wanted(type_)}")
+        ValidationIssue(key_path(at), f"it is {shown}", f"give {_wanted(type_)}")
     ]
 
 
@@ -185,11 +185,11 @@ def _of_part(
     """
     tag, only = parts[0].__struct_config__.tag_field, parts[0] if len(parts) == 1 else None
     tags = {str(each.__struct_config__.tag): each for each in parts}
-    said = value.get(tag) if tag else None
-    part = tags.get(said) if isinstance(said, str) else None
+    name = value.get(tag) if tag else None
+    part = tags.get(name) if isinstance(name, str) else None
     if tag and not part and (tag in value or not only):
-        problem = f"there is no {said!r}" if tag in value else "it is missing"
-        yield ValidationIssue(key_path((*at, tag)), problem, suggest(said, tags))
+        problem = f"there is no {name!r}" if tag in value else "it is missing"
+        yield ValidationIssue(key_path((*at, tag)), problem, suggest(name, tags))
     if part := part or only:
         yield from _of_table(value, part, at)
 

@@ -96,12 +96,12 @@ def go(
 
 def _check_same(before: Move, now: Move) -> None:
     """Raise StaleSummaryError unless a move leaves the same messages as before."""
-    told, left = (list(_told_of(each)) for each in (before, now))
-    if left != told:
-        raise StaleSummaryError(GREW if left[: len(told)] == told else LEFT)
+    summarized, left = (list(_summarized_ids(each)) for each in (before, now))
+    if left != summarized:
+        raise StaleSummaryError(GREW if left[: len(summarized)] == summarized else LEFT)
 
 
-def _told_of(move: Move) -> Iterator[str]:
+def _summarized_ids(move: Move) -> Iterator[str]:
     """Yield the ids of what a branch summary depends on: messages, compactions, undos."""
     return (
         entry.id
@@ -195,15 +195,17 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         move = plan_move(writer.log, writer.session, target)
         move = msgspec.structs.replace(move, summary_requested=summary is None and self.chain is not None)
         with recording_hook_errors(writer) as hook_errors:
-            said = ask_hooks_before(self.hooks, "before_move", move, hook_errors)
-            if isinstance(said, Cancel):
-                writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=said.reason))
-                return MoveResult(outcome="cancelled", move=move, reason=said.reason, hook_errors=hook_errors)
+            answer = ask_hooks_before(self.hooks, "before_move", move, hook_errors)
+            if isinstance(answer, Cancel):
+                writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=answer.reason))
+                return MoveResult(
+                    outcome="cancelled", move=move, reason=answer.reason, hook_errors=hook_errors
+                )
             asked, reason = None, ""
             written = None if summary is None else BranchSummaryText(text=summary, of=move)
-            if isinstance(said, SuppliedSummary) and has_content(move.to_summarize):
+            if isinstance(answer, SuppliedSummary) and has_content(move.to_summarize):
                 written = BranchSummaryText(
-                    text=said.summary, is_supplied=True, details=said.details, of=move
+                    text=answer.summary, is_supplied=True, details=answer.details, of=move
                 )
             elif written is None and self.chain is not None:
                 asked = summarize_branch(

@@ -169,17 +169,21 @@ def summarize_branch(
         parts = [part for entry in left for part in parts_of(entry, changed=observed.get(entry.seq, ()))]
         places = with_session(sources, snapshot, resolve_cursor(snapshot, writer.session))
     found = find_template(TEMPLATE, places)
-    told = _told(left, parts, SERIALIZED.sizes(parts, tokens), Threshold(reserve=reserve).threshold(limits))
-    if not told:
+    recent = _newest_fitting(
+        left, parts, SERIALIZED.sizes(parts, tokens), Threshold(reserve=reserve).threshold(limits)
+    )
+    if not recent:
         return None
     template = _instructed(found, instructions) if instructions else found
     system = find_template(SYSTEM, places).text
-    prompt = serialized_prompt(template, told, system=system, max_tokens=MAX_BRANCH_SUMMARY_TOKENS)
+    prompt = serialized_prompt(template, recent, system=system, max_tokens=MAX_BRANCH_SUMMARY_TOKENS)
     with recording_failed_attempt(writer, "branch"):
         return chain.summarize(prompt)
 
 
-def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], budget: int) -> list[Part]:
+def _newest_fitting(
+    left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], budget: int
+) -> list[Part]:
     """Return the branch's messages for the summarizer, oldest first; `sizes` are their tokens."""
     of_entry: dict[int, list[tuple[Part, int]]] = {}
     for part, size in zip(parts, sizes, strict=True):
@@ -192,9 +196,9 @@ def _told(left: Sequence[Event], parts: Sequence[Part], sizes: Sequence[int], bu
         chosen = entries_for_summary(left, room, count)
         return [each for entry in chosen for each in of_entry.get(entry.seq, ())]
 
-    told = fitting(budget)
-    if told:
-        return [part for part, _ in told]
+    chosen = fitting(budget)
+    if chosen:
+        return [part for part, _ in chosen]
     everything = fitting(sum(sizes))
     groups = group_parts([part for part, _ in everything], [size for _, size in everything])
     return newest_parts_that_fit(groups, budget)

@@ -260,11 +260,11 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         except BaseException as error:
             report_no_compaction(writer, results, single_line_message(str(error)) or type(error).__name__)
             raise
-        told: list[str] = []
+        reported: list[str] = []
         if not recommendation.history_rewritten:
-            told = report_no_compaction(writer, results, recommendation.error or recommendation.reason)
+            reported = report_no_compaction(writer, results, recommendation.error or recommendation.reason)
         return msgspec.structs.replace(
-            recommendation, do="nothing", events=[*results, *recommendation.events, *told]
+            recommendation, do="nothing", events=[*results, *recommendation.events, *reported]
         )
 
     def _shrink(self, hook_call: HookCall, reason: Reason) -> Recommendation:

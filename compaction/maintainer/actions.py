@@ -172,8 +172,8 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
             return self._nothing_to_do(prepared.reason)
         logged = [
             event
-            for said in prepared.hook_errors
-            for event in self.hook_call.log_decision_once(DecisionOutcome.HOOK_FAILED, said)
+            for error in prepared.hook_errors
+            for event in self.hook_call.log_decision_once(DecisionOutcome.HOOK_FAILED, error)
         ]
         if prepared.cancel_reason is not None:
             return with_earlier_events(logged, self._cancelled(prepared.cancel_reason))
@@ -243,9 +243,9 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
 
     def _interrupted(self, error: CancelledError) -> Recommendation:
         """Report that a person cancelled the action."""
-        said = failure_message(self.reason, str(error))
+        message = failure_message(self.reason, str(error))
         return with_earlier_events(
-            attempt_ids(error), msgspec.structs.replace(self._cancelled(str(error)), error=said)
+            attempt_ids(error), msgspec.structs.replace(self._cancelled(str(error)), error=message)
         )
 
     def _cancelled(self, why: str) -> Recommendation:
@@ -254,9 +254,9 @@ class Actions(msgspec.Struct, frozen=True, kw_only=True):
         return Recommendation(reason=why, error=self._error(why), events=events, tokens=self.size.tokens)
 
     def _failed(self, problem: str) -> Recommendation:
-        said = failure_message(self.reason, problem)
-        events = [*self._log_decision(DecisionOutcome.FAILED, said), *self._open_circuit_if_due()]
-        return Recommendation(reason=self.reason, error=said, events=events, tokens=self.size.tokens)
+        message = failure_message(self.reason, problem)
+        events = [*self._log_decision(DecisionOutcome.FAILED, message), *self._open_circuit_if_due()]
+        return Recommendation(reason=self.reason, error=message, events=events, tokens=self.size.tokens)
 
     def _error(self, why: str) -> str | None:
         """Return an error message if the harness waits for a recovery, None otherwise."""

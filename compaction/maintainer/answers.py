@@ -81,11 +81,11 @@ def is_same_model(one: str, other: str) -> bool:
 def session_end(snapshot: Snapshot, session: str) -> SessionEnd:
     """Return the end of a session. Raises NotFoundError."""
     leaf = snapshot.head(session).leaf
-    entry = _telling(snapshot, session, leaf)
-    before = told = entry
-    while told is not None and (said := _answer(told)) and said.stop_reason in _LEFT_OUT:
-        before = _entry(snapshot, session, told.parent_seq)
-        told = _telling(snapshot, session, told.parent_seq)
+    entry = _sent_entry(snapshot, session, leaf)
+    before = sent = entry
+    while sent is not None and (answer := _answer(sent)) and answer.stop_reason in _LEFT_OUT:
+        before = _entry(snapshot, session, sent.parent_seq)
+        sent = _sent_entry(snapshot, session, sent.parent_seq)
     model = settings_at(snapshot, session, leaf).model
     return SessionEnd(
         entry=entry,
@@ -110,7 +110,7 @@ def failed_before_compaction(snapshot: Snapshot, session: str) -> bool:
     return answer is not None and answer.stop_reason == _FAILED
 
 
-def _telling(snapshot: Snapshot, session: str, seq: int) -> Event | None:
+def _sent_entry(snapshot: Snapshot, session: str, seq: int) -> Event | None:
     """Return the nearest entry at or above `seq` that reaches the model or changes what does."""
     while (entry := _entry(snapshot, session, seq)) is not None:
         if has_message(entry) or entry.kind in _ENDS:
@@ -141,7 +141,7 @@ class CompactToolCalls(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def instructions(self) -> str:
         """The model's instructions for the summary."""
-        return "\n".join(str(said) for call in self.calls if (said := call.argument("instructions")))
+        return "\n".join(str(text) for call in self.calls if (text := call.argument("instructions")))
 
 
 def find_compact_calls(parts: Sequence[Part]) -> CompactToolCalls | None:
@@ -187,9 +187,9 @@ def report_no_compaction(writer: SessionWriter, results: Sequence[str], problem:
 
     The log keeps the original results. Return [] if the context no longer has them, or others keep appending.
     """
-    told = [TextReplacement(target=result, text=f"[Not compacted: {problem}]") for result in results]
+    corrections = [TextReplacement(target=result, text=f"[Not compacted: {problem}]") for result in results]
     try:
-        return [retry_on_conflict(lambda: record_rewrite(writer, targets=told, reason=_CORRECTION))]
+        return [retry_on_conflict(lambda: record_rewrite(writer, targets=corrections, reason=_CORRECTION))]
     except (NotFoundError, VersionConflictError):
         return []
 

@@ -68,16 +68,16 @@ def parse_policy(text: str, *, source: str) -> Policy:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInputError(f"policy {source}", str(error), "correct the TOML") from None
-    said = {key: _meant(key, value) for key, value in given.items()}
+    settings = {key: _meant(key, value) for key, value in given.items()}
     extended = given.get(_EXTENDS)
     if extended in preset_names():
         preset = tomllib.loads(preset_text(extended))
         del preset["name"]
-        said = {**preset, **said}
-    if found := validate(said, _Written):
-        raise InvalidPolicyError(source, found, _sound(said))
-    said.pop(_EXTENDS, None)
-    return msgspec.convert(said, Policy)
+        settings = {**preset, **settings}
+    if found := validate(settings, _Written):
+        raise InvalidPolicyError(source, found, _sound_prompting(settings))
+    settings.pop(_EXTENDS, None)
+    return msgspec.convert(settings, Policy)
 
 
 def load_policy_file(path: str | Path) -> Policy:
@@ -93,9 +93,9 @@ def load_policy_file(path: str | Path) -> Policy:
     return parse_policy(text, source=str(path))
 
 
-def _sound(said: Mapping[str, Any]) -> Prompting:
+def _sound_prompting(settings: Mapping[str, Any]) -> Prompting:
     """Return a policy's prompting table without its invalid keys."""
-    table = said.get("prompting")
+    table = settings.get("prompting")
     given = table if isinstance(table, dict) else {}
     sound = {key: value for key, value in given.items() if not validate({key: value}, Prompting)}
     return msgspec.convert(sound, Prompting)

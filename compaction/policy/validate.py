@@ -59,7 +59,7 @@ def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[Vali
         yield ValidationIssue(where, f"there is no template {name!r}", error.remedy)
     except InvalidInputError as error:
         for fault in error.faults:
-            yield ValidationIssue(where, f"{error.source}: {fault.said}", fault.remedy)
+            yield ValidationIssue(where, f"{error.source}: {fault.description}", fault.remedy)
     except BadInputError as error:
         yield ValidationIssue(where, f"{error.source}: {error.problem}", error.remedy)
 

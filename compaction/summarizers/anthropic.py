@@ -179,13 +179,13 @@ class AnthropicSummarizer:
         if error.response.has_redirect_location:
             moved = strip_credentials(error.response.headers["location"])
             return RedirectError(self.name, strip_credentials(str(error.request.url)), moved)
-        said = mask_secrets(error.api_message or error.message, secrets)
+        message = mask_secrets(error.api_message or error.message, secrets)
         status = error.status_code if error.response.is_error else error.type
         return self._failed(
-            f"{status}: {single_line_message(said)}{self._advice(error)}",
+            f"{status}: {single_line_message(message)}{self._advice(error)}",
             is_transient=_is_passing(error),
             retry_after=seconds_to_wait(error.response.headers),
-            is_too_long=error.status_code == TOO_LARGE or is_context_overflow(said),
+            is_too_long=error.status_code == TOO_LARGE or is_context_overflow(message),
         )
 
     def _advice(self, error: anthropic.APIStatusError) -> str:
@@ -233,7 +233,7 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
             leaf=None,
             as_of=0,
             rules=rules_of_format(FORMAT).name,
-            parts=(*prompt.prefix, _said(prompt.text)),
+            parts=(*prompt.prefix, _user_message(prompt.text)),
             settings=Settings(),
         ),
         model=model,
@@ -269,7 +269,7 @@ def _refusal(violations: Sequence[Violation]) -> str:
     return f"nothing was sent, because the API would refuse it: {where}{first.problem} ({first.rule}){more}"
 
 
-def _said(text: str) -> Part:
+def _user_message(text: str) -> Part:
     raw = stringify({"role": "user", "content": text}).encode()
     return Part(
         seq=0,
@@ -309,8 +309,8 @@ def may_be_cached(prompt: Prompt, *, model: str, now: int) -> bool:
     """
     if not prompt.is_live or not prompt.tools or prompt.forbids_tools:
         return False
-    said = ((part, view_of_part(part)) for part in reversed(prompt.prefix))
-    newest = next(((part, message) for part, message in said if message.role == "assistant"), None)
+    newest_first = ((part, view_of_part(part)) for part in reversed(prompt.prefix))
+    newest = next(((part, message) for part, message in newest_first if message.role == "assistant"), None)
     if newest is None:
         return False
     part, answer = newest

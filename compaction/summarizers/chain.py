@@ -207,17 +207,17 @@ def _answer(prompt: Prompt, chain: SummarizerChain, requests: list[dict[str, Any
         begun = chain.seconds()
         until = begun + (end - begun) / (len(chain.summarizers) - place)
         for attempt in count(1):
-            said = _attempt(prompt, summarizer, chain, attempt, requests, until=until)
-            if isinstance(said, Answer):
-                return said
-            delay = said.retry_after if said.retry_after is not None else 2.0 ** (attempt - 1)
+            outcome = _attempt(prompt, summarizer, chain, attempt, requests, until=until)
+            if isinstance(outcome, Answer):
+                return outcome
+            delay = outcome.retry_after if outcome.retry_after is not None else 2.0 ** (attempt - 1)
             longest = LONG_WAIT if has_next else MAX_WAIT
             is_too_late = delay > longest or chain.seconds() + delay >= until
-            if not said.is_transient or attempt > chain.retries or is_too_late:
-                failures.append(said)
+            if not outcome.is_transient or attempt > chain.retries or is_too_late:
+                failures.append(outcome)
                 break
             again = f"asked again for {prompt.template.name} in {delay:.3g} s ({attempt} of {chain.retries})"
-            chain.listener.note(f"{said}; {again}")
+            chain.listener.note(f"{outcome}; {again}")
             _wait(delay, chain, requests)
         if has_next:
             chain.listener.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")

@@ -39,7 +39,7 @@ class FactSelection:
     def __init__(self, paths: PathIndex) -> None:
         self._paths = paths
         self._queues = 0
-        self._told: set[str] = set()
+        self._listed: set[str] = set()
         self._lines: dict[str, dict[_Place, list[str]]] = {}
         self._lists: dict[str, dict[str, _Place]] = {}
         self._heads = ""
@@ -57,7 +57,7 @@ class FactSelection:
             line = next(waiting[place], None)
             if line is None:
                 del waiting[place]
-            elif len(line.text) < room and not self._is_told(line):
+            elif len(line.text) < room and not self._is_listed(line):
                 size = self._write(queues[place], self._queues + place, line, room)
                 had[place] += size / queues[place].share
                 room -= size
@@ -68,10 +68,10 @@ class FactSelection:
         """Return the selected lines under a heading."""
         return ["".join(parts) for _, parts in sorted(self._lines.get(heading, {}).items())]
 
-    def _is_told(self, line: Fact) -> bool:
-        return not self._told.isdisjoint(_keys(line)) or self._is_folder_of_told(line.thing)
+    def _is_listed(self, line: Fact) -> bool:
+        return not self._listed.isdisjoint(_keys(line)) or self._is_folder_of_listed(line.thing)
 
-    def _is_folder_of_told(self, thing: str) -> bool:
+    def _is_folder_of_listed(self, thing: str) -> bool:
         may_be = bool(thing) and "." not in thing.rpartition("/")[2]
         return may_be and f"/{thing.strip('/')}/" in self._heads
 
@@ -97,9 +97,9 @@ class FactSelection:
         if line.head and not begun:
             lists[line.head] = at
             self._heads += f"\n/{line.head}"
-        self._told.update(_keys(line))
+        self._listed.update(_keys(line))
         if not line.thing:
-            self._told |= mentioned_names(line.text, self._paths)
+            self._listed |= mentioned_names(line.text, self._paths)
         return size
 
 
@@ -150,7 +150,7 @@ _WANTED: Final = (
     ),
 )
 """The person's requests and rules, which go first as far as there is room."""
-_TOLD: Final = (
+_REPORTED: Final = (
     _Row(FactKind.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
     _Row(FactKind.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
     _Row(FactKind.CHANGED, 10, ("Relevant files", "Files and Code Sections", "Done", "Early Progress")),
@@ -169,7 +169,7 @@ _TOLD: Final = (
 _ELSEWHERE: Final = "Critical Context"
 """The section for lines that fit no section of the template, added if needed."""
 _KNOWN: Final = frozenset(
-    heading.casefold() for row in (*_WANTED, *_TOLD) for heading in row.headings
+    heading.casefold() for row in (*_WANTED, *_REPORTED) for heading in row.headings
 ) | frozenset(part.casefold() for part in _PARTS)
 _INSTRUCTIONS: Final = "instructions"
 """The source of a prompt that replaces a template and asks for no sections."""
@@ -248,12 +248,14 @@ def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
 
     selection = FactSelection(found.paths)
     room = min(room, _most(found, len(parts))) - utf8_length(_laid_out(sections, selection))
-    if _ELSEWHERE not in sections and any(queue(row).heading == _ELSEWHERE for row in (*_WANTED, *_TOLD)):
+    if _ELSEWHERE not in sections and any(queue(row).heading == _ELSEWHERE for row in (*_WANTED, *_REPORTED)):
         room -= len(f"\n\n## {_ELSEWHERE}")
     for row in _WANTED:
         room = selection.take([queue(row)], room)
     # Apart from the person's requests, facts get a quarter of the messages' length.
-    selection.take([queue(row) for row in _TOLD], min(room, max(found.before + found.size // 4, _MIN_BYTES)))
+    selection.take(
+        [queue(row) for row in _REPORTED], min(room, max(found.before + found.size // 4, _MIN_BYTES))
+    )
     return _laid_out(sections, selection)
 
 

@@ -77,13 +77,13 @@ class HttpSummarizer:
             moved = strip_credentials(response.headers["location"])
             raise RedirectError(self.name, strip_credentials(self.endpoint), moved)
         if not response.is_success:
-            said = mask_secrets(response.text, secrets)
+            reply = mask_secrets(response.text, secrets)
             raise self._failed(
                 f"answered {response.status_code}"
-                + (f": {single_line_message(said)}" if said.strip() else ""),
+                + (f": {single_line_message(reply)}" if reply.strip() else ""),
                 is_transient=is_transient(response.status_code, response.headers),
                 retry_after=seconds_to_wait(response.headers),
-                is_too_long=response.status_code == TOO_LARGE or is_context_overflow(said),
+                is_too_long=response.status_code == TOO_LARGE or is_context_overflow(reply),
             )
         try:
             response.content.decode()

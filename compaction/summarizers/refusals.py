@@ -123,9 +123,9 @@ _NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
 
 def is_transient(status: int, headers: Mapping[str, str]) -> bool:
     """Return True if the request may succeed later, by `x-should-retry`, else by the status."""
-    said = headers.get("x-should-retry")
-    if said in ("true", "false"):
-        return said == "true"
+    advice = headers.get("x-should-retry")
+    if advice in ("true", "false"):
+        return advice == "true"
     return status in _PASSING or status >= _SERVERS_FAULT
 
 
@@ -152,8 +152,8 @@ def single_line_message(text: str) -> str:
 
 def connection_problem(error: BaseException) -> str:
     """Describe a connection error for people, without error numbers and raw bytes."""
-    said = _NUMBERED.sub("", str(error)) or type(error).__name__
-    return "the answer is not HTTP; check the address" if _NO_HTTP.match(said) else said
+    problem = _NUMBERED.sub("", str(error)) or type(error).__name__
+    return "the answer is not HTTP; check the address" if _NO_HTTP.match(problem) else problem
 
 
 def strip_credentials(address: str) -> str:

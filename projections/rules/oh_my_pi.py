@@ -90,10 +90,10 @@ class OhMyPiRules(PiRules):
         fields = _decoded(record)
         preserved = _object(fields.get("preserveData"))
         payload = _replacement(preserved) or _replay(preserved)
-        told = _some(fields, "summary", "shortSummary", "tokensBefore", "tokensAfter", "method")
+        shown = _some(fields, "summary", "shortSummary", "tokensBefore", "tokensAfter", "method")
         if payload is not None:
-            told["providerPayload"] = payload
-        return (_message("compactionSummary", told | _some(fields, "warning"), compaction.time),)
+            shown["providerPayload"] = payload
+        return (_message("compactionSummary", shown | _some(fields, "warning"), compaction.time),)
 
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         if entry.kind != "custom_message":
@@ -250,9 +250,11 @@ def _is_request(entry: LazyEvent) -> bool:
     if entry.kind == "message" and entry.role == "user":
         return True
     fields = _decoded(entry.body)
-    said = _object(fields.get("message")) if entry.kind == "message" and entry.role == "custom" else fields
-    is_said = entry.kind == "custom_message" or said is not fields
-    return is_said and said.get("customType") in _REQUESTS and said.get("attribution") == "user"
+    if entry.kind == "message" and entry.role == "custom":
+        fields = _object(fields.get("message"))
+    elif entry.kind != "custom_message":
+        return False
+    return fields.get("customType") in _REQUESTS and fields.get("attribution") == "user"
 
 
 class _Block(msgspec.Struct, frozen=True, gc=False):

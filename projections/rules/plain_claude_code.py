@@ -68,8 +68,8 @@ def _message(record: Json) -> Json | None:
         text = attachment_text(record["attachment"])
         return None if text is None else {"role": "user", "content": text}
     if record["type"] == "system":
-        is_told = record.get("subtype") == "local_command"
-        return {"role": "user", "content": record["content"]} if is_told else None
+        is_shown = record.get("subtype") == "local_command"
+        return {"role": "user", "content": record["content"]} if is_shown else None
     message: Json | None = record.get("message") if record["type"] in ("user", "assistant") else None
     return None if message is None or message.get("model") == "<synthetic>" else message
 

@@ -96,29 +96,31 @@ class Facts(msgspec.Struct, frozen=True):
 
 def collect_facts(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Facts:
     """Collect facts from messages and the previous summary, "" for none. Raises CancelledError."""
-    told = list(read_messages(parts, is_cancelled))
-    summaries = [previous, *(view.text for view, _ in told if _is_summary(view))]
+    messages = list(read_messages(parts, is_cancelled))
+    summaries = [previous, *(view.text for view, _ in messages if _is_summary(view))]
     before = parse_summaries(summaries)
     # The previous summary counts as the oldest message.
-    held = [_said(previous), *(each for _, each in told)]
+    held = [_facts_of(previous), *(each for _, each in messages)]
     spoken = chain(before[FactKind.CHANGED], before[FactKind.FILE], *(each.paths for each in held))
     paths = PathIndex(dict.fromkeys(spoken))
-    turns = talk.split_turns(view for view, _ in told)
-    size = sum(utf8_length(text) for view, each in told if not _is_summary(view) for text in each.texts)
-    users = [view.text for view, _ in told if view.role == "user"]
+    turns = talk.split_turns(view for view, _ in messages)
+    size = sum(utf8_length(text) for view, each in messages if not _is_summary(view) for text in each.texts)
+    users = [view.text for view, _ in messages if view.role == "user"]
     lines = {
         **_asked(turns, users, before, size),
         **_answered(turns, before),
-        **_run(command_runs(told), _newest_turn([view.role for view, _ in told]), before),
+        **_run(command_runs(messages), _newest_turn([view.role for view, _ in messages]), before),
         **_files(held, before, paths),
         FactKind.NOTE: rank_in_order(before[FactKind.NOTE]),
         FactKind.ERROR: rank_in_order(
-            count_repeats([before[FactKind.ERROR], *(_named(each, MentionKind.ERROR) for _, each in told)])
+            count_repeats(
+                [before[FactKind.ERROR], *(_named(each, MentionKind.ERROR) for _, each in messages)]
+            )
         ),
         FactKind.NAME: _names(
             [
                 [*before[FactKind.NAME], *_named(held[0], *_NAMES)],
-                *(_named(each, *_NAMES) for _, each in told),
+                *(_named(each, *_NAMES) for _, each in messages),
             ]
         ),
     }
@@ -138,7 +140,7 @@ def _is_summary(view: Message) -> bool:
     return is_one or (view.role == "custom" and is_summary(view.text))
 
 
-def _said(text: str) -> MessageFacts:
+def _facts_of(text: str) -> MessageFacts:
     return message_facts(0, "", Message(role="compactionSummary", blocks=(Text(text),)))
 
 
@@ -155,7 +157,7 @@ def _asked(
     turns: Sequence[talk.ConversationTurn], users: Iterable[str], before: EarlierFacts, size: int
 ) -> dict[FactKind, list[Fact]]:
     """Return requests, and their sentences that order, forbid or prefer."""
-    asked = [turn.asked for turn in turns if turn.asked]
+    asked = [turn.request for turn in turns if turn.request]
     requests = [request for request in asked if len(request.split()) >= _MIN_WORDS] or asked
     goals = [line for line in before[FactKind.GOAL] if not line.startswith(AT_FIRST)]
     firsts = [line.removeprefix(AT_FIRST) for line in before[FactKind.GOAL] if line.startswith(AT_FIRST)]

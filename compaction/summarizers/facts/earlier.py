@@ -67,7 +67,7 @@ def parse_summaries(summaries: Iterable[str]) -> EarlierFacts:
         lines = list(_lines(_TAGGED.sub("", summary)))
         root = next(filter(None, (parse_root(line) for _, line in lines)), "")
         for place, line in lines:
-            for sort, text in _told(place, line):
+            for sort, text in _facts_in_line(place, line):
                 found[sort].append(
                     strip_root(text, root) if sort in (FactKind.CHANGED, FactKind.FILE) else text
                 )
@@ -80,7 +80,7 @@ def is_summary(text: str) -> bool:
     return any(heading and heading["level"] and _sort_of(heading["title"]) for heading in headings)
 
 
-def _told(place: FactKind, line: str) -> Iterator[tuple[FactKind, str]]:
+def _facts_in_line(place: FactKind, line: str) -> Iterator[tuple[FactKind, str]]:
     """Yield the facts of a line: by its heading, or by its form if refold wrote it."""
     head, _, rest = line.partition(": ")
     if head in _LISTED or (paths := split_list(line)):

@@ -157,8 +157,8 @@ class ConversationTurn(msgspec.Struct, frozen=True):
     `is_over` means that it ended with an answer rather than a call.
     """
 
-    asked: str
-    said: tuple[str, ...] = ()
+    request: str
+    answers: tuple[str, ...] = ()
     is_over: bool = False
 
 
@@ -168,18 +168,18 @@ def split_turns(messages: Iterable[Message]) -> list[ConversationTurn]:
     Messages before the first request are a turn without one.
     """
     found: list[ConversationTurn] = []
-    asked, said, is_over = "", list[str](), False
+    request, answers, is_over = "", list[str](), False
     for message in messages:
         if message.role == "user":
-            found.append(ConversationTurn(asked, tuple(said), is_over))
-            asked, said, is_over = _own(message.text), [], False
+            found.append(ConversationTurn(request, tuple(answers), is_over))
+            request, answers, is_over = _own(message.text), [], False
         elif message.role == "assistant":
             text = message.text
-            said += [text] if text.strip() else []
+            answers += [text] if text.strip() else []
             is_broken = message.stop_reason in ("error", "aborted")
-            is_over = bool(said) and not message.tool_calls and not is_broken
-    found.append(ConversationTurn(asked, tuple(said), is_over))
-    return [turn for turn in found if turn.asked or turn.said]
+            is_over = bool(answers) and not message.tool_calls and not is_broken
+    found.append(ConversationTurn(request, tuple(answers), is_over))
+    return [turn for turn in found if turn.request or turn.answers]
 
 
 def _own(text: str) -> str:
@@ -189,30 +189,30 @@ def _own(text: str) -> str:
 
 def turn_outcome(turn: ConversationTurn) -> str:
     """Return the first few sentences of the answer that ended a turn, "" without one."""
-    told = ""
-    for sentence in sentences(prose_lines(turn.said[-1])) if turn.is_over else ():
+    outcome = ""
+    for sentence in sentences(prose_lines(turn.answers[-1])) if turn.is_over else ():
         if not _is_statement(sentence) or _INTENDS.match(sentence):
             continue
-        joint = " " if told.endswith(_ENDS) else "; "
-        longer = told + joint + sentence if told else one_line(sentence, _LONG_ANSWER)
+        joint = " " if outcome.endswith(_ENDS) else "; "
+        longer = outcome + joint + sentence if outcome else one_line(sentence, _LONG_ANSWER)
         if len(longer) > _LONG_ANSWER:
             break
-        told = longer
-    return told
+        outcome = longer
+    return outcome
 
 
 def current_work(turn: ConversationTurn) -> str:
     """Return the last message of an unfinished turn, "" for a finished one."""
-    return "" if turn.is_over or not turn.said else one_line(_own(turn.said[-1]), _LONG_ANSWER)
+    return "" if turn.is_over or not turn.answers else one_line(_own(turn.answers[-1]), _LONG_ANSWER)
 
 
 def find_decisions(turn: ConversationTurn) -> list[str]:
     """Return the model's sentences that state a choice and its alternative."""
-    telling = (text for text in turn.said if any(map(text.casefold().__contains__, _HINTS)))
-    said = chain.from_iterable(sentences(prose_lines(text)) for text in telling)
+    telling = (text for text in turn.answers if any(map(text.casefold().__contains__, _HINTS)))
+    found = chain.from_iterable(sentences(prose_lines(text)) for text in telling)
     return [
         sentence
-        for sentence in said
+        for sentence in found
         if _DECIDES.search(sentence)
         and not _MUSES.search(sentence)
         and _is_statement(sentence)
@@ -222,13 +222,13 @@ def find_decisions(turn: ConversationTurn) -> list[str]:
 
 def find_questions(turn: ConversationTurn) -> list[str]:
     """Return the model's questions at the end of a turn."""
-    said = sentences(prose_lines(turn.said[-1])) if turn.is_over else ()
-    return [one_line(sentence, _LONG_ANSWER) for sentence in said if sentence.endswith("?")]
+    found = sentences(prose_lines(turn.answers[-1])) if turn.is_over else ()
+    return [one_line(sentence, _LONG_ANSWER) for sentence in found if sentence.endswith("?")]
 
 
 def find_plans(turn: ConversationTurn) -> list[str]:
     """Return the next steps in a turn's last message: sentences, lists, unticked boxes."""
-    return list(dict.fromkeys(_plans(turn.said[-1]))) if turn.said else []
+    return list(dict.fromkeys(_plans(turn.answers[-1]))) if turn.answers else []
 
 
 def _plans(text: str) -> Iterator[str]:

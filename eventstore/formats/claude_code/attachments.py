@@ -65,10 +65,10 @@ def attachment_text(attachment: Mapping[str, Any]) -> str | None:
         fields = _SHOWN[name]
     else:
         return None
-    told = [text for field in fields for text in _texts(attachment.get(field))]
+    texts = [text for field in fields for text in _texts(attachment.get(field))]
     if name == "queued_command":
-        return "\n".join(told)
-    return "\n".join(["<system-reminder>", f"{name.replace('_', ' ')}:", *told, "</system-reminder>"])
+        return "\n".join(texts)
+    return "\n".join(["<system-reminder>", f"{name.replace('_', ' ')}:", *texts, "</system-reminder>"])
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -117,7 +117,7 @@ def test_of_several_faults_the_first_is_told_and_how_many_more_there_are():
     with pytest.raises(InvalidPolicyError) as caught:
         parse_policy('nam = "x"\n[cut]\npart = "keep-recent"\ntokens = 0', source="mine.toml")
     assert [fault.where for fault in caught.value.faults] == ["nam", "[cut] tokens", "name"]
-    assert caught.value.problem == caught.value.faults[0].said
+    assert caught.value.problem == caught.value.faults[0].description
     assert told.numbers(caught.value.remedy) == [2]
 
 

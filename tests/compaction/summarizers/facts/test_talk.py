@@ -58,11 +58,11 @@ def test_a_conversation_without_words_has_no_turns():
 
 
 def test_a_request_is_told_in_the_persons_own_words():
-    assert told(user("mend this\n```\nTraceback\n```\nplease"))[0].asked == "mend this please"
+    assert told(user("mend this\n```\nTraceback\n```\nplease"))[0].request == "mend this please"
 
 
 def test_a_request_that_is_nothing_but_pasted_is_told_as_it_is():
-    assert told(user("> quoted"))[0].asked == "> quoted"
+    assert told(user("> quoted"))[0].request == "> quoted"
 
 
 def test_the_outcome_is_what_the_answer_states():
