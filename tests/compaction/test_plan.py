@@ -13,7 +13,7 @@ from eventstore.records import Compaction, Custom
 from projections.context.parts import view_of_part
 from projections.tokens import counter
 from tests.compaction.scripted import compactor, policy, prompting, turns
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.talk import assistant, call, result, user
 
 

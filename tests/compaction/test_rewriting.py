@@ -22,7 +22,7 @@ from projections.tokens import counter
 from projections.transcript import transcript
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import version
 from tests.support.talk import assistant, call, image, result, shell, texts_of, user
 

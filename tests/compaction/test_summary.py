@@ -21,7 +21,7 @@ from projections.context.build import build_context
 from projections.requests import validator_named
 from projections.requests.anthropic.renderer import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
-from tests.compaction.summarizers.asked import Clock, chain
+from tests.compaction.summarizers.prompts import Clock, chain
 from tests.support.events import events
 from tests.support.messages_api import MessagesApi, errs, says
 from tests.support.talk import assistant, call, result, user

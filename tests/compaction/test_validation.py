@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compaction.part import Count, PolicyPart, Positive, Share
 from compaction.validation import InvalidInputError, ValidationIssue, check_known_names, one_of, validate
-from tests.support import told
+from tests.support import sentences as told
 
 PLANETS = {"mars": 4, "venus": 2}
 

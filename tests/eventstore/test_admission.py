@@ -11,7 +11,7 @@ from eventstore import NewEvent, Parent
 from eventstore.append import MAX_SESSION_NAME_BYTES, check_events, check_expected, is_same
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import EventFacts
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import decision, message
 
 

@@ -12,7 +12,7 @@ from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import message_view
 from eventstore.javascript import TooDeepError, is_deeper, tolerant_json
 from eventstore.records import record_of
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.nested import NESTED
 

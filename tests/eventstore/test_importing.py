@@ -16,7 +16,7 @@ from eventstore.formats.pi.file import REPEAT, objects_in
 from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import NOW, events, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
 

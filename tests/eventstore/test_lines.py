@@ -7,7 +7,7 @@ import pytest
 from eventstore.errors import BadInputError
 from eventstore.event import Parent
 from eventstore.formats.refold.events import event_of_line
-from tests.support import told
+from tests.support import sentences as told
 
 WORDS = [
     "JSON",

@@ -9,7 +9,7 @@ import pytest
 from eventstore import open_store
 from eventstore.errors import CorruptionError
 from eventstore.verify import verify
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import message
 
 

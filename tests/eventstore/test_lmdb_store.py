@@ -16,7 +16,7 @@ from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb import data_files, opening
 from eventstore.lmdb.data_files import UNFINISHED_PREFIX
 from eventstore.lmdb.opening import STORE_VERSION
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import event, message, version
 from tests.support.permissions import modes
 from tests.support.processes import output_of

@@ -11,9 +11,9 @@ from eventstore.chain import payload_digest
 from eventstore.errors import NotFoundError
 from eventstore.memory import MemoryLog
 from eventstore.preview import Preview
-from tests.support.asked import Asked
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events
+from tests.support.recording_snapshot import Asked
 from tests.support.views import views_at
 
 STORY = [message("a"), message("b"), compaction("c", "b"), message("d"), decision("x")]

@@ -17,7 +17,7 @@ from eventstore.records import (
     TextReplacement,
     embed,
 )
-from tests.support import told
+from tests.support import sentences as told
 
 HELLO = {"role": "user", "content": "hello"}
 

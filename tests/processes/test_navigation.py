@@ -16,7 +16,7 @@ from eventstore.verify import verify
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import events, message, version
 from tests.support.local_http import LocalServer
 from tests.support.processes import running

@@ -13,7 +13,7 @@ from eventstore.errors import StoreError
 from eventstore.lmdb.environment import Durability
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import event, events, frames, message, version
 from tests.support.processes import output_of, running
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compaction.cuts import KeepRecent, scale_budget
 from compaction.part import Limits
 from tests.compaction.cuts.windows import ROLES, told
-from tests.support.told import numbers
+from tests.support.sentences import numbers
 
 LIMITS = Limits(window=200_000)
 

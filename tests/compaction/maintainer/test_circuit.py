@@ -27,7 +27,7 @@ from tests.compaction.maintainer.maintained import (
     maintainer,
 )
 from tests.compaction.scripted import Scripted, long, turns
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.talk import user
 
 

@@ -24,7 +24,7 @@ from tests.compaction.maintainer.maintained import (
     maintainer,
 )
 from tests.compaction.scripted import Scripted, long, turns
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import events
 from tests.support.talk import assistant, call, result, texts_of, user
 

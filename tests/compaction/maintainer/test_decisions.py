@@ -12,7 +12,7 @@ from compaction.maintainer.settings import Settings
 from eventstore.records import Compaction, CustomMessage
 from tests.compaction.maintainer.maintained import decisions, failed_three_times, maintainer
 from tests.compaction.scripted import Scripted, compactor, long, turns
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import events
 from tests.support.talk import user
 

@@ -16,7 +16,7 @@ from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.events import events
 from tests.support.local_http import LocalServer
 from tests.support.talk import assistant, call, result, texts_of, user

@@ -8,7 +8,7 @@ from eventstore.records import ModelChange
 from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import LARGER, decisions, kinds, maintainer
 from tests.compaction.scripted import turns
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.talk import assistant, texts_of, user
 
 

@@ -27,7 +27,7 @@ from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits
 from compaction.triggers import Threshold
 from eventstore.views import ToolCall
-from tests.support import told
+from tests.support import sentences as told
 
 ON = Settings()
 OFF = Settings(enabled=False)

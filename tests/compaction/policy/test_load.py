@@ -18,7 +18,7 @@ from compaction.rewrites import Micro
 from compaction.triggers import Threshold
 from eventstore.errors import BadInputError
 from projections.placements import PLACEMENTS
-from tests.support import told
+from tests.support import sentences as told
 
 SHAPES = ["serialized", "live-prefix"]
 NAMES = {*preset_names(), *PLACEMENTS, *SHAPES, "keep-recent", "tail-turn", "last-messages", "threshold"}

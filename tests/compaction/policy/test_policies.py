@@ -9,7 +9,7 @@ from compaction.part import Limits
 from compaction.policy.load import find_policy, load_preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
-from tests.support import told
+from tests.support import sentences as told
 
 LIMITS = Limits(window=200_000, output=64_000)
 

@@ -12,7 +12,7 @@ from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import folder_source
 from compaction.triggers import Threshold
 from tests.compaction.scripted import policy
-from tests.support import told
+from tests.support import sentences as told
 
 LIMITS = Limits(window=200_000)
 OURS = "+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n"

@@ -6,7 +6,7 @@ from compaction.rewrites import Mask
 from compaction.rewrites.mask import MASKED
 from eventstore.records import Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
-from tests.support import told
+from tests.support import sentences as told
 
 
 def test_all_but_the_newest_ten_are_masked(story):

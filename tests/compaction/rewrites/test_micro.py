@@ -9,7 +9,7 @@ from compaction.rewrites.micro import COMPACTED
 from compaction.rewriting import record_rewrites
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
-from tests.support import told
+from tests.support import sentences as told
 
 
 def test_all_but_the_newest_three_are_compacted(story):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compaction.rewrites import Offload, sized
 from tests.compaction.rewrites.contexts import TOKENS, planned, why_nothing
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, user
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Prune
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
-from tests.support import told
+from tests.support import sentences as told
 
 
 def test_results_behind_the_newest_40_000_tokens_are_cut_with_their_size(story):

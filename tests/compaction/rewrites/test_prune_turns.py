@@ -6,7 +6,7 @@ from compaction.rewrites import PruneTurns
 from compaction.rewrites.prune_turns import CLEARED
 from eventstore.records import Compaction, Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.talk import user
 
 

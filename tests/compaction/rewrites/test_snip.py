@@ -6,7 +6,7 @@ from compaction.rewrites import Snip, sized
 from eventstore.records import Rewrite, TextReplacement
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, why_nothing
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.talk import assistant, call, result, user
 
 

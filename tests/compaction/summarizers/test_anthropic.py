@@ -8,7 +8,7 @@ import pytest
 
 from compaction.summarizers import Answer, CancelledError, SummarizerError
 from eventstore.views import Usage
-from tests.compaction.summarizers.asked import claude, live, never, prompt
+from tests.compaction.summarizers.prompts import claude, live, never, prompt
 from tests.support.local_http import answers, free_address, hangs, refuses
 from tests.support.messages_api import (
     MODEL,

@@ -10,7 +10,7 @@ import pytest
 
 from compaction.summarizers import CancelledError
 from compaction.summarizers.transport import CancellableTransport, run_cancellable
-from tests.compaction.summarizers.asked import never
+from tests.compaction.summarizers.prompts import never
 
 
 class _Stream:

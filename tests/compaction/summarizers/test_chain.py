@@ -14,7 +14,7 @@ from compaction.summarizers import Answer, CancelledError, SummarizerError
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from eventstore.views import Usage
-from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, prompt, template
+from tests.compaction.summarizers.prompts import Clock, Saying, chain, claude, prompt, template
 from tests.support.local_http import free_address
 from tests.support.messages_api import MODEL, MessagesApi, calls_tool, complete, errs, says
 

@@ -15,7 +15,7 @@ from compaction.templates import built_in_names, missing_sections, parse_templat
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from tests.compaction.summarizers.asked import live, never, prompt, template
+from tests.compaction.summarizers.prompts import live, never, prompt, template
 from tests.support.contexts import context_of
 from tests.support.events import NOW
 from tests.support.examples import examples

@@ -9,7 +9,7 @@ import pytest
 from compaction.prompts import serialize
 from compaction.summarizers import Answer, CancelledError, RedirectError, SummarizerError
 from compaction.summarizers.http import HttpSummarizer
-from tests.compaction.summarizers.asked import chain, live, never, prompt
+from tests.compaction.summarizers.prompts import chain, live, never, prompt
 from tests.support.local_http import answers, free_address, hangs, refuses
 from tests.support.talk import assistant, call, result, user
 

@@ -14,7 +14,7 @@ from compaction.summarizers.chain import SummarizersFailedError
 from projections.requests import validator_named
 from projections.requests.anthropic.renderer import render
 from projections.settings import Model
-from tests.compaction.summarizers.asked import MODEL, Saying, chain, claude, live, never, prompt
+from tests.compaction.summarizers.prompts import MODEL, Saying, chain, claude, live, never, prompt
 from tests.support.contexts import context_of
 from tests.support.messages_api import says
 from tests.support.talk import assistant, call, image, result, shell, thinking, user

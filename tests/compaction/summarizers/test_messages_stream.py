@@ -6,7 +6,7 @@ import pytest
 
 from compaction.summarizers import SummarizerError
 from eventstore.views import Usage
-from tests.compaction.summarizers.asked import claude, never, prompt
+from tests.compaction.summarizers.prompts import claude, never, prompt
 from tests.support.messages_api import streams
 
 

@@ -18,7 +18,7 @@ from compaction.summarizers import (
 )
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
-from tests.compaction.summarizers.asked import Clock, Saying, chain, claude, never, prompt
+from tests.compaction.summarizers.prompts import Clock, Saying, chain, claude, never, prompt
 from tests.support.local_http import answers
 
 KEY = "configured-key-0123456789"

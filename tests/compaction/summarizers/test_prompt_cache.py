@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.summarizers.anthropic import may_be_cached
-from tests.compaction.summarizers.asked import MODEL, live, prompt
+from tests.compaction.summarizers.prompts import MODEL, live, prompt
 from tests.support.talk import assistant, thinking, user
 
 TOOLS = b'[{"name":"read","input_schema":{"type":"object"}}]'

@@ -16,10 +16,10 @@ from eventstore.event import Parent
 from eventstore.records import Attempt, CustomMessage, Decision, record_of
 from eventstore.writing import SessionWriter
 from projections.tokens import counter
-from tests.compaction.summarizers.asked import Saying, chain, claude, never, prompt
-from tests.support.asked import Asked
+from tests.compaction.summarizers.prompts import Saying, chain, claude, never, prompt
 from tests.support.events import events
 from tests.support.messages_api import calls_tool, complete, errs, says
+from tests.support.recording_snapshot import Asked
 from tests.support.talk import Story, assistant, call, result, user
 
 

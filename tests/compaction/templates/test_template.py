@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compaction.templates import missing_sections, parse_template, replace_text
 from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, RefoldError
-from tests.support import told
+from tests.support import sentences as told
 
 FILE = """+++
 name = "mine"

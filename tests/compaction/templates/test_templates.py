@@ -18,7 +18,7 @@ from compaction.templates import (
     template_warnings,
 )
 from eventstore.errors import BadInputError, NotFoundError
-from tests.support import told
+from tests.support import sentences as told
 
 NAMES = [
     "branch",

@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.formats.pi import file as pi_lines
 from eventstore.formats.pi.file import TOO_DEEP, objects_in
-from tests.support.told import numbers
+from tests.support.sentences import numbers
 
 A = b'{"type":"custom","id":"a"}'
 B = b'{"type":"label","id":"b"}'

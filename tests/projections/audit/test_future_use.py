@@ -11,7 +11,7 @@ from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
 from tests.support.examples import examples
-from tests.support.naming import THINGS, names, runs, sessions, told, without_thinking
+from tests.support.mentions import THINGS, names, runs, sessions, told, without_thinking
 from tests.support.talk import assistant, call, result, shell, thinking, user
 
 

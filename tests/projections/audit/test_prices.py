@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from eventstore.errors import BadInputError
 from eventstore.views import Usage
 from projections.audit.prices import Price, library_prices, prices_of_file
-from tests.support import told
+from tests.support import sentences as told
 from tests.support.spending import A_TOKEN
 
 TABLE = """

@@ -12,7 +12,7 @@ from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplaceme
 from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, rework
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
-from tests.support.naming import sessions, told
+from tests.support.mentions import sessions, told
 from tests.support.talk import assistant, call, result, shell, user
 
 ERROR = "ValueError: bad header in line 7"

@@ -10,7 +10,7 @@ import pytest
 import projections.requests
 from eventstore.errors import NotFoundError
 from projections.requests import VALIDATORS, Violation, validator_named
-from tests.support import told
+from tests.support import sentences as told
 
 FILES = sorted(Path(projections.requests.__file__).parent.rglob("*.py"))
 

@@ -19,7 +19,7 @@ from projections.rules.pi import (
     show_mended,
     show_migrated,
 )
-from tests.support import told
+from tests.support import sentences as told
 
 
 def shown(to, block=None):

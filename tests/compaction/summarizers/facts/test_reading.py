@@ -10,7 +10,7 @@ from compaction.summarizers.facts import read_messages
 from eventstore.records import MessageRecord
 from projections.context.build import build_context
 from projections.mentions.message_facts import SessionFacts
-from tests.compaction.summarizers.asked import never
+from tests.compaction.summarizers.prompts import never
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, user
 
