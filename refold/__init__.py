@@ -324,8 +324,8 @@ class Session:
     ) -> Recommendation:
         """Compact if the context has outgrown the policy's threshold: call it before each request.
 
-        Takes what `compact` takes. Rewrites of the policy come first, then a summary. A summary that fails is told
-        by `error` and leaves the session as it is; after three in a row no more are tried.
+        Take the arguments of `compact`. Apply the policy's rewrites first, then summarize. If the summary fails,
+        `error` says why and the session is unchanged; after three failures in a row no more are tried.
         """
         from compaction import Maintainer
 

@@ -13,7 +13,7 @@ from eventstore.records import Compaction, Custom
 from projections.context.parts import view_of_part
 from projections.tokens import counter
 from tests.compaction.scripted import compactor, policy, prompting, turns
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.talk import assistant, call, result, user
 
 
@@ -30,7 +30,7 @@ def why(story, **parts):
 
 def test_what_is_kept_has_room_for_all(story):
     turns(story, 10)
-    assert told.numbers(why(story)) == [20]
+    assert sentences.numbers(why(story)) == [20]
 
 
 def test_one_message_or_answer_with_its_results_is_not_parted(story):
@@ -62,13 +62,13 @@ def test_nothing_may_have_been_said_since_the_newest_compaction(story):
 
 def test_a_policy_may_make_no_summaries(story):
     turns(story, 20, 10)
-    assert told.names(why(story, cut=None), ["small", "rewrites"]) == ["small"]
+    assert sentences.names(why(story, cut=None), ["small", "rewrites"]) == ["small"]
 
 
 def test_a_policy_may_have_rewrites_only(story):
     turns(story, 20, 10)
     said = why(story, cut=None, rewrites=(Mask(),))
-    assert told.names(said, ["small", "rewrites"]) == ["small", "rewrites"]
+    assert sentences.names(said, ["small", "rewrites"]) == ["small", "rewrites"]
 
 
 def test_a_cut_that_stands_in_for_the_policys_says_why(story):
@@ -76,7 +76,7 @@ def test_a_cut_that_stands_in_for_the_policys_says_why(story):
     compacts = compactor()
     with story.log.snapshot() as snapshot:
         said = compacts.plan(snapshot, "s", cut=KeepRecent(tokens=1_000))
-    assert told.numbers(said) == [1_000]
+    assert sentences.numbers(said) == [1_000]
 
 
 LONG = "words " * 20

@@ -22,7 +22,7 @@ from projections.tokens import counter
 from projections.transcript import transcript
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import version
 from tests.support.talk import assistant, call, image, result, shell, texts_of, user
 
@@ -270,7 +270,7 @@ def test_a_command_that_the_person_ran_has_no_blocks(story):
     (target,) = story.says(shell("ls", "a"))
     with pytest.raises(BadInputError) as refused:
         rewrite(story, TextReplacement(target=target, text="short", block=0))
-    assert told.numbers(refused.value.problem) == []
+    assert sentences.numbers(refused.value.problem) == []
 
 
 def test_a_span_saves_what_it_hides_less_its_own_text(story):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compaction.part import Count, PolicyPart, Positive, Share
 from compaction.validation import InvalidInputError, ValidationIssue, check_known_names, one_of, validate
-from tests.support import sentences as told
+from tests.support import sentences
 
 PLANETS = {"mars": 4, "venus": 2}
 
@@ -75,7 +75,7 @@ def faults(text, guest='guest = "Ada"\n'):
 
 def data(fault):
     """Of a fault: where it is, what is there, and what there may be."""
-    return fault.where, told.names(fault.problem, DATA), told.names(fault.remedy, DATA)
+    return fault.where, sentences.names(fault.problem, DATA), sentences.names(fault.remedy, DATA)
 
 
 def test_a_table_in_which_all_is_right_has_none():
@@ -150,12 +150,12 @@ def test_a_value_of_another_type_is_told_by_its_table_and_key_with_the_type_and_
     (found,) = faults(text)
     assert found.where == where
     assert found.problem.endswith(f" {value}")
-    assert (told.names(found.remedy, DATA), told.numbers(found.remedy)) == (wanted, bounds)
+    assert (sentences.names(found.remedy, DATA), sentences.numbers(found.remedy)) == (wanted, bounds)
 
 
 def test_numbers_that_do_not_go_together_are_told_both():
     (found,) = faults("[first]\nsalt = 3")
-    assert told.numbers(found.problem) == [3, 1]
+    assert sentences.numbers(found.problem) == [3, 1]
 
 
 def test_what_is_missing_is_told_last():
@@ -188,7 +188,7 @@ def test_a_struct_made_in_python_has_no_name_that_there_is_not():
     assert Meal(guest="Ada", planet="venus").planet == "venus"
     with pytest.raises(ValueError) as refused:  # noqa: PT011  what it names is looked at
         Meal(guest="Ada", planet="pluto")
-    assert told.names(str(refused.value), DATA) == ["planet", "planet", "pluto", "mars", "venus"]
+    assert sentences.names(str(refused.value), DATA) == ["planet", "planet", "pluto", "mars", "venus"]
 
 
 def test_a_wrong_part_hides_nothing_else_of_a_table_that_can_be_one_part_only():
@@ -277,5 +277,5 @@ class Kitchen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def test_a_table_that_is_no_part_of_a_policy_has_no_tag(oven, told_of):
     found = validate({"oven": oven}, Kitchen)
     assert [
-        (fault.where, told.names(fault.remedy, DATA), told.numbers(fault.remedy)) for fault in found
+        (fault.where, sentences.names(fault.remedy, DATA), sentences.numbers(fault.remedy)) for fault in found
     ] == told_of

@@ -11,7 +11,7 @@ from eventstore import NewEvent, Parent
 from eventstore.append import MAX_SESSION_NAME_BYTES, check_events, check_expected, is_same
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import EventFacts
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import decision, message
 
 
@@ -99,7 +99,7 @@ def test_a_record_of_500_levels_is_admitted_and_one_of_more_is_told() -> None:
     with pytest.raises(BadInputError) as caught:
         check_events("s", [message("a"), nested(501, message("b"))])
     assert caught.value.source == "session 's', event 'b'"
-    assert told.numbers(caught.value.problem) == [500]
+    assert sentences.numbers(caught.value.problem) == [500]
 
 
 def test_what_is_noted_of_a_record_may_hold_it_whole() -> None:

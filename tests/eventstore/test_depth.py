@@ -12,7 +12,7 @@ from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import message_view
 from eventstore.javascript import TooDeepError, is_deeper, tolerant_json
 from eventstore.records import record_of
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.nested import NESTED
 
@@ -59,5 +59,5 @@ def test_it_is_the_deepest_value_that_counts_and_no_text(value, levels):
 def test_what_is_stored_deeper_is_told_in_one_line(read):
     with pytest.raises(TooDeepError) as raised:
         read()
-    assert told.numbers(str(raised.value)) == [500]
+    assert sentences.numbers(str(raised.value)) == [500]
     assert "\n" not in str(raised.value)

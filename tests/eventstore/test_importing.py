@@ -16,7 +16,7 @@ from eventstore.formats.pi.file import REPEAT, objects_in
 from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import NOW, events, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
 
@@ -375,7 +375,7 @@ class TestRefused:
         (tmp_path / "file").write_bytes(header(3, session="x" * 500) + A)
         with pytest.raises(BadInputError) as caught:
             import_file(log, tmp_path / "file")
-        assert {1, 480} <= {*told.numbers(str(caught.value))}
+        assert {1, 480} <= {*sentences.numbers(str(caught.value))}
 
 
 class TestWithoutAHeader:

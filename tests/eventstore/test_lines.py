@@ -7,7 +7,7 @@ import pytest
 from eventstore.errors import BadInputError
 from eventstore.event import Parent
 from eventstore.formats.refold.events import event_of_line
-from tests.support import sentences as told
+from tests.support import sentences
 
 WORDS = [
     "JSON",
@@ -80,7 +80,7 @@ def test_a_line_that_is_no_event_is_refused_with_its_number_and_what_is_wrong_wi
     with pytest.raises(BadInputError) as caught:
         event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
     assert caught.value.line == 7
-    assert {*told.names(caught.value.problem, WORDS)} == {*named}
+    assert {*sentences.names(caught.value.problem, WORDS)} == {*named}
 
 
 @pytest.mark.parametrize("kind", ["import", "observed_rewrite", "session"])
@@ -95,7 +95,7 @@ def test_a_line_that_is_nested_too_deeply_is_told_with_its_number(levels: int) -
     text = b'{"type":"weather","sky":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
     with pytest.raises(BadInputError) as caught:
         event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")
-    assert (caught.value.line, told.numbers(caught.value.problem)) == (7, [500])
+    assert (caught.value.line, sentences.numbers(caught.value.problem)) == (7, [500])
 
 
 def test_a_line_of_the_deepest_levels_is_taken() -> None:

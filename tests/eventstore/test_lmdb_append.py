@@ -9,7 +9,7 @@ import pytest
 from eventstore import open_store
 from eventstore.errors import CorruptionError
 from eventstore.verify import verify
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import message
 
 
@@ -45,4 +45,4 @@ def test_verify_finds_an_id_of_no_event(path: Path) -> None:
     put(path, b"ids", struct.pack(">I", 1) + b"b", struct.pack(">Q", 1))
     with open_store(path) as log:
         (finding,) = verify(log).findings
-    assert (finding.session, finding.seq, told.numbers(finding.problem)) == ("s", 0, [2, 1])
+    assert (finding.session, finding.seq, sentences.numbers(finding.problem)) == ("s", 0, [2, 1])

@@ -16,7 +16,7 @@ from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb import data_files, opening
 from eventstore.lmdb.data_files import UNFINISHED_PREFIX
 from eventstore.lmdb.opening import STORE_VERSION
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import event, message, version
 from tests.support.permissions import modes
 from tests.support.processes import output_of
@@ -168,7 +168,7 @@ class TestVersions:
         newer = {"version": STORE_VERSION + 1, "oldest_frame": VERSION}
         self.meta(filled, msgspec.msgpack.encode(newer))
         assert "upgrade" in refusal(filled).remedy
-        assert told.numbers(refusal(filled).problem)[:2] == [STORE_VERSION + 1, VERSION]
+        assert sentences.numbers(refusal(filled).problem)[:2] == [STORE_VERSION + 1, VERSION]
 
     def test_a_store_of_newer_frames_asks_for_an_upgrade(self, filled: Path) -> None:
         newer = {"version": STORE_VERSION, "oldest_frame": VERSION + 1}
@@ -178,7 +178,7 @@ class TestVersions:
     def test_a_store_of_frames_too_old_to_read_is_refused(self, filled: Path) -> None:
         older = {"version": STORE_VERSION, "oldest_frame": OLDEST - 1}
         self.meta(filled, msgspec.msgpack.encode(older))
-        assert OLDEST - 1 in told.numbers(refusal(filled).problem)
+        assert OLDEST - 1 in sentences.numbers(refusal(filled).problem)
 
     @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x80", b"\x01"])
     def test_a_store_that_does_not_tell_its_version_is_refused(self, filled: Path, value: bytes) -> None:

@@ -13,7 +13,7 @@ from eventstore.memory import MemoryLog
 from eventstore.preview import Preview
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events
-from tests.support.recording_snapshot import Asked
+from tests.support.recording_snapshot import RecordingSnapshot
 from tests.support.views import views_at
 
 STORY = [message("a"), message("b"), compaction("c", "b"), message("d"), decision("x")]
@@ -130,7 +130,7 @@ def test_no_other_session_is_asked_where_it_stands(log):
     log.append("s", STORY)
     log.append("later", STORY)
     with log.snapshot() as snapshot:
-        asked = Asked(snapshot)
+        asked = RecordingSnapshot(snapshot)
         prospect = Preview(asked, "s", [message("new"), message("more")])
         list(prospect.path("s", prospect.head("s").leaf))
     assert asked.sessions == {"s"}

@@ -17,7 +17,7 @@ from eventstore.records import (
     TextReplacement,
     embed,
 )
-from tests.support import sentences as told
+from tests.support import sentences
 
 HELLO = {"role": "user", "content": "hello"}
 
@@ -124,7 +124,7 @@ def test_what_is_nested_too_deeply_is_refused(log: EventLog, levels: int) -> Non
     with pytest.raises(BadInputError) as record_refused:
         SessionWriter(log, "s").append(Custom(custom_type="x", data=content))
     for refused in (message_refused, record_refused):
-        assert told.numbers(refused.value.problem) == [500]
+        assert sentences.numbers(refused.value.problem) == [500]
 
 
 def test_records_sent_again_under_their_ids_later_are_there_already(log: EventLog) -> None:

@@ -16,7 +16,7 @@ from eventstore.verify import verify
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import events, message, version
 from tests.support.local_http import LocalServer
 from tests.support.processes import running
@@ -75,7 +75,7 @@ def test_of_two_that_have_planned_at_the_same_version_one_acts(store: Path, firs
     stored, refused = ends(store, first, second)
     now = 4 + int(stored.removeprefix("stored "))
     assert refused.startswith("VersionConflictError session 's' ")
-    assert told.numbers(refused) == [now, 4]
+    assert sentences.numbers(refused) == [now, 4]
     with open_store(store) as log:
         assert version(log, "s") == now
         assert verify(log).findings == []

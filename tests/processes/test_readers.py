@@ -13,7 +13,7 @@ from eventstore.errors import StoreError
 from eventstore.lmdb.environment import Durability
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import event, events, frames, message, version
 from tests.support.processes import output_of, running
 
@@ -234,7 +234,7 @@ class TestRoom:
             assert reader.hear() == "reading"
             with pytest.raises(StoreError) as caught:
                 open_store(tmp_path / "store")
-            assert told.numbers(caught.value.problem) == [510]
+            assert sentences.numbers(caught.value.problem) == [510]
             reader.say("wake up")
             reader.finish()
         with open_store(tmp_path / "store") as log:

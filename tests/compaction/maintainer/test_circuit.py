@@ -27,7 +27,7 @@ from tests.compaction.maintainer.maintained import (
     maintainer,
 )
 from tests.compaction.scripted import Scripted, long, turns
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.talk import user
 
 
@@ -46,7 +46,7 @@ def test_what_came_of_those_before_says_whether_a_compaction_is_tried(past, why)
 
 
 def test_an_open_circuit_tells_how_many_failures_opened_it():
-    assert told.numbers(open_circuit_message(4)) == [4]
+    assert sentences.numbers(open_circuit_message(4)) == [4]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_context_that_the_model_cannot_take_is_told_at_every_call_where_nothin
     story.says(user(long(200_000)))
     for _ in range(2):
         recommendation = maintainer().before_request(story.writer)
-        assert told.numbers(recommendation.error) == [recommendation.tokens, 200_000, 3]
+        assert sentences.numbers(recommendation.error) == [recommendation.tokens, 200_000, 3]
         assert recommendation.error.endswith(open_circuit_message(3))
 
 

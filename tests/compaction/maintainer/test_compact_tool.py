@@ -24,7 +24,7 @@ from tests.compaction.maintainer.maintained import (
     maintainer,
 )
 from tests.compaction.scripted import Scripted, long, turns
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import events
 from tests.support.talk import assistant, call, result, texts_of, user
 
@@ -79,7 +79,7 @@ def test_a_compaction_that_a_model_asked_for_is_made_once(story):
 def test_a_model_that_asks_where_there_is_nothing_to_do_is_told_so(story):
     story.says(user("hi"), assistant(call("compact")))
     recommendation = maintainer().after_turn(story.writer)
-    assert told.numbers(recommendation.reason) == [20]
+    assert sentences.numbers(recommendation.reason) == [20]
     assert texts_of(build_context(story.log, "s"))[-1] == f"[Not compacted: {recommendation.reason}]"
 
 

@@ -12,7 +12,7 @@ from compaction.maintainer.settings import Settings
 from eventstore.records import Compaction, CustomMessage
 from tests.compaction.maintainer.maintained import decisions, failed_three_times, maintainer
 from tests.compaction.scripted import Scripted, compactor, long, turns
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import events
 from tests.support.talk import user
 
@@ -96,7 +96,7 @@ def test_an_idle_session_that_waits_is_put_down_once(story):
     for seconds in range(3):
         maintainer(settings=Settings(idle_enabled=True)).on_idle(story.writer, seconds)
     ((outcome, reason),) = decisions(story)
-    assert (outcome, told.numbers(reason)) == ("skipped", [300])
+    assert (outcome, sentences.numbers(reason)) == ("skipped", [300])
 
 
 def test_errors_of_another_kind_are_put_down_once(story):

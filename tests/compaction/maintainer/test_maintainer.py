@@ -16,7 +16,7 @@ from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import Scripted, compactor, long, policy, prompting, turns
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.events import events
 from tests.support.local_http import LocalServer
 from tests.support.talk import assistant, call, result, texts_of, user
@@ -167,7 +167,7 @@ def test_settings_that_the_window_is_too_small_for_are_told_at_once():
     with pytest.raises(InvalidInputError) as refused:
         maintainer(settings=Settings(reserve_tokens=200_000))
     (fault,) = refused.value.faults
-    assert (fault.where, told.numbers(fault.problem)) == ("reserve_tokens", [200_000, 200_000])
+    assert (fault.where, sentences.numbers(fault.problem)) == ("reserve_tokens", [200_000, 200_000])
 
 
 def test_a_person_asks_by_the_settings_too(story):

@@ -8,7 +8,7 @@ from eventstore.records import ModelChange
 from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import LARGER, decisions, kinds, maintainer
 from tests.compaction.scripted import turns
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.talk import assistant, texts_of, user
 
 
@@ -51,7 +51,7 @@ def test_a_promotion_is_put_down(story):
     turns(story, 1_500)
     maintainer(settings=LARGER, trigger=Threshold(percent=1)).after_turn(story.writer)
     ((outcome, reason),) = decisions(story)
-    assert (outcome, told.names(reason, ["vast"])) == ("promoted", ["vast"])
+    assert (outcome, sentences.names(reason, ["vast"])) == ("promoted", ["vast"])
 
 
 def test_a_larger_model_that_the_harness_uses_already_is_not_gone_on_with_again(story):

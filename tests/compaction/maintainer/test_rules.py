@@ -27,7 +27,7 @@ from compaction.maintainer.settings import Promotion, Settings
 from compaction.part import Limits
 from compaction.triggers import Threshold
 from eventstore.views import ToolCall
-from tests.support import sentences as told
+from tests.support import sentences
 
 ON = Settings()
 OFF = Settings(enabled=False)
@@ -104,7 +104,7 @@ def test_an_idle_session_is_a_case_once_it_has_been_so_for_long_enough(seconds, 
 def test_a_session_that_was_not_idle_for_long_enough_is_told_how_long_that_is():
     case = on_idle(299.9, IDLE)
     assert isinstance(case, Skip)
-    assert told.numbers(case.reason) == [300]
+    assert sentences.numbers(case.reason) == [300]
 
 
 @pytest.mark.parametrize(

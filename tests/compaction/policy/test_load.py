@@ -18,7 +18,7 @@ from compaction.rewrites import Micro
 from compaction.triggers import Threshold
 from eventstore.errors import BadInputError
 from projections.placements import PLACEMENTS
-from tests.support import sentences as told
+from tests.support import sentences
 
 SHAPES = ["serialized", "live-prefix"]
 NAMES = {*preset_names(), *PLACEMENTS, *SHAPES, "keep-recent", "tail-turn", "last-messages", "threshold"}
@@ -110,7 +110,7 @@ def test_what_is_no_toml_is_told():
 def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, where, value, there_are):
     (fault,) = faults(text)
     assert (fault.where, value in fault.problem) == (where, True)
-    assert told.names(fault.remedy, NAMES) == [*there_are]
+    assert sentences.names(fault.remedy, NAMES) == [*there_are]
 
 
 def test_of_several_faults_the_first_is_told_and_how_many_more_there_are():
@@ -118,7 +118,7 @@ def test_of_several_faults_the_first_is_told_and_how_many_more_there_are():
         parse_policy('nam = "x"\n[cut]\npart = "keep-recent"\ntokens = 0', source="mine.toml")
     assert [fault.where for fault in caught.value.faults] == ["nam", "[cut] tokens", "name"]
     assert caught.value.problem == caught.value.faults[0].description
-    assert told.numbers(caught.value.remedy) == [2]
+    assert sentences.numbers(caught.value.remedy) == [2]
 
 
 def test_a_policy_that_extends_a_preset_has_a_name_of_its_own():
@@ -128,7 +128,7 @@ def test_a_policy_that_extends_a_preset_has_a_name_of_its_own():
 
 def test_what_stands_for_extends_is_told():
     (fault,) = faults('name = "x"\nextend = "pi"')
-    assert (fault.where, told.names(fault.remedy, ["extends"])) == ("extend", ["extends"])
+    assert (fault.where, sentences.names(fault.remedy, ["extends"])) == ("extend", ["extends"])
 
 
 def test_a_wrong_part_of_the_trigger_hides_none_of_its_keys():
@@ -172,7 +172,7 @@ def test_a_policy_made_in_python_has_no_part_that_there_is_not(part):
 def test_a_shape_that_there_is_not_is_none_in_python_either():
     with pytest.raises(ValueError) as caught:  # noqa: PT011  what it names is looked at
         Prompting(shape="nope")
-    assert told.names(str(caught.value), ["nope", *SHAPES]) == ["nope", *SHAPES]
+    assert sentences.names(str(caught.value), ["nope", *SHAPES]) == ["nope", *SHAPES]
 
 
 def test_a_trigger_that_does_not_say_its_part_is_a_threshold():

@@ -9,7 +9,7 @@ from compaction.part import Limits
 from compaction.policy.load import find_policy, load_preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
-from tests.support import sentences as told
+from tests.support import sentences
 
 LIMITS = Limits(window=200_000, output=64_000)
 
@@ -81,7 +81,7 @@ def test_mask_asks_no_model():
 def test_a_policy_that_is_not_there_is_told_with_those_that_are():
     with pytest.raises(NotFoundError) as refused:
         load_preset("ohmypi")
-    assert told.names(refused.value.remedy, preset_names()) == [
+    assert sentences.names(refused.value.remedy, preset_names()) == [
         "layered",
         "mask",
         "oh-my-pi",
@@ -115,7 +115,7 @@ def test_a_policy_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
     with pytest.raises(NotFoundError) as refused:
         find_policy("mien", [tmp_path / "a", tmp_path / "nowhere"])
     there_are = ["layered", "mask", "mine", "oh-my-pi", "opencode", "pi"]
-    assert told.names(refused.value.remedy, there_are) == there_are
+    assert sentences.names(refused.value.remedy, there_are) == there_are
 
 
 def test_a_name_leads_out_of_no_folder(tmp_path):

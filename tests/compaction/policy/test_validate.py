@@ -12,7 +12,7 @@ from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import folder_source
 from compaction.triggers import Threshold
 from tests.compaction.scripted import policy
-from tests.support import sentences as told
+from tests.support import sentences
 
 LIMITS = Limits(window=200_000)
 OURS = "+++\nname = 'ours'\nversion = 1\nsections = []\n+++\nSum up.\n"
@@ -26,13 +26,13 @@ def test_presets_can_be_meant(name):
 def test_a_trigger_that_always_fires_is_told_with_the_window():
     always = policy(trigger=Threshold(reserve=200_000))
     (told_of,) = policy_warnings(always, limits=LIMITS)
-    assert told.numbers(told_of) == [200_000]
+    assert sentences.numbers(told_of) == [200_000]
     assert policy_warnings(always, limits=Limits(window=300_000)) == []
 
 
 def test_a_cut_that_keeps_more_than_what_is_too_large_is_told():
     (told_of,) = policy_warnings(load_preset("pi"), limits=Limits(window=36_384))
-    assert told.numbers(told_of) == [36_384, 20_000, 20_000]
+    assert sentences.numbers(told_of) == [36_384, 20_000, 20_000]
     assert policy_warnings(load_preset("pi"), limits=Limits(window=36_385)) == []
 
 
@@ -54,9 +54,9 @@ def test_each_template_that_is_not_there_is_told_by_its_key_with_those_that_are(
     there_are = ["branch", "compaction", "compaction-update", "five-sections", "handoff", "mine"]
     there_are += ["nine-sections", "short", "system", "turn-prefix"]
     assert (first.where, second.where) == ("[prompting] template", "[prompting] short")
-    assert told.names(first.problem, ["ours"]) == ["ours"]
-    assert told.names(first.remedy, there_are) == there_are
-    assert told.names(second.problem, ["shorter"]) == ["shorter"]
+    assert sentences.names(first.problem, ["ours"]) == ["ours"]
+    assert sentences.names(first.remedy, there_are) == there_are
+    assert sentences.names(second.problem, ["shorter"]) == ["shorter"]
 
 
 def test_a_persons_own_templates_are_there(tmp_path):
@@ -86,7 +86,10 @@ def test_of_a_template_that_is_broken_all_is_told(tmp_path):
     assert version.where == section.where == "[prompting] template"
     assert version.problem.startswith(f"template {tmp_path / 'ours.md'}: version: ")
     assert section.problem.startswith(f"template {tmp_path / 'ours.md'}: section: ")
-    assert (told.numbers(version.remedy), told.names(section.remedy, ["sections"])) == ([1], ["sections"])
+    assert (sentences.numbers(version.remedy), sentences.names(section.remedy, ["sections"])) == (
+        [1],
+        ["sections"],
+    )
 
 
 def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_only():
@@ -98,4 +101,4 @@ def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_o
 def test_a_summarizer_that_is_not_there_is_told():
     (fault,) = find_missing_names(Prompting(summarizer="nobody"))
     assert (fault.where, "'nobody'" in fault.problem) == ("[prompting] summarizer", True)
-    assert told.names(fault.remedy, SUMMARIZERS) == ["anthropic", "extractive", "http", "recorded"]
+    assert sentences.names(fault.remedy, SUMMARIZERS) == ["anthropic", "extractive", "http", "recorded"]

@@ -6,7 +6,7 @@ from compaction.rewrites import Mask
 from compaction.rewrites.mask import MASKED
 from eventstore.records import Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
-from tests.support import sentences as told
+from tests.support import sentences
 
 
 def test_all_but_the_newest_ten_are_masked(story):
@@ -27,5 +27,5 @@ def test_what_is_masked_is_not_masked_again(story):
 
 def test_it_says_why_it_finds_nothing(story):
     calls(story, 5)
-    assert told.numbers(why_nothing(story, Mask())) == [10]
-    assert told.numbers(why_nothing(story, Mask(keep_observations=0))) == []
+    assert sentences.numbers(why_nothing(story, Mask())) == [10]
+    assert sentences.numbers(why_nothing(story, Mask(keep_observations=0))) == []

@@ -9,7 +9,7 @@ from compaction.rewrites.micro import COMPACTED
 from compaction.rewriting import record_rewrites
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
-from tests.support import sentences as told
+from tests.support import sentences
 
 
 def test_all_but_the_newest_three_are_compacted(story):
@@ -38,7 +38,7 @@ def test_by_time_nothing_happens_until_the_last_message_is_old_enough(story):
 
 def test_it_says_why_it_finds_nothing(story):
     calls(story, 30)
-    assert told.numbers(why_nothing(story, Micro())) == [3]
-    assert told.numbers(why_nothing(story, Micro(keep=0))) == [120]
+    assert sentences.numbers(why_nothing(story, Micro())) == [3]
+    assert sentences.numbers(why_nothing(story, Micro(keep=0))) == [120]
     early = why_nothing(story, Micro(keep=0, after_minutes=60), idle=60_000)
-    assert told.numbers(early) == [60]
+    assert sentences.numbers(early) == [60]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compaction.rewrites import Offload, sized
 from tests.compaction.rewrites.contexts import TOKENS, planned, why_nothing
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, call, result, user
 
@@ -56,7 +56,7 @@ def test_the_marker_says_where_the_whole_text_is_and_how_it_begins(story):
 
 def test_it_says_why_it_finds_nothing(story):
     answered(story, 200_000)
-    assert told.numbers(why_nothing(story, Offload())) == [200_000]
+    assert sentences.numbers(why_nothing(story, Offload())) == [200_000]
 
 
 WILD = st.text() | st.sampled_from(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compaction.rewrites import Prune
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
-from tests.support import sentences as told
+from tests.support import sentences
 
 
 def test_results_behind_the_newest_40_000_tokens_are_cut_with_their_size(story):
@@ -68,12 +68,12 @@ def test_candidates_are_told_oldest_first(story):
 
 def test_little_to_save_is_told_with_how_little(story):
     calls(story, 10_009, 40_000)
-    assert told.numbers(why_nothing(story, Prune())) == [10_000, 20_000]
+    assert sentences.numbers(why_nothing(story, Prune())) == [10_000, 20_000]
 
 
 def test_results_that_are_all_safe_are_told(story):
     calls(story, 40_000)
-    assert told.numbers(why_nothing(story, Prune())) == [40_000]
+    assert sentences.numbers(why_nothing(story, Prune())) == [40_000]
 
 
 TOOLS = ["skill", "read", "bash"]
@@ -81,7 +81,7 @@ TOOLS = ["skill", "read", "bash"]
 
 def test_protected_tools_are_told_by_their_names(story):
     calls(story, 90_000, 40_000, tool="read")
-    assert told.names(why_nothing(story, Prune()), TOOLS) == ["skill", "read"]
+    assert sentences.names(why_nothing(story, Prune()), TOOLS) == ["skill", "read"]
     calls(story, 90_000)
     why = why_nothing(story, Prune(smallest=100_000, protected=()))
-    assert (told.names(why, TOOLS), told.numbers(why)) == ([], [100_000])
+    assert (sentences.names(why, TOOLS), sentences.numbers(why)) == ([], [100_000])

@@ -6,7 +6,7 @@ from compaction.rewrites import PruneTurns
 from compaction.rewrites.prune_turns import CLEARED
 from eventstore.records import Compaction, Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.talk import user
 
 
@@ -64,5 +64,5 @@ def test_skills_are_protected_and_do_not_count(story):
 def test_it_says_why_it_finds_nothing(story):
     calls(story, 20_000)
     two_turns(story)
-    assert told.numbers(why_nothing(story, PruneTurns())) == [40_000]
-    assert told.numbers(why_nothing(story, PruneTurns(protect=0))) == [20_000, 20_000]
+    assert sentences.numbers(why_nothing(story, PruneTurns())) == [40_000]
+    assert sentences.numbers(why_nothing(story, PruneTurns(protect=0))) == [20_000, 20_000]

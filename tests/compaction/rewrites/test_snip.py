@@ -6,7 +6,7 @@ from compaction.rewrites import Snip, sized
 from eventstore.records import Rewrite, TextReplacement
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, why_nothing
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.talk import assistant, call, result, user
 
 
@@ -83,7 +83,7 @@ def test_a_result_holds_on_to_the_newest_call_of_its_id_alone(story):
 
 def test_it_says_why_it_finds_nothing(story):
     says(story, 50)
-    assert told.numbers(why_nothing(story, Snip())) == [50]
+    assert sentences.numbers(why_nothing(story, Snip())) == [50]
     assert "session" in why_nothing(story, Snip(longest=49), is_subagent=True)
 
 
@@ -91,4 +91,4 @@ def test_a_middle_that_belongs_together_is_told(story):
     story.says(assistant(*(call("bash", f"c{number}") for number in range(9))))
     story.says(*(result("x", call_id=f"c{number}") for number in range(9)))
     why = why_nothing(story, Snip(longest=5))
-    assert told.names(why, ["calls", "results", "session", "messages"]) == ["calls", "results"]
+    assert sentences.names(why, ["calls", "results", "session", "messages"]) == ["calls", "results"]

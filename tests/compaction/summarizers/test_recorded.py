@@ -19,7 +19,7 @@ from projections.tokens import counter
 from tests.compaction.summarizers.prompts import Saying, chain, claude, never, prompt
 from tests.support.events import events
 from tests.support.messages_api import calls_tool, complete, errs, says
-from tests.support.recording_snapshot import Asked
+from tests.support.recording_snapshot import RecordingSnapshot
 from tests.support.talk import Story, assistant, call, result, user
 
 
@@ -178,7 +178,7 @@ def test_no_session_is_read_before_a_question_and_no_other_than_its_own_for_what
     keep(store, "s", "Own.")
     keep(store, "t", "Other.")
     with store.snapshot() as snapshot:
-        asked_of = Asked(snapshot)
+        asked_of = RecordingSnapshot(snapshot)
         summarizer = RecordedSummarizer(asked_of, session="s")
         assert asked_of.sessions == set()
         summarizer.summarize(prompt(), is_cancelled=never)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compaction.templates import missing_sections, parse_template, replace_text
 from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError, RefoldError
-from tests.support import sentences as told
+from tests.support import sentences
 
 FILE = """+++
 name = "mine"
@@ -87,7 +87,7 @@ def test_a_prompt_of_somebody_elses_has_its_own_digest():
 
 @pytest.mark.parametrize("text", ["Sum it up.", '+++\nname = "mine"\nSum it up.'], ids=["none", "no end"])
 def test_a_file_without_front_matter_between_its_two_lines(text):
-    assert told.names(refusal(text).remedy, ["TOML", "two"]) == ["TOML", "two"]
+    assert sentences.names(refusal(text).remedy, ["TOML", "two"]) == ["TOML", "two"]
 
 
 def test_a_file_without_a_prompt():
@@ -124,7 +124,7 @@ def test_front_matter_that_is_no_toml():
 def test_each_mistake_in_the_front_matter_says_where_it_is_and_what_is_wanted(front, where, value, wanted):
     (fault,) = refusal(f"+++\n{front}\n+++\nSum it up.").faults
     assert (fault.where, value in fault.problem) == (where, True)
-    assert told.names(fault.remedy, WANTED) == wanted
+    assert sentences.names(fault.remedy, WANTED) == wanted
 
 
 def test_all_mistakes_in_the_front_matter_are_told_a_line_each():

@@ -18,7 +18,7 @@ from compaction.templates import (
     template_warnings,
 )
 from eventstore.errors import BadInputError, NotFoundError
-from tests.support import sentences as told
+from tests.support import sentences
 
 NAMES = [
     "branch",
@@ -136,7 +136,7 @@ def test_a_name_that_nobody_has_is_told_with_those_there_are():
     with pytest.raises(NotFoundError) as refused:
         find_template("compactoin", [])
     assert (refused.value.what, refused.value.name) == ("template", "compactoin")
-    assert told.names(refused.value.remedy, NAMES) == sorted(NAMES)
+    assert sentences.names(refused.value.remedy, NAMES) == sorted(NAMES)
 
 
 def test_the_text_of_a_name_that_is_not_there_is_not_found():
@@ -207,4 +207,4 @@ def test_a_template_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
     (tmp_path / "mine.md").write_text("broken, but there")
     with pytest.raises(NotFoundError) as refused:
         find_template("mien", [folder_source(tmp_path), folder_source(tmp_path / "nowhere")])
-    assert told.names(refused.value.remedy, [*NAMES, "mine"]) == sorted([*NAMES, "mine"])
+    assert sentences.names(refused.value.remedy, [*NAMES, "mine"]) == sorted([*NAMES, "mine"])

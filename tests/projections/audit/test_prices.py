@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from eventstore.errors import BadInputError
 from eventstore.views import Usage
 from projections.audit.prices import Price, library_prices, prices_of_file
-from tests.support import sentences as told
+from tests.support import sentences
 from tests.support.spending import A_TOKEN
 
 TABLE = """
@@ -208,8 +208,8 @@ class TestFile:
             table(TABLE.replace(change, to))
         assert caught.value.source.endswith("prices.toml")
         assert "\n" not in str(caught.value)
-        assert told.names(caught.value.problem, NAMES) == problem
-        assert told.names(caught.value.remedy, NAMES) == remedy
+        assert sentences.names(caught.value.problem, NAMES) == problem
+        assert sentences.names(caught.value.remedy, NAMES) == remedy
 
     def test_a_name_with_a_line_end_in_it_stays_in_the_line(self, table):
         with pytest.raises(BadInputError) as caught:

@@ -16,7 +16,7 @@ from projections.mentions.path_names import PathIndex
 
 
 def says(*texts, paths=()):
-    """The presence of messages of one text each; `paths` are all that the context before spoke of."""
+    """The index of messages of one text each; `paths` are all that the context before spoke of."""
     messages = [Message(role="user", blocks=(Text(text),)) for text in texts]
     held = [message_facts(seq, f"e{seq}", message) for seq, message in enumerate(messages, 1)]
     return MentionIndex(held, PathIndex(paths))
@@ -199,18 +199,18 @@ def test_where_paths_start_from_is_no_path(path):
 
 
 def test_the_first_message_that_names_a_thing_is_given():
-    presence = says("nothing", "`parse_header`", "parse_header")
-    assert presence.first_message(MentionKind.SYMBOL, "parse_header").id == "e2"
+    index = says("nothing", "`parse_header`", "parse_header")
+    assert index.first_message(MentionKind.SYMBOL, "parse_header").id == "e2"
 
 
 def test_a_plain_word_in_an_earlier_message_goes_before_a_marked_one_in_a_later():
-    presence = says("the fold of it", "call `fold`")
-    assert presence.first_message(MentionKind.SYMBOL, "fold").id == "e1"
+    index = says("the fold of it", "call `fold`")
+    assert index.first_message(MentionKind.SYMBOL, "fold").id == "e1"
 
 
 def test_any_form_of_a_path_may_come_first():
-    presence = says("see a.ts", "src/a.ts", "/repo/src/a.ts", paths=["/repo/src/a.ts"])
-    assert presence.first_message(MentionKind.PATH, "/repo/src/a.ts").id == "e1"
+    index = says("see a.ts", "src/a.ts", "/repo/src/a.ts", paths=["/repo/src/a.ts"])
+    assert index.first_message(MentionKind.PATH, "/repo/src/a.ts").id == "e1"
 
 
 def test_a_message_without_a_text_moves_no_other():
@@ -218,8 +218,8 @@ def test_a_message_without_a_text_moves_no_other():
         message_facts(seq, f"e{seq}", Message(role="user", blocks=(Text(text),)))
         for seq, text in enumerate(["", "git status", "", "ls", ""], 1)
     ]
-    presence = MentionIndex(held, PathIndex(()))
-    assert [presence.first_message(MentionKind.COMMAND, command).id for command in ("git status", "ls")] == [
+    index = MentionIndex(held, PathIndex(()))
+    assert [index.first_message(MentionKind.COMMAND, command).id for command in ("git status", "ls")] == [
         "e2",
         "e4",
     ]

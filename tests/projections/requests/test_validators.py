@@ -10,7 +10,7 @@ import pytest
 import projections.requests
 from eventstore.errors import NotFoundError
 from projections.requests import VALIDATORS, Violation, validator_named
-from tests.support import sentences as told
+from tests.support import sentences
 
 FILES = sorted(Path(projections.requests.__file__).parent.rglob("*.py"))
 
@@ -24,7 +24,7 @@ def test_an_api_without_a_validator_is_an_error_that_names_those_there_are():
     with pytest.raises(NotFoundError) as refused:
         validator_named("carrier-pigeon")
     assert refused.value.name == "carrier-pigeon"
-    assert told.names(refused.value.remedy, VALIDATORS) == ["anthropic"]
+    assert sentences.names(refused.value.remedy, VALIDATORS) == ["anthropic"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name + "/" + file.name)
@@ -38,4 +38,4 @@ def test_no_validator_imports_a_renderer(file):
 def test_a_violation_says_rule_place_and_problem():
     (found,) = validator_named("anthropic")({"model": "m", "max_tokens": 1, "messages": []})
     assert found == Violation(rule="messages", path="messages", problem=found.problem)
-    assert told.numbers(found.problem) == [1, 100_000]
+    assert sentences.numbers(found.problem) == [1, 100_000]

@@ -19,7 +19,7 @@ from projections.rules.pi import (
     show_mended,
     show_migrated,
 )
-from tests.support import sentences as told
+from tests.support import sentences
 
 
 def shown(to, block=None):
@@ -152,7 +152,10 @@ def test_rules_are_found_by_their_harnesss_name():
 def test_rules_that_are_not_there_are_refused_by_name():
     with pytest.raises(NotFoundError) as refused:
         rules_named("emacs")
-    assert (refused.value.name, told.names(refused.value.remedy, HARNESS_RULES)) == ("emacs", harness_names())
+    assert (refused.value.name, sentences.names(refused.value.remedy, HARNESS_RULES)) == (
+        "emacs",
+        harness_names(),
+    )
 
 
 def test_rules_are_found_by_the_format_that_their_harness_writes():
