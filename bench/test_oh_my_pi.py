@@ -23,7 +23,7 @@ ROUNDS = 5
 
 @pytest.fixture(scope="module")
 def file(folder) -> Path:
-    """Return a generated session as oh-my-pi writes it: with a title line, and one name for a model."""
+    """Return a generated session as oh-my-pi writes it, with a title line."""
     header, *entries = map(msgspec.json.decode, lines(EVENTS, MESSAGES))
     for entry in entries:
         if entry["type"] == "model_change":

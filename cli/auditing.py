@@ -103,7 +103,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's audit as a row or as JSON, neither if it failed; `problems` are lines to print."""
+    """Hold a session's audit as a row or as JSON, neither if it failed, and problems to print."""
 
     session: str
     row: SessionRow | None = None

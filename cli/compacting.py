@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projections.context.cursor import Leaf
 
 DEFAULT_WINDOW: Final = 200_000
-"""The default of `compaction.part`, repeated so that help and completion import no lower package."""
+"""The default of `compaction.part`, repeated so that help imports no lower package."""
 
 window_option: Final[Decorator] = click.option(
     "--window",

@@ -66,7 +66,7 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
 def _with_our_keys(
     given: Mapping[str, Any], written: dict[str, list[str]], ours: Keys = (), theirs: Keys = ()
 ) -> dict[str, Any]:
-    """Return a table with refold's key names; `written` maps refold's key paths to the originals."""
+    """Return a table with refold's key names; `written` maps their paths to the originals."""
     named: dict[str, Any] = {}
     for key, value in given.items():
         name = _CAPITAL.sub("_", key).lower()

@@ -211,7 +211,7 @@ def refold(ctx: click.Context, store: str | None) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command; print each error that refold knows as a line on stderr; set the exit code.
+    """Run the command; print errors of refold as one line on stderr; set the exit code.
 
     0: done; 1: what was asked for is not so or not there; 2: wrong usage; 69: not on this system; 70: a fault of
     refold itself, which the environment can have shown with its traceback; 130: interrupted; 141: nobody read on.
@@ -260,7 +260,7 @@ def _fail_by(error: Exception) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Ensure all three standard streams, even if the shell closed them, and tolerate any character."""
+    """Ensure that all three standard streams are open and tolerate any character."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end

@@ -50,9 +50,7 @@ def never_failing(stream: TextIO) -> None:
 
 
 STORE: Final = "refold.store"
-"""The key in click's `Context.meta` for a store that printed commands must name, because it is not the
-default.
-"""
+"""Key in `Context.meta` for a store that printed commands name, as it is not the default."""
 _UNBOUNDED: Final = 100_000
 _JOINERS: Final = "\u200c\u200d"
 """Characters that Python calls unprintable, but that scripts and emoji need."""

@@ -139,7 +139,7 @@ def check_new_name(name: str) -> str:
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:
-    """Return the id of a session, given as `@last`, id, file, prefix of an id or agent, or title.
+    """Return a session's id, given `@last`, an id or its prefix, a file, an agent or a title.
 
     A prefix of a session and of its subagents means the session. These are tried in this order. If a name could
     mean several generations of one session, it means the newest, and a note says so; `PREFIX~N` is the Nth.
@@ -194,7 +194,7 @@ def _agent(name: str) -> str:
 
 
 def _without_agents(names: Sequence[str]) -> list[str]:
-    """Return the sessions that are not subagents' of another one among them: those have its id and a name."""
+    """Leave out sessions of subagents whose parent is among them: their ids extend its own."""
     return [each for each in names if each.rpartition("/")[0] not in names]
 
 

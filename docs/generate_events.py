@@ -1,4 +1,4 @@
-"""Write docs/events.md from the types: `python docs/generate_events.py`. A test compares the two."""
+"""Write docs/events.md from the types: `python docs/generate_events.py`."""
 
 from __future__ import annotations
 

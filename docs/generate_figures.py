@@ -1,4 +1,4 @@
-"""Writes figures.md, what the audit finds in real sessions: `python docs/generate_figures.py CORPUS`."""
+"""Write figures.md, the findings in real sessions: `python docs/generate_figures.py CORPUS`."""
 
 from __future__ import annotations
 

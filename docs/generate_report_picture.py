@@ -1,4 +1,4 @@
-"""Draws docs/images/report.png, the top of the demo's report: `python docs/generate_report_picture.py`.
+"""Draw docs/images/report.png: `python docs/generate_report_picture.py`.
 
 Needs a Chromium on the path.
 """

@@ -305,7 +305,7 @@ class Session:
         window: int = DEFAULT_WINDOW,
         summarizer: Summarizer | str | None = None,
     ) -> CompactionResult:
-        """Replace older messages by a summary; `outcome` is the result, `reason` why it was not done.
+        """Replace older messages by a summary; the result's `reason` says why if it did not.
 
         `policy` is the name of one that comes with refold, the path of a TOML file, or a `Policy`. `window` is the
         model's context window in tokens, ≥ 1. `summarizer` writes the summary: one of refold's by its name, or your

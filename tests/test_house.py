@@ -61,6 +61,40 @@ def texts_in(module: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def docstrings_in(module: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module, its classes, functions and values, with their lines."""
+    for node in ast.walk(ast.parse((ROOT / module).read_text("utf-8"))):
+        body = getattr(node, "body", None)
+        for each in body if isinstance(body, list) else ():
+            if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+                yield each.lineno, str(each.value.value)
+
+
+NOUN_CLAUSES = ("What", "Whether", "How", "Which", "Where", "Who", "When", "That", "All that")
+LONGEST_FIRST_LINE = 90
+
+
+def test_no_docstring_opens_with_a_noun_clause() -> None:
+    opening = re.compile(rf"({'|'.join(NOUN_CLAUSES)})\b")
+    found = [
+        f"{module}:{line}"
+        for module in modules(*ROOMS, FRONT, "tests", "bench", "docs")
+        for line, text in docstrings_in(module)
+        if opening.match(text)
+    ]
+    assert found == []
+
+
+def test_first_lines_of_docstrings_are_short() -> None:
+    found = [
+        f"{module}:{line}: {first}"
+        for module in modules(*ROOMS, FRONT)
+        for line, text in docstrings_in(module)
+        if len(first := text.partition("\n")[0]) > LONGEST_FIRST_LINE
+    ]
+    assert found == []
+
+
 def test_no_two_modules_of_a_room_have_one_name() -> None:
     found = defaultdict(list)
     for module in modules(*ROOMS):

@@ -19,7 +19,7 @@ from cli.options import json_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
-    """Check the whole store: every digest, index and pointer. The exit code is 1 if anything is wrong.
+    """Check every digest, index and pointer of the store; exit with 1 if anything is wrong.
 
     If events were cut off at a session's end, the store itself shows no trace; --heads FILE finds that too. A
     file that backup wrote is only compared, never changed.

@@ -60,7 +60,7 @@ POLICY: Final = parse_policy(
 """The policy that keeps the demo's contexts small."""
 
 _ID_STEP: Final = 0x9E3779B1
-"""An odd number, so that its multiples visit all 32-bit numbers: sequential ids that look random."""
+"""An odd number: its multiples visit all 32-bit numbers, so that ids look random."""
 
 
 def play(log: EventLog) -> str:

@@ -21,7 +21,7 @@ from projections.tokens import Counter, is_estimate
 
 
 def shared_folder(paths: Sequence[str]) -> str:
-    """Return the deepest folder, with a slash, of two or more paths and 75 % of all; "" for none."""
+    """Return the deepest folder, with a slash, of ≥ 2 paths and 75 % of all; "" for none."""
     counts = collections.Counter(folder for path in paths for folder in _folders(path))
     shared = [folder for folder, count in counts.items() if count > 1 and count * 4 >= len(paths) * 3]
     return max(shared, key=len, default="")

@@ -68,7 +68,7 @@ def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
 
 
 def unconverted_messages(log: EventLog, session: str, form: str) -> int:
-    """Count the messages of a session that a harness's file holds only as data, which its model is never sent."""
+    """Count the messages that a harness's file holds only as data and never sends to a model."""
     its = next(each for each in harnesses() if form in each.exports)
     shown = its.converts | {its.name}
     with log.snapshot() as snapshot:

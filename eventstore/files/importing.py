@@ -355,7 +355,7 @@ class _Importing:
             self._append_batches()
 
     def _derive(self, piece: DerivedEvent, segment: SegmentWriter) -> None:
-        """Handle an event that follows from the source, unless its session has one with its id already."""
+        """Handle an event derived from the source, unless its session has one with that id."""
         target, event_id = self._targets[piece.session], piece.event.id
         if piece.into:
             self._elsewhere.setdefault(piece.into, {}).setdefault(event_id, piece.event)

@@ -117,5 +117,5 @@ def payloads_of_message(message: bytes, format: str) -> list[Payload]:
 
 
 def result_block_of_message(message: bytes, format: str) -> bytes:
-    """Return the JSON of a message's only `tool_result` block (Messages API), b"" if it has none."""
+    """Return the JSON of a message's only `tool_result` block (Messages API), b"" for none."""
     return format_of(format).result_block(message)

@@ -241,7 +241,7 @@ class Format(Protocol):
     exports: Mapping[str, Export]
     """The exporters of its files by name, as in `--format`."""
     converts: frozenset[str] = frozenset()
-    """The formats, besides its own, whose messages its exports convert: the others become data beside the talk."""
+    """Other formats whose messages its exports convert; the rest become data beside the talk."""
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:
         """Return a record's meaning; `parent` is its parent's record, for `kinds_of_two`."""
@@ -264,7 +264,7 @@ class Format(Protocol):
         """Return the view of a message in a context: JSON in the harness's shape."""
 
     def result_block(self, raw: bytes) -> bytes:  # noqa: ARG002  others are asked
-        """Return the JSON of a message's only `tool_result` block (Messages API), b"" if it has none."""
+        """Return the JSON of a message's only `tool_result` block (Messages API), b"" for none."""
         return b""
 
     def payloads(self, raw: bytes) -> list[Payload]:

@@ -52,9 +52,9 @@ class SourceGrowth(Enum):
     """The ways in which a source changes, which determine where the next import starts."""
 
     APPENDED = "appended"
-    """Bytes are appended: reading resumes at the end. If most records changed, it is a new generation."""
+    """Bytes are appended: reading resumes. If most records changed, it is a new generation."""
     REWRITTEN = "rewritten"
-    """The file is rewritten: reading starts over. The session stays the same, however much changed."""
+    """The file is rewritten: reading starts over. It is the same session, whatever changed."""
     ROWS = "rows"
     """Database rows that change in place: without bytes to keep, no export of the original."""
 

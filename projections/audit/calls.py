@@ -125,7 +125,7 @@ def calls_on_path(
 
 
 def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
-    """Return the number of provider tokens per estimated token over the calls of a session; see `growth_ratio`."""
+    """Return a session's provider tokens per estimated token; see `growth_ratio`."""
     return growth_ratio(
         (call.usage.prompt - before.usage.prompt, call.tokens - before.tokens)
         for call in calls

@@ -229,7 +229,7 @@ def _claims(
 
 
 def _nearest_count(snapshot: Snapshot, cursor: Cursor, claimed: int) -> int:
-    """Return the size of a context by the counter that comes nearest: records do not name their counter."""
+    """Return a context's size by the counter that comes nearest; records do not name theirs."""
     parts = context_at(snapshot, cursor).parts
     counts = (sum(counter(name).count(parts)) for name in COUNTERS)
     return min(counts, key=lambda count: abs(claimed - count))

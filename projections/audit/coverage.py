@@ -69,7 +69,7 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
 
 
 def _beside(snapshot: Snapshot, compaction: Event, first: int) -> list[LazyEvent]:
-    """Return the entries off the path that show with it above a compaction, from entry `first` on."""
+    """Return entries off the path that show with it above a compaction, from `first` on."""
     if not compaction.parent_seq:
         return []
     above = event_at(snapshot, compaction.session, compaction.parent_seq)

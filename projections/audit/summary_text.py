@@ -140,9 +140,7 @@ OUTLINES: Final = (
         ),
     ),
 )
-"""The outlines of known templates: pi, oh-my-pi and refold, Claude Code, then opencode's later
-ones.
-"""
+"""Outlines of known templates: pi, oh-my-pi and refold; Claude Code; later ones of opencode."""
 
 _FITS: Final = 3
 """One in this many sections must be present."""

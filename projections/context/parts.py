@@ -73,7 +73,7 @@ class Fate(StrEnum):
     SUMMARY = "summary"
     """As a summary of messages that are no longer in the context."""
     INJECTED = "injected"
-    """As a message that the harness derives from another kind of entry or adds after a compaction."""
+    """As a message that the harness derives from another entry or adds after a compaction."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -34,7 +34,7 @@ _PROSE: Final = (
     r"|[./~@#-](?![\w./\\-]))*)"
 )
 _REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
-"""Text that starts no mention, also at the end; otherwise prose is retried at every character."""
+"""Text that starts no mention. Without it, prose is retried at every character."""
 
 
 def _scanner(rank: int) -> re.Pattern[str]:

@@ -175,7 +175,7 @@ def find_path(text: str, start: int, stop: int) -> Match:
 
 
 def _is_part_of_more(text: str, start: int, stop: int) -> bool:
-    r"""Return True for a part of something that names no file: a pattern, or a URL without scheme.
+    r"""Return True for a part of a text that names no file: a pattern, or a URL without scheme.
 
     Examples are `src/*.ts`, `packages/[name]`, `./...`, `example.com/a.js`, and the end of `\\server\a.txt`;
     after a single backslash only the `n` of a line break is allowed.

@@ -104,7 +104,7 @@ def _is_header(text: str, start: int, name: str) -> bool:
 
 
 def _is_cut(before: str, name: str) -> bool:
-    r"""Return True if a name is part of something else: `-sSfL`, or what follows `\n` in `a\name`."""
+    r"""Return True if a name is part of a longer token: `-sSfL`, or the `name` of `a\name`."""
     if before[-1:] == "\\":
         return name[0] in _ESCAPES
     return _SHORT_OPTION.search(before) is not None

@@ -155,7 +155,7 @@ class Rules(ABC):
         leaf: LazyEvent,  # noqa: ARG002
         parts: Sequence[Part],
     ) -> Sequence[Part]:
-        """Return the parts of the context at a leaf as the harness sends them, for example merged or filtered."""
+        """Return a context's parts as the harness sends them, for example merged or filtered."""
         return parts
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
@@ -167,7 +167,7 @@ class Rules(ABC):
         return 0
 
     def awaited(self, parts: Sequence[Part]) -> frozenset[str]:  # noqa: ARG002  others ask it
-        """Return the ids of the calls in settled parts whose results would change how those are arranged.
+        """Return the ids of calls in settled parts whose results would rearrange those parts.
 
         Walks along a path arrange all parts anew when such a result comes.
         """

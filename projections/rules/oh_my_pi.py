@@ -151,7 +151,7 @@ class OhMyPiRules(PiRules):
         return settled
 
     def awaited(self, parts: Sequence[Part]) -> frozenset[str]:
-        """Return the calls without a result, and the calls of failed answers, whose results are dropped."""
+        """Return the calls without a result and those of failed answers, whose results are dropped."""
         results = {_answered(part) for part in parts if part.role == "toolResult"}
         awaited = set[Any]()
         for part in parts:
@@ -347,7 +347,7 @@ def _answered(part: Part) -> Any:
 
 
 def _place_of_result(call: Any, results: dict[Any, int], parts: Sequence[Part]) -> int:
-    """Return the index of a call's newest result, 0 for none; for a damaged id, the end of `parts`."""
+    """Return the index of a call's newest result, 0 for none, the end of `parts` if damaged."""
     return results.get(call, 0 if isinstance(call, str) else len(parts))
 
 
@@ -381,7 +381,7 @@ def _is_continued(behind: Sequence[Part]) -> bool:
 
 
 def _dated(snapshot: Snapshot, leaf: LazyEvent, part: Part) -> Part:
-    """Return a summary that its provider replays with the time from which the history counts as rewritten.
+    """Return a replayed summary with the time from which the history counts as rewritten.
 
     That time is before the first kept entry, so that signatures after it stay valid.
     """

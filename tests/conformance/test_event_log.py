@@ -1,4 +1,4 @@
-"""What every event log promises of appending. `log` is each implementation in turn."""
+"""Appends to every event log. `log` is each implementation in turn."""
 
 from __future__ import annotations
 

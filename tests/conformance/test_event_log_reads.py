@@ -1,4 +1,4 @@
-"""What every event log promises of reading. `log` is each implementation in turn."""
+"""Reads from every event log. `log` is each implementation in turn."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ drafts = st.fixed_dictionaries(
 
 
 def outcome_of(log: EventLog, *arguments: Any, **options: Any) -> object:
-    """What an append gives, or the error that it ends in, with all that the error says."""
+    """Return the result of an append, or its error with all fields."""
     try:
         return log.append(*arguments, **options)
     except RefoldError as error:
@@ -70,7 +70,7 @@ def outcome_of(log: EventLog, *arguments: Any, **options: Any) -> object:
 
 
 def contents(snapshot: Snapshot) -> list[object]:
-    """All that a snapshot tells, but paths."""
+    """Return everything that a snapshot reads, without paths."""
     heads = list(snapshot.heads())
     told: list[object] = [heads, [(item.position, item.session, item.seq) for item in snapshot.feed()]]
     for head in heads:

@@ -152,7 +152,7 @@ def odd_records(draw: st.DrawFn) -> bytes:
 
 
 def is_record(line: bytes) -> bool:
-    """Whether a line is JSON, an object, NaN and Infinity aside, no header, and no deeper than refold reads."""
+    """Return True for a JSON object without NaN that is no header and not nested too deeply."""
     try:
         value = json.loads(line.decode(), parse_constant=int)
     except (ValueError, RecursionError):

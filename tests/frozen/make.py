@@ -170,7 +170,7 @@ def _write_every_kind(log: LmdbLog) -> None:
 
 
 def _write_unusual(log: LmdbLog) -> None:
-    """What is rare: kinds that nobody knows yet, odd names and times, several roots, an event of many pages."""
+    """Rare events: unknown kinds, odd names and times, several roots, an event of many pages."""
     log.append(
         "ünusual/ sessïon",
         [

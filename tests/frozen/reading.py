@@ -1,4 +1,4 @@
-"""What is read from a frozen store: values that stay, whatever becomes of frames and tables."""
+"""Read a frozen store: values that stay, however frames and tables change."""
 
 from __future__ import annotations
 

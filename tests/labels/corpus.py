@@ -1,4 +1,4 @@
-"""Where the corpus of real sessions is, for commands; tests have a fixture."""
+"""Locate the corpus of real sessions for commands; tests have a fixture."""
 
 from __future__ import annotations
 

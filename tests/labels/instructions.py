@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
 
     @property
     def is_held_out(self) -> bool:
-        """Whether nothing was learned from it: half of all, decided by their digest's first digit."""
+        """True for the held-out half, chosen by the first digit of the digest."""
         return int(self.digest[0], 16) % 2 == 1
 
 
@@ -45,10 +45,10 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def labelled_messages() -> list[Message]:
-    """All that is labelled."""
+    """Return every labelled message."""
     return [msgspec.json.decode(line, type=Message) for line in _FILE.read_bytes().splitlines()]
 
 
 def is_as_labelled(sentence: Sentence, string: str) -> bool:
-    """Whether the sentence still stands where it was read."""
+    """Return True if the sentence is still at its place."""
     return digest(string[sentence.start : sentence.stop]) == sentence.digest

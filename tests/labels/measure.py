@@ -17,7 +17,7 @@ HALVES: Final = {"development": False, "held out": True}
 
 
 class Score(NamedTuple):
-    """What is labelled, what was found, and what was found and is labelled."""
+    """Counts of labelled, found, and correctly found items."""
 
     labelled: int = 0
     found: int = 0
@@ -33,7 +33,7 @@ class Score(NamedTuple):
 
 
 def score_of(labelled: Iterable[object], found: Iterable[object]) -> Score:
-    """How well two lists agree; what is in one of them twice has to be in the other twice."""
+    """Score the agreement of two lists as multisets."""
     wanted, got = Counter(labelled), Counter(found)
     return Score(wanted.total(), got.total(), (wanted & got).total())
 
@@ -43,7 +43,7 @@ def total(scores: Iterable[Score]) -> Score:
 
 
 def found_in(line: LabelledLine, corpus: Path) -> Iterator[Named]:
-    """What is found in a labelled line, with the whole of its text around it."""
+    """Return the mentions in a labelled line, read with the text around it."""
     string, start, stop = line.text(corpus)
     for mention in mentions(string):
         if start <= mention.start and mention.stop <= stop:

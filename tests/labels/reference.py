@@ -1,4 +1,4 @@
-"""Where a labelled line stands in the corpus; its text stays there."""
+"""The place of a labelled line in the corpus; its text stays there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def is_held_out(self) -> bool:
-        """Whether nothing may be learned from this line: half of all references, decided by their digest."""
+        """True for the held-out half of all references, chosen by their digest."""
         return sha256(msgspec.json.encode(self)).digest()[0] % 2 == 1
 
     def string(self, corpus: Path) -> str:
@@ -37,12 +37,12 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def digest(line: str) -> str:
-    """What tells whether a line is still the one that was labelled."""
+    """Return the digest that identifies the labelled line."""
     return sha256(line.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def line_span(string: str, number: int) -> tuple[int, int]:
-    """Where line `number` of a string begins and ends."""
+    """Return the beginning and end of line `number` of a string."""
     start = 0
     for _ in range(number):
         start = string.index("\n", start) + 1
@@ -66,7 +66,7 @@ def _whole(path: Path) -> Any:
 
 
 def resolve(value: Any, pointer: str) -> Any:
-    """What a JSON pointer leads to."""
+    """Resolve a JSON pointer."""
     for step in pointer.split("/")[1:]:
         within = json.loads(value) if isinstance(value, str) else value
         key = step.replace("~1", "/").replace("~0", "~")

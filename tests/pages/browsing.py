@@ -37,7 +37,7 @@ class Visit:
         dialog.dismiss()
 
     def js(self, expression: str, argument: Any = None) -> Any:
-        """What an expression of JavaScript gives."""
+        """Evaluate a JavaScript expression."""
         return self.page.evaluate(expression, argument)
 
     def press(self, *keys: str) -> None:
@@ -56,7 +56,7 @@ class Visit:
         )
 
     def top_of(self, selector: str) -> float:
-        """How far below the top of the window an element begins, in pixels."""
+        """Return the distance of an element from the window's top, in pixels."""
         return float(self.js("(s) => document.querySelector(s).getBoundingClientRect().top", selector))
 
 

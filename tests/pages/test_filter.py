@@ -6,7 +6,7 @@ from tests.pages.browsing import Visit
 
 
 def shown(page: Visit, text: str = "", *, fate: str = "", name: str = "") -> int:
-    """How many events are left when the filter says so."""
+    """Return the number of events that the filter leaves."""
     page.js(
         """([text, fate, name]) => {
             const set = (id, value) => { document.querySelector(id).value = value; };

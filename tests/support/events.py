@@ -10,7 +10,7 @@ from eventstore.formats import format_of
 from eventstore.frame import decode
 
 NOW = 1_700_000_000_000
-"""When everything that a test stores is recorded."""
+"""The time at which everything that a test stores is recorded."""
 
 
 def event(

@@ -243,7 +243,7 @@ def _exchanges(
 
 
 class EventStatus(StrEnum):
-    """Where an event is, seen from the leaf."""
+    """The place of an event relative to the leaf."""
 
     KEPT = "kept"
     """In the context, as recorded."""

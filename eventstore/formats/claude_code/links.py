@@ -139,7 +139,7 @@ class Links:
             yield from self._forks(longer, last, -inf)
 
     def _forks(self, others: Sequence[str], last: str, time: float) -> Iterator[DerivedEvent]:
-        """Yield the links between sessions that are equal up to the record `last`; `time` is the next one's here.
+        """Yield links between sessions that are equal up to record `last`, before one at `time`.
 
         No record names the original: it is the session that ends there, else the one that continues first.
         """

@@ -27,7 +27,7 @@ from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
 
 CLEARED: Final = "[Old tool result content cleared]"
-"""Text that Claude Code sends in place of a cleared tool output; the record names only the output."""
+"""Sent by Claude Code in place of a cleared tool output; the record names only the output."""
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"

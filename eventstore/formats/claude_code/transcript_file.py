@@ -357,7 +357,7 @@ class _Reading(SessionReader):
             chain.chained = own
 
     def _moved(self, place: int, note: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
-        """Yield a move to the leaf that a `last-prompt` names, if messages of the newest path are not on its path.
+        """Yield a move to the leaf that a `last-prompt` names, if the newest path leaves its path.
 
         So a rewind after which nothing was said moves the session too.
         """
@@ -374,7 +374,7 @@ class _Reading(SessionReader):
         yield DerivedEvent(move, session=place)
 
     def _is_placed(self, place: int, leaf: str) -> bool:
-        """Return True if a leaf has been read with all that is above it; one above may come later in the file."""
+        """Return True if a leaf and all its ancestors have been read so far."""
         above, seen = self._parents[place], set[str]()
         at: str | None = leaf
         while at in above and at not in seen:
@@ -383,7 +383,7 @@ class _Reading(SessionReader):
         return at is None or (at not in seen and self._known.body(place, at) is not None)
 
     def _leaves_messages(self, place: int, leaf: str, newest: str) -> bool:
-        """Return True if a message is on the path to the newest record, and not on that to a leaf beside or above."""
+        """Return True if a message is on the path to the newest record but not on the leaf's."""
         session, above = self._contents.sessions[place].name, self._parents[place]
         at: str | None = newest
         has_message, seen = False, set[str]()

@@ -1,4 +1,4 @@
-"""When a provider is asked to read a live prefix from its cache."""
+"""Requests that ask a provider to read a live prefix from its cache."""
 
 from __future__ import annotations
 

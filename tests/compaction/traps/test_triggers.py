@@ -1,4 +1,4 @@
-"""When to compact: where a harness's own words would compact too late, too early, or for ever."""
+"""Triggers, where a harness's own wording would compact too late, too early, or for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a context is too large, by each harness's numbers."""
+"""Contexts are too large by each harness's own numbers."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.support.talk import PiSession, assistant, texts_of, user
 
 
 def changed(target, **entry):
-    """That the harness now has this entry under the id."""
+    """Record that the harness now has this entry under the id."""
     record = json.dumps({"id": target, **entry}).encode()
     return ObservedRewrite(target_id=target, record=msgspec.Raw(record))
 
