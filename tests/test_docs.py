@@ -9,7 +9,9 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from rich.console import Console
@@ -180,3 +182,11 @@ def test_the_readmes_tour_can_be_followed(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     first, again = (tmp_path / name for name in ("continued.jsonl", "the-same-again.jsonl"))
     assert first.read_bytes() == again.read_bytes()
+
+
+def test_addresses_of_the_project_are_https_and_name_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    addresses = [urlsplit(each) for each in project["urls"].values()]
+    assert {"Homepage", "Release notes"} <= set(project["urls"])
+    assert {each.scheme for each in addresses} == {"https"}
+    assert [each for each in addresses if project["name"] not in each.path.split("/")] == []
