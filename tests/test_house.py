@@ -148,6 +148,25 @@ def test_every_file_that_a_page_for_contributors_names_is_there(page: str) -> No
     assert [name for name in named if not (ROOT / name).exists() and not list(ROOT.glob(f"*/{name}"))] == []
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md", "docs/policies.md"])
+def test_every_attribute_that_a_page_for_contributors_names_is_there(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    named = {(name, attribute) for name, attribute in re.findall(r"`([A-Z][a-z]\w*)\.([a-z_]\w*)`", text)}
+    defined = {(name, attribute) for module in modules(*ROOMS, FRONT) for name, attribute in members(module)}
+    assert len(named) > {"docs/architecture.md": 5}.get(page, -1)
+    assert sorted(named - defined) == []
+
+
+def members(module: str) -> Iterator[tuple[str, str]]:
+    """The fields and methods of a module's classes, each with the name of its class."""
+    for node in ast.walk(ast.parse((ROOT / module).read_text("utf-8"))):
+        for each in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(each, ast.FunctionDef):
+                yield node.name, each.name
+            elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+                yield node.name, each.target.id
+
+
 HOW_TO_ADD = {
     "a harness": {"eventstore/formats/__init__.py", "eventstore/frame.py", "projections/rules/__init__.py"},
     "a part of a policy": {"compaction/triggers.py", "compaction/cuts.py", "compaction/rewrites/__init__.py"},
