@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Flag
 from eventstore.frame import Buffer, header_of, pointers_of
-from eventstore.log import EventLog, FeedItem, Head, Snapshot
+from eventstore.log import EventLog, FeedItem, Head, Snapshot, SourceState
 from eventstore.verify import check_frame
 
 
@@ -114,3 +114,9 @@ class CheckedSnapshot:
 
     def derived(self, key: bytes) -> bytes | None:
         return self._snapshot.derived(key)
+
+    def source(self, path: bytes) -> SourceState | None:
+        return self._snapshot.source(path)
+
+    def sources(self) -> Iterator[SourceState]:
+        return self._snapshot.sources()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
@@ -67,6 +68,31 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
     )
 
 
+class SourceState(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """The state of a session file when it was last imported without an error.
+
+    `path` is absolute, as `os.fsencode` returns it. `size` is in bytes, `modified` in nanoseconds since the
+    epoch, or 0 if its time does not tell it from a later state: it had changed just before, or is a database.
+    `device` and `inode` recognize a file that was renamed. `read` is the number of bytes before a torn tail,
+    where the next import of a file that only grows continues (0 for one that is read anew). `harness` names its
+    format, and `sessions` are the sessions of the store that hold its records, its own first.
+    """
+
+    path: bytes
+    size: int
+    modified: int
+    device: int
+    inode: int
+    read: int
+    harness: str
+    sessions: tuple[str, ...]
+
+    def matches(self, stat: os.stat_result) -> bool:
+        """Return True if a file with this status has not changed since."""
+        now = stat.st_size, stat.st_mtime_ns, stat.st_dev, stat.st_ino
+        return now == (self.size, self.modified, self.device, self.inode)
+
+
 class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an append: session version, store position, number of new events."""
 
@@ -125,6 +151,12 @@ class Snapshot(Protocol):
     def derived(self, key: bytes) -> bytes | None:
         """Return a cached result, None if it must be computed."""
 
+    def source(self, path: bytes) -> SourceState | None:
+        """Return the last imported state of the file at an absolute path, None if it has none."""
+
+    def sources(self) -> Iterator[SourceState]:
+        """Return the last imported states of all files, in no particular order."""
+
 
 class EventLog(Protocol):
     """An append-only log of sessions."""
@@ -140,8 +172,13 @@ class EventLog(Protocol):
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
+        seen: SourceState | None = None,
     ) -> AppendResult:
         """Append events with their indexes and blobs in one transaction, or nothing.
+
+        The same transaction replaces the state of the file at `seen.path`, even if no event is new; with no
+        events at all, it only does that. A read-only log, or a store on a full disk that an older refold made,
+        keeps no states: then `Snapshot.source` returns None.
 
         Skip events that the session already has with the same content, so that an append can be repeated; if
         all are skipped, `expected` does not matter. The append is durable on return. Raises

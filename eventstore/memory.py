@@ -14,7 +14,7 @@ from eventstore.errors import EventConflictError, NotFoundError, no_event
 from eventstore.event import Event, Flag, NewEvent, Parent, epoch_milliseconds
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
-from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, advance
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState, advance
 
 
 class MemoryLog:
@@ -22,7 +22,7 @@ class MemoryLog:
 
     def __init__(self, *, clock: Callable[[], int] = epoch_milliseconds) -> None:
         self._clock = clock
-        self._state = _State({}, [], {}, {}, {})
+        self._state = _State({}, [], {}, {}, {}, seen={})
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -36,6 +36,7 @@ class MemoryLog:
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
+        seen: SourceState | None = None,
     ) -> AppendResult:
         check_events(session, events)
         state = self._state.copy()
@@ -62,6 +63,8 @@ class MemoryLog:
             del state.events[session]
         for blob in blobs:
             state.blobs[chain.payload_digest(blob)] = blob
+        if seen is not None:
+            state.seen[seen.path] = seen
         self._state = state
         return AppendResult(version=len(stored), position=len(state.order), added=len(fresh))
 
@@ -192,12 +195,22 @@ class _State:
         head_rows: dict[str, Head],
         blobs: dict[bytes, bytes],
         kept: dict[bytes, bytes],
+        *,
+        seen: dict[bytes, SourceState],
     ) -> None:
         self.events, self.order, self.head_rows, self.blobs, self.kept = events, order, head_rows, blobs, kept
+        self.seen = seen
 
     def copy(self) -> _State:
         events = {session: list(stored) for session, stored in self.events.items()}
-        return _State(events, list(self.order), dict(self.head_rows), dict(self.blobs), dict(self.kept))
+        return _State(
+            events,
+            list(self.order),
+            dict(self.head_rows),
+            dict(self.blobs),
+            dict(self.kept),
+            seen=dict(self.seen),
+        )
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return nullcontext(self)
@@ -252,3 +265,9 @@ class _State:
 
     def derived(self, key: bytes) -> bytes | None:
         return self.kept.get(key)
+
+    def source(self, path: bytes) -> SourceState | None:
+        return self.seen.get(path)
+
+    def sources(self) -> Iterator[SourceState]:
+        return iter(self.seen.values())

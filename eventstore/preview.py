@@ -10,7 +10,7 @@ from eventstore.append import build_stored_event
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
-from eventstore.log import FeedItem, Head, Snapshot, advance
+from eventstore.log import FeedItem, Head, Snapshot, SourceState, advance
 from eventstore.paths import entry_id, find_entry
 
 
@@ -87,6 +87,12 @@ class Preview:
 
     def derived(self, key: bytes) -> bytes | None:
         return self._snapshot.derived(key)
+
+    def source(self, path: bytes) -> SourceState | None:
+        return self._snapshot.source(path)
+
+    def sources(self) -> Iterator[SourceState]:
+        return self._snapshot.sources()
 
     def _is_new(self, session: str, seq: int) -> bool:
         return session == self._head.name and self._stored_until < seq <= self._head.version

@@ -22,7 +22,7 @@ from compaction.policy.load import parse_policy
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
-from eventstore.log import AppendResult, EventLog, Expected
+from eventstore.log import AppendResult, EventLog, Expected, SourceState
 from eventstore.memory import MemoryLog
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
@@ -142,7 +142,8 @@ class _BufferingLog(MemoryLog):
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
+        seen: SourceState | None = None,
     ) -> AppendResult:
-        done = super().append(session, events, expected=expected, blobs=blobs, source=source)
+        done = super().append(session, events, expected=expected, blobs=blobs, source=source, seen=seen)
         self.appended += events
         return done

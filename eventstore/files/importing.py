@@ -22,6 +22,7 @@ from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.glue import SegmentWriter
 from eventstore.files.matching import BEGINNING, NOTHING, ImportTarget, SessionMatcher
+from eventstore.formats import format_of
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     DerivedEvent,
@@ -37,7 +38,7 @@ from eventstore.frame import decode, header_of
 from eventstore.imports import generation_link, generations
 from eventstore.javascript import is_utf8
 from eventstore.kinds import is_entry
-from eventstore.log import EventLog, Snapshot
+from eventstore.log import EventLog, Snapshot, SourceState
 from eventstore.records import (
     FORMAT,
     Import,
@@ -111,7 +112,11 @@ def import_sessions(
     name: str | None = None,
     progress: Progress = lambda *_: None,
 ) -> list[ImportResult]:
-    """Import all sessions of a file; see `import_file`. `name` needs a file with one session."""
+    """Import all sessions of a file; see `import_file`. `name` needs a file with one session.
+
+    The commit that completes the import also stores the file's state for `Snapshot.source`, but not with `name`:
+    then the session by its own name may still be missing.
+    """
     with _opened(path) as source:
         contents = open_source(source)
         if name is None:
@@ -172,6 +177,7 @@ class _Importing:
         self, log: EventLog, source: Source, contents: SourceContents, name: str | None, progress: Progress
     ) -> None:
         self._log, self._source, self._contents, self._progress = log, source, contents, progress
+        self._is_by_its_name = name is None
         self._matching = SessionMatcher(log, source, contents, name)
         self._targets, self._main = self._matching.targets, self._matching.main
         self._has_bytes = self._matching.has_bytes
@@ -184,6 +190,7 @@ class _Importing:
         with self._log.snapshot() as snapshot:
             self._matching.find(snapshot)
         if self._matching.is_unchanged():
+            self._remember(self._main.newest.resume if self._main.newest is not None else BEGINNING)
             return [
                 self._report(each, each.newest, is_diverged=False)
                 for each in self._targets
@@ -253,9 +260,30 @@ class _Importing:
             self._conclude_other(each, main, reader, orphans[each.place]) for each in self._targets[1:]
         ]
         if not self._has_bytes and not _is_new(self._main):
+            self._remember(end)
             return [self._report(self._main, self._main.newest or main, is_diverged=False), *reports]
-        is_diverged = self._conclude(self._main, main, glue)
+        is_diverged = self._conclude(self._main, main, glue, self._state(end))
         return [self._report(self._main, main, is_diverged=is_diverged), *reports]
+
+    def _remember(self, end: Resume) -> None:
+        """Store the state of a source without news, unless it is known."""
+        seen = self._state(end)
+        with self._log.snapshot() as snapshot:
+            is_known = seen is None or snapshot.source(seen.path) == seen
+        if not is_known:
+            self._log.append(self._main.session, (), seen=seen)
+
+    def _state(self, end: Resume) -> SourceState | None:
+        """Return the state to remember of the source, read up to `end`; None for one imported by another name."""
+        if not self._is_by_its_name:
+            return None
+        return self._source.state(
+            read=end.offset,
+            harness=format_of(self._main.of.format).name,
+            sessions=tuple(each.session for each in self._targets),
+            # The status of a database's file does not tell of rows that are still in its journal.
+            is_told_by_status=self._has_bytes,
+        )
 
     def _changed_in_place(self, resume: Resume) -> tuple[Segment, list[bytes]]:
         """Return the source's slot, the position read by earlier imports, and the payloads it names."""
@@ -410,8 +438,10 @@ class _Importing:
         target.newest_added = next(newest, target.newest_added)
         target.batch = []
 
-    def _conclude(self, target: ImportTarget, record: Import, glue: list[bytes]) -> bool:
-        """Append observations and the import record, and detect divergence."""
+    def _conclude(
+        self, target: ImportTarget, record: Import, glue: list[bytes], seen: SourceState | None = None
+    ) -> bool:
+        """Append observations and the import record with the source's state, and detect divergence."""
         # The same file may come again after another state of it; the previous import distinguishes them.
         behind = f"-{target.newest_seq}" if target.newest_seq else ""
         events = [*target.observed, compose(record, id=f"import-{record.digest[:16]}{behind}", time=None)]
@@ -428,6 +458,7 @@ class _Importing:
                     expected=version,
                     blobs=glue,
                     source=str(Path(self._source.name).absolute()),
+                    seen=seen,
                 )
             except VersionConflictError:
                 # Others appended meanwhile: find the session's own leaf again.

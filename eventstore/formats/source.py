@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
@@ -12,11 +13,19 @@ from typing import Any, BinaryIO, Final, Literal, Protocol
 import msgspec
 
 from eventstore.event import Event, NewEvent
+from eventstore.log import SourceState
 from eventstore.records import Resume
 
 BEGINNING: Final = 64 << 10
 """Bytes of a file by which its harness is recognized."""
 _COPY_BYTES: Final = 1 << 20
+_CLOCK_STEP: Final = 2_000_000_000
+"""Nanoseconds in which some file systems give two changes the same time."""
+
+
+def source_path(path: str | os.PathLike[str]) -> bytes:
+    """Return the path by which `Snapshot.source` knows a file."""
+    return os.path.abspath(os.fsencode(path))
 
 
 class Source:
@@ -24,8 +33,25 @@ class Source:
 
     def __init__(self, file: BinaryIO, path: str | os.PathLike[str], name: str) -> None:
         self.file, self.path, self.name = file, path, name
-        self.size = os.fstat(file.fileno()).st_size
+        self.stat = os.fstat(file.fileno())
+        self.size = self.stat.st_size
         self._digests: dict[int, tuple[int, Any]] = {}
+
+    def state(
+        self, *, read: int, harness: str, sessions: tuple[str, ...], is_told_by_status: bool
+    ) -> SourceState:
+        """Return the state of the file when it was opened, read up to the offset `read`."""
+        is_settled = time.time_ns() - self.stat.st_mtime_ns > _CLOCK_STEP
+        return SourceState(
+            path=source_path(self.path),
+            size=self.stat.st_size,
+            modified=self.stat.st_mtime_ns if is_settled and is_told_by_status else 0,
+            device=self.stat.st_dev,
+            inode=self.stat.st_ino,
+            read=read,
+            harness=harness,
+            sessions=sessions,
+        )
 
     def beginning(self) -> bytes:
         """Return the file's first bytes."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from eventstore.errors import CorruptionError
-from eventstore.log import Head
+from eventstore.log import Head, SourceState
 
 if TYPE_CHECKING:
     import lmdb
@@ -28,6 +28,10 @@ _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
 _CHECKED_HEAD: Final = 2
 """The first byte of a head with a checksum; heads of version 1 start with another."""
+
+
+encode_source: Final = msgspec.msgpack.Encoder().encode
+_decode_source: Final = msgspec.msgpack.Decoder(SourceState).decode
 
 
 def encode_name(name: str) -> bytes:
@@ -61,3 +65,16 @@ def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
         return _decode_head(packed)
     except msgspec.DecodeError as error:
         raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error
+
+
+def source_key(path: bytes) -> bytes:
+    """Return a file's path as a key: paths may be longer than keys."""
+    return sha256(path).digest()
+
+
+def decode_source(stored: bytes | memoryview) -> SourceState:
+    """Decode a stored state of a session file. Raises CorruptionError."""
+    try:
+        return _decode_source(stored)
+    except msgspec.DecodeError as error:
+        raise CorruptionError("", 0, f"the state of a session file cannot be read ({error})") from error

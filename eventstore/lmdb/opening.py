@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -74,7 +75,10 @@ class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Databases(NamedTuple):
-    """The named tables of a store."""
+    """The named tables of a store.
+
+    `sources` is None in a store of an older refold that could not be written when it was opened.
+    """
 
     meta: Any
     sessions: Any
@@ -83,6 +87,7 @@ class Databases(NamedTuple):
     positions: Any
     blobs: Any
     derived: Any
+    sources: Any | None
 
 
 class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -94,7 +99,7 @@ class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction[Any]) -> StoreSize:
     """Return the size of an open store."""
-    tables = [transaction.stat(), *(transaction.stat(db) for db in dbs)]
+    tables = [transaction.stat(), *(transaction.stat(db) for db in dbs if db is not None)]
     info = env.info()
     used = sum(table[pages] for table in tables for pages in ("branch_pages", "leaf_pages", "overflow_pages"))
     page = tables[0]["psize"]
@@ -266,20 +271,20 @@ def page_problems(data: Path) -> list[str]:
 
 
 def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[Databases, int]:
-    names = [name.encode() for name in Databases._fields]
+    *names, younger = (name.encode() for name in Databases._fields)
     try:
         if env.flags()["readonly"]:
-            dbs = Databases._make(env.open_db(name, create=False) for name in names)
+            dbs = [env.open_db(name, create=False) for name in names]
         else:
             with env.begin(write=True) as transaction:
                 if not transaction.stat()["entries"]:
                     # Left by an older refold that was killed.
                     _fill(env, transaction)
-                dbs = Databases._make(env.open_db(name, txn=transaction, create=False) for name in names)
+                dbs = [env.open_db(name, txn=transaction, create=False) for name in names]
                 with files.held(env, transaction):
                     transaction.commit()
         with env.begin() as transaction:
-            found = transaction.get(_META_KEY, db=dbs.meta)
+            found = transaction.get(_META_KEY, db=dbs[0])
     except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
         raise StoreError(path, _OTHER_DATABASE, _NONE_OR_DAMAGED) from error
     if found is None:
@@ -295,7 +300,21 @@ def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[D
             f" this refold reads store versions up to {STORE_VERSION} and frames up to version {VERSION}",
             "upgrade refold",
         )
-    return dbs, meta.oldest_frame
+    return Databases._make([*dbs, _open_younger(env, files, younger)]), meta.oldest_frame
+
+
+def _open_younger(env: lmdb.Environment, files: StoreFiles, name: bytes) -> Any | None:
+    """Open a table that older stores lack: make it if possible, else return None."""
+    with suppress(lmdb.NotFoundError):
+        return env.open_db(name, create=False)
+    if not env.flags()["readonly"]:
+        # On a full disk, the store can still be read.
+        with suppress(lmdb.DiskError, lmdb.MapFullError), env.begin(write=True) as transaction:
+            table = env.open_db(name, txn=transaction)
+            with files.held(env, transaction):
+                transaction.commit()
+            return table
+    return None
 
 
 def _can_read(frame_version: int) -> bool:

@@ -19,15 +19,17 @@ from eventstore.lmdb.keys import (
     MAX_ID_BYTES_IN_KEY,
     Transaction,
     decode_head,
+    decode_source,
     encode_name,
     event_key,
     id_key,
     number_key,
     place,
     position_key,
+    source_key,
 )
 from eventstore.lmdb.opening import Databases
-from eventstore.log import FeedItem, Head, Snapshot
+from eventstore.log import FeedItem, Head, Snapshot, SourceState
 
 _OF_CONTENTS: Final = (
     LookupError,
@@ -207,3 +209,14 @@ class LmdbSnapshot:
     def derived(self, key: bytes) -> bytes | None:
         found = self._get(key, db=self._dbs.derived)
         return None if found is None else bytes(found)
+
+    def source(self, path: bytes) -> SourceState | None:
+        if self._dbs.sources is None:
+            return None
+        found = self._get(source_key(path), db=self._dbs.sources)
+        return None if found is None else decode_source(found)
+
+    def sources(self) -> Iterator[SourceState]:
+        if self._dbs.sources is not None:
+            cursor = self._transaction.cursor(self._dbs.sources)
+            yield from map(decode_source, cursor.iternext(keys=False))

@@ -19,10 +19,10 @@ from eventstore.lmdb.appending import Append
 from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.environment import Durability, Options, closed, shared
 from eventstore.lmdb.group_commit import WriteRequest
-from eventstore.lmdb.keys import Transaction
+from eventstore.lmdb.keys import Transaction, encode_source, source_key
 from eventstore.lmdb.opening import StoreSize
 from eventstore.lmdb.snapshot import LmdbSnapshot
-from eventstore.log import AppendResult, Expected, Snapshot
+from eventstore.log import AppendResult, Expected, Snapshot, SourceState
 
 T = TypeVar("T")
 
@@ -77,6 +77,7 @@ class LmdbLog:
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
+        seen: SourceState | None = None,
     ) -> AppendResult:
         check_events(session, events)
         blobs, environment = list(blobs), self._shared
@@ -84,9 +85,12 @@ class LmdbLog:
         def write(transaction: Transaction) -> AppendResult:
             for blob in blobs:
                 transaction.put(payload_digest(blob), blob, db=environment.dbs.blobs, overwrite=False)
-            return Append(transaction, environment.dbs, environment.oldest_frame, self._clock()).run(
+            done = Append(transaction, environment.dbs, environment.oldest_frame, self._clock()).run(
                 session, events, expected, source
             )
+            if seen is not None and environment.dbs.sources is not None:
+                transaction.put(source_key(seen.path), encode_source(seen), db=environment.dbs.sources)
+            return done
 
         return self._write(write)
 

@@ -8,8 +8,9 @@ import pytest
 
 from eventstore import EventLog, Head
 from eventstore.chain import payload_digest
-from eventstore.errors import NotFoundError
+from eventstore.errors import EventConflictError, NotFoundError, VersionConflictError
 from eventstore.frame import decode
+from eventstore.log import SourceState
 from tests.support.events import decision, event, events, message, path_ids
 
 LONG = "x" * 600
@@ -261,6 +262,54 @@ class TestPayloads:
         log.keep([])
         with log.snapshot() as snapshot:
             assert [snapshot.derived(key) for key in (b"k", b"l", b"m")] == [b"two", b"", None]
+
+
+def state(path: bytes = b"/a", size: int = 5) -> SourceState:
+    return SourceState(
+        path=path, size=size, modified=3, device=1, inode=2, read=4, harness="pi", sessions=("s", "t")
+    )
+
+
+class TestSources:
+    def test_the_state_of_a_file_is_stored_with_the_events_from_it(self, log: EventLog) -> None:
+        log.append("s", [message("a")], seen=state())
+        log.append("t", [message("a")], seen=state(b"/b" * 600))
+        with log.snapshot() as snapshot:
+            assert snapshot.source(b"/a") == state()
+            assert snapshot.source(b"/b" * 600) == state(b"/b" * 600)
+            assert snapshot.source(b"/c") is None
+            assert sorted(each.path for each in snapshot.sources()) == [b"/a", b"/b" * 600]
+
+    def test_a_later_state_replaces_it_even_if_no_event_is_new(self, log: EventLog) -> None:
+        log.append("s", [message("a")], seen=state())
+        log.append("s", [message("a")], seen=state(size=6))
+        with log.snapshot() as snapshot:
+            assert snapshot.source(b"/a") == state(size=6)
+        done = log.append("s", [], seen=state(size=7))
+        assert (done.version, done.added) == (1, 0)
+        with log.snapshot() as snapshot:
+            assert list(snapshot.sources()) == [state(size=7)]
+
+    def test_a_refused_append_stores_no_state(self, log: EventLog) -> None:
+        log.append("s", [message("a")])
+        with pytest.raises(VersionConflictError):
+            log.append("s", [message("b")], expected=7, seen=state())
+        with pytest.raises(EventConflictError):
+            log.append("s", [message("a", "other")], seen=state())
+        with log.snapshot() as snapshot:
+            assert snapshot.source(b"/a") is None
+
+    def test_an_append_without_a_state_keeps_it(self, log: EventLog) -> None:
+        log.append("s", [message("a")], seen=state())
+        log.append("s", [message("b")])
+        with log.snapshot() as snapshot:
+            assert snapshot.source(b"/a") == state()
+
+    def test_a_snapshot_does_not_see_a_later_state(self, log: EventLog) -> None:
+        log.append("s", [message("a")], seen=state())
+        with log.snapshot() as before:
+            log.append("s", [message("b")], seen=state(size=6))
+            assert before.source(b"/a") == state()
 
 
 class TestSnapshots:

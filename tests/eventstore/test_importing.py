@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -10,10 +11,11 @@ import pytest
 
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError
-from eventstore.files.importing import ImportResult, import_file
+from eventstore.files.importing import ImportResult, import_file, import_sessions
 from eventstore.formats import format_of
 from eventstore.formats.pi.file import REPEAT, objects_in
 from eventstore.lmdb.store import LmdbLog
+from eventstore.log import SourceState
 from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
 from tests.support import sentences
@@ -395,3 +397,71 @@ class TestWithoutAHeader:
         found = bring(log, tmp_path, content)
         assert found.id.startswith("noid-")
         assert original(log, found.id) == content
+
+
+def replace_file(path: Path) -> None:
+    new = path.with_name("new")
+    new.write_bytes(path.read_bytes())
+    os.utime(new, ns=(5, 5))
+    new.replace(path)
+
+
+class TestStatesOfFiles:
+    def test_an_import_remembers_the_file_as_it_was(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + b'{"torn')
+        path = tmp_path / "session.jsonl"
+        os.utime(path, ns=(5, 5))
+        import_sessions(log, path)
+        status = path.stat()
+        with log.snapshot() as snapshot:
+            found = snapshot.source(os.fsencode(path))
+        assert found == SourceState(
+            path=os.fsencode(path),
+            size=len(H + A) + 6,
+            modified=5,
+            device=status.st_dev,
+            inode=status.st_ino,
+            read=len(H + A),
+            harness="pi",
+            sessions=(SESSION,),
+        )
+        assert found.matches(status)
+
+    def test_a_file_that_changed_just_before_is_read_again(self, log: EventLog, tmp_path: Path) -> None:
+        # A change in the same step of the clock would keep the time.
+        bring(log, tmp_path, H + A)
+        with log.snapshot() as snapshot:
+            found = snapshot.source(os.fsencode(tmp_path / "session.jsonl"))
+        assert found is not None
+        assert not found.matches((tmp_path / "session.jsonl").stat())
+
+    @pytest.mark.parametrize("change", [lambda path: os.utime(path, ns=(6, 6)), replace_file])
+    def test_a_file_that_was_touched_orreplace_filed_is_none_that_is_known(
+        self, log: EventLog, tmp_path: Path, change: Callable[[Path], None]
+    ) -> None:
+        path = tmp_path / "session.jsonl"
+        path.write_bytes(H + A)
+        os.utime(path, ns=(5, 5))
+        import_sessions(log, path)
+        change(path)
+        with log.snapshot() as snapshot:
+            found = snapshot.source(os.fsencode(path))
+        assert found is not None
+        assert not found.matches(path.stat())
+
+    def test_an_import_under_another_name_is_not_remembered(self, log: EventLog, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(H + A)
+        import_file(log, tmp_path / "file", name="other")
+        with log.snapshot() as snapshot:
+            assert list(snapshot.sources()) == []
+
+    def test_a_repeated_import_of_an_unchanged_file_appends_nothing(
+        self, store: LmdbLog, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "session.jsonl"
+        path.write_bytes(H + A)
+        os.utime(path, ns=(5, 5))
+        import_sessions(store, path)
+        before = store._shared.environment().info()["last_txnid"]
+        import_sessions(store, path)
+        assert store._shared.environment().info()["last_txnid"] == before

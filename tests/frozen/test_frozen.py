@@ -13,6 +13,7 @@ from eventstore import open_store
 from eventstore.frame import VERSION
 from eventstore.lmdb.opening import STORE_VERSION
 from eventstore.lmdb.store import LmdbLog
+from eventstore.log import SourceState
 from eventstore.records import FORMAT, RECORDS, record_of
 from eventstore.verify import verify
 from tests.frozen.reading import events_of, read
@@ -83,6 +84,18 @@ def test_a_frozen_store_goes_on(copy: LmdbLog) -> None:
         assert copy.append(session, [message("new")], expected=version).version == version + 1
     assert copy.append("a new session", [message("new")]).version == 1
     assert verify(copy).findings == []
+
+
+def test_a_frozen_store_keeps_the_states_of_files(copy: LmdbLog, tmp_path: Path) -> None:
+    state = SourceState(
+        path=b"/a", size=5, modified=3, device=1, inode=2, read=4, harness="pi", sessions=("new",)
+    )
+    copy.append("new", [message("a")], seen=state)
+    with copy.snapshot() as snapshot:
+        assert list(snapshot.sources()) == [state]
+    copy.close()
+    with open_store(tmp_path, create=False) as again, again.snapshot() as snapshot:
+        assert snapshot.source(b"/a") == state
 
 
 def test_a_frozen_store_is_marked_as_of_this_version_once_it_is_appended_to(
