@@ -24,12 +24,12 @@ from cli.output import (
 )
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import generations_line, sessions_table
-from cli.workers import WorkerLostError, map_in_processes
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Snapshot
 from eventstore.verify import check_event
+from eventstore.workers import WorkerLostError, map_in_processes
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.prices import Prices
 from projections.audit.session import Audit, audit

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

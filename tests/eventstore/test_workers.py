@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.workers import MAX_PENDING_PER_WORKER, WorkerLostError, map_in_processes
+from eventstore.workers import MAX_PENDING_PER_WORKER, WorkerLostError, map_in_processes
 from tests.support.labour import die, double, held_signals, many_bytes, mark, nap, who
 from tests.support.processes import output_of, start
 
 HOLD_WORKERS = """
 import sys
-from cli.workers import map_in_processes
+from eventstore.workers import map_in_processes
 from tests.support.labour import who
 if __name__ == "__main__":
     held = map_in_processes(who, range(100), jobs=2)
@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 INTERRUPTED_AT_WORK = """
 import os, signal, sys, threading
-from cli.workers import map_in_processes
+from eventstore.workers import map_in_processes
 from tests.support.labour import nap
 if __name__ == "__main__":
     # As a terminal does it: to every process of the group.
