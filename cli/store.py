@@ -109,18 +109,30 @@ def opened(ctx: click.Context, *, create: bool = False) -> Iterator[LmdbLog]:
 @contextmanager
 def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str]]:
     """Open the store, and resolve a session name in it; a file is imported first."""
-    from eventstore.errors import NotFoundError, shell_command
-
     is_file = looks_like_file(name)
     with opened(ctx, create=is_file) as log:
         session = resolve_session(log, name)
-        try:
+        with explained(log, session):
             yield log, session
-        except NotFoundError as error:
-            if error.what != "event":
-                raise
-            listed = f"the session's events are listed by: {shell_command('log', session)}"
-            raise NotFoundError(error.what, error.name, listed) from None
+
+
+@contextmanager
+def explained(log: LmdbLog, session: str) -> Iterator[None]:
+    """Explain a missing event by the session's damage, else name the command that lists the events.
+
+    Raises CorruptionError, NotFoundError.
+    """
+    from eventstore.checked import require_sound
+    from eventstore.errors import NotFoundError, shell_command
+
+    try:
+        yield
+    except NotFoundError as error:
+        if error.what != "event":
+            raise
+        require_sound(log, session)
+        listed = f"the session's events are listed by: {shell_command('log', session)}"
+        raise NotFoundError(error.what, error.name, listed) from None
 
 
 def looks_like_file(name: str) -> bool:

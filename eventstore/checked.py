@@ -19,6 +19,13 @@ def checked(log: EventLog | Snapshot) -> Iterator[Snapshot]:
         yield snapshot if isinstance(snapshot, CheckedSnapshot) else CheckedSnapshot(snapshot)
 
 
+def require_sound(log: EventLog | Snapshot, session: str) -> None:
+    """Verify every event of a session. Raises CorruptionError for the first that was altered."""
+    with checked(log) as snapshot:
+        for _ in snapshot.frames(session):
+            pass
+
+
 class CheckedSnapshot:
     """A `Snapshot` that raises CorruptionError for an altered event or head.
 

@@ -64,6 +64,7 @@ def _checked(
     from contextlib import nullcontext
 
     from cli.output import progress_bar
+    from cli.store import explained
     from eventstore.errors import RefoldError
     from projections.audit.checks import check_session
 
@@ -72,7 +73,9 @@ def _checked(
         for done, name in enumerate(names):
             progress(done, len(names))
             try:
-                yield check_session(log, name)
+                with explained(log, name):
+                    checks = check_session(log, name)
+                yield checks
             except RefoldError as error:
                 problems.append(f"session {name!r} cannot be checked: {error}")
 

@@ -12,8 +12,9 @@ from cli.options import json_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eventstore.errors import BadInputError
+    from eventstore.errors import BadInputError, CorruptionError
     from eventstore.files.importing import ImportResult
+    from eventstore.lmdb.store import LmdbLog
     from eventstore.records import Remark
 
 
@@ -28,8 +29,8 @@ def command(ctx: click.Context, paths: tuple[str, ...], *, name: str | None, as_
     Without a PATH, list the session files on this machine and import nothing.
 
     Only new records are added, so you can import a file again after it has grown. A folder stands for the
-    *.jsonl files in it and below it. If a file cannot be read, the others are imported all the same, and the exit code
-    is 1.
+    *.jsonl files in it and below it. If a file cannot be read, or its session in the store is damaged, the others are
+    imported all the same, and the exit code is 1.
     """
     if not paths:
         if name is not None:
@@ -52,6 +53,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
         raise click.UsageError("--as takes a single file", ctx)
     imported: list[ImportResult] = []
     failed: list[tuple[str, BadInputError]] = []
+    is_damaged = False
     with opened(ctx, create=True) as log:
         for path, folder in files:
             try:
@@ -64,11 +66,27 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
                 imported += found
                 for each in () if as_json else found:
                     print_imported(path, each)
+                for damage in _damages(log, found):
+                    is_damaged = True
+                    echo_problem(str(damage))
     for line in _of_folders(failed):
         echo_problem(line)
     if as_json:
         echo_json({"sessions": imported})
-    return 1 if failed else 0
+    return 1 if failed or is_damaged else 0
+
+
+def _damages(log: LmdbLog, imported: list[ImportResult]) -> Iterator[CorruptionError]:
+    """Yield the first damage of each session that was in the store before its import."""
+    from eventstore.checked import require_sound
+    from eventstore.errors import CorruptionError
+
+    for each in imported:
+        try:
+            if each.added < each.events:
+                require_sound(log, each.id)
+        except CorruptionError as error:
+            yield error
 
 
 def _list_found(*, as_json: bool) -> int:

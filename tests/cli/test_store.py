@@ -17,6 +17,7 @@ from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support import claude_code
 from tests.support.pi_files import header, said
+from tests.support.tampering import event_key, tables
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
 
@@ -284,6 +285,19 @@ def test_an_event_that_is_not_there_is_told_with_the_command_that_lists_them(tol
     for (command, *rest), name in NO_EVENTS:
         error = told.refused(NotFoundError, command, SESSION, *rest)
         assert (error.what, error.name, f"refold log {SESSION}" in error.remedy) == ("event", name, True)
+
+
+@pytest.mark.parametrize("command", ["context", "timeline", "files", "audit", "check"])
+def test_pointers_of_a_damaged_event_are_reported_as_damage(told: Refold, command: str) -> None:
+    key = event_key(1, 5)
+    for offset in range(0, 96, 5):
+        with tables(told.store) as stored:
+            whole = stored.get("events", key)
+            stored.put("events", key, whole[:offset] + bytes([whole[offset] ^ 0x81]) + whole[offset + 1 :])
+        outcome = told(command, SESSION, code=None)
+        assert outcome.code == 0 or "run 'refold verify'" in outcome.errors, offset
+        with tables(told.store) as stored:
+            stored.put("events", key, whole)
 
 
 def test_a_store_that_this_process_has_open_can_be_asked(told: Refold) -> None:

@@ -13,6 +13,7 @@ from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale, write
 from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
+from tests.support.stores import damage
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
 CODEX = b'{"type":"session_meta","payload":{}}\n'
@@ -369,3 +370,15 @@ def test_a_folder_names_its_exports_of_other_harnesses_beside_its_sessions(
     (folder / "export.json").write_text('{"info": {"id": "ses_1"}, "messages": []}')
     outcome = refold("import", "both", code=1)
     assert (len(outcome.lines), "export.json" in outcome.errors) == (1, True)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_file_whose_session_is_damaged_in_the_store_is_reported_and_the_others_are_imported(
+    told: Refold, tmp_path: Path, options: list[str]
+) -> None:
+    damage(told.store, 1, 3)
+    (tmp_path / "z.jsonl").write_bytes(header(session="z") + said("one", "a", None))
+    outcome = told("import", "tale.jsonl", "z.jsonl", *options, code=1)
+    (problem,) = outcome.errors.splitlines()
+    assert (repr(SESSION) in problem, "run 'refold verify'" in problem) == (True, True)
+    assert told("sessions", "--json").json["sessions"][-1]["id"] == "z"
