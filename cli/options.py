@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import click
@@ -66,6 +69,84 @@ prices_option: Final[Decorator] = click.option(
     metavar="FILE",
     help="A TOML file with model prices, instead of those that come with refold.",
 )
+
+
+_AGE: Final = re.compile(r"([0-9]{1,6})([hdw])")
+_HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24}
+
+
+def _since(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+    """Parse a date, a time or an age, and return epoch milliseconds."""
+    if value is None:
+        return None
+    from eventstore import event
+
+    if age := _AGE.fullmatch(value):
+        return event.epoch_milliseconds() - int(age[1]) * _HOURS[age[2]] * 3_600_000
+    from datetime import UTC, datetime
+
+    try:
+        moment = datetime.fromisoformat(value)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise click.BadParameter("give a date such as 2026-11-01, or an age such as 12h, 3d or 2w") from None
+
+
+def _harness_names() -> list[str]:
+    from eventstore.formats import format_of, harnesses
+    from eventstore.records import FORMAT
+
+    return [*(each.name for each in harnesses()), format_of(FORMAT).name]
+
+
+def _project(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Make a path that starts at "." or "~" absolute."""
+    is_relative = value is not None and value.split("/")[0] in {".", "..", "~"}
+    return str(Path(utf8(ctx, param, value) or "").expanduser().absolute()) if is_relative else value
+
+
+def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose sessions; the command gets them as `chosen`, a `SessionFilter`."""
+
+    @click.option(
+        "--harness",
+        type=LazyChoice("harness", _harness_names),
+        help="Only sessions of this harness.",
+    )
+    @click.option(
+        "--project",
+        metavar="PATH|NAME",
+        callback=_project,
+        help="Only sessions that worked in this folder or below it; a part of its path is enough.",
+    )
+    @click.option(
+        "--since",
+        metavar="DATE|AGE",
+        callback=_since,
+        help="Only sessions with an entry since then: a date (UTC) or an age such as 12h, 3d or 2w.",
+    )
+    @click.option(
+        "--title",
+        metavar="TEXT",
+        callback=utf8,
+        help="Only sessions with this text in title, first request or id.",
+    )
+    @wraps(command)
+    def with_filter(
+        *args: Any,
+        harness: str | None,
+        project: str | None,
+        since: int | None,
+        title: str | None,
+        **options: Any,
+    ) -> Any:
+        from projections.overview import SessionFilter
+
+        chosen = SessionFilter(harness=harness or "", project=project or "", since=since, title=title or "")
+        return command(*args, chosen=chosen, **options)
+
+    return with_filter
 
 
 def tools_of(file: BinaryIO) -> bytes:

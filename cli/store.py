@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from eventstore.lmdb.store import LmdbLog
     from eventstore.log import Snapshot
     from projections.context.cursor import Leaf
+    from projections.overview import Family, SessionFilter
 
 _GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
 """The name of a later generation of a session: the session's id, "~" and a number."""
@@ -148,6 +149,15 @@ def check_new_name(name: str) -> str:
     if Path(check_new_session(name)).is_file():
         raise BadInputError(f"session {name!r}", "the name looks like a file path", "choose another name")
     return name
+
+
+def chosen_sessions(log: LmdbLog, chosen: SessionFilter) -> list[Family]:
+    """Return the sessions that a filter chooses, with their subagents, those last that were written last."""
+    from cli.output import progress_bar
+    from projections.overview import overviews
+
+    with progress_bar("reading sessions") as progress:
+        return chosen.chosen(overviews(log, progress=progress))
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:

@@ -171,8 +171,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     `messages` go to the model. Records of one `group` form one message together; its usage counts once.
     `by_person` means that a person wrote the message, `continues` that it is a continuation after a
-    compaction. `requests` are those for its summary, or for a failed one. `line` is a line for logs if there
-    are no messages.
+    compaction. `folder` is the working folder at that time. `requests` are those for its summary, or for a
+    failed one. `line` is a line for logs if there are no messages.
     """
 
     messages: tuple[Message, ...] = ()
@@ -188,6 +188,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     usage: UsageView | None = None
     requests: tuple[RequestView, ...] = ()
     extension: Extension | None = None
+    folder: str = ""
     line: str = ""
 
     @property
@@ -259,6 +260,10 @@ class Format(Protocol):
         A `ResultReplacement` is for a harness that names calls rather than records.
         """
         return ()
+
+    def folder(self, header: bytes) -> str:  # noqa: ARG002  others ask it
+        """Return the working folder in the header of a source, "" if it names none."""
+        return ""
 
     def message(self, raw: bytes) -> Message:
         """Return the view of a message in a context: JSON in the harness's shape."""

@@ -194,9 +194,9 @@ def session_cost(
     billed too. Requests for summaries are not messages and do not count. Neither do the calls that a fork has
     from the session that it was made of, if the store has that one. Raises NotFoundError.
     """
-    by_model: dict[str, list[_Call]] = {}
+    by_model: dict[str, list[PaidCall]] = {}
     with log.snapshot() as snapshot:
-        for call in _calls(snapshot, resolve_cursor(snapshot, session, as_of=as_of), prices):
+        for call in paid_calls(snapshot, resolve_cursor(snapshot, session, as_of=as_of), prices):
             by_model.setdefault(call.model, []).append(call)
     return SessionCost(
         prices=prices.name,
@@ -206,19 +206,29 @@ def session_cost(
     )
 
 
-class _Call(msgspec.Struct, frozen=True):
+class PaidCall(msgspec.Struct, frozen=True):
+    """A call with usage: its time in epoch milliseconds, and its cost as recorded and as priced by a table."""
+
     model: str
+    time: int | None
+    usage: Usage
     recorded: float | None
     priced: float | None
 
+    @property
+    def cost(self) -> float | None:
+        """The cost as recorded, or else by the price table; None if neither is known."""
+        return self.priced if self.recorded is None else self.recorded
 
-def _calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[_Call]:
+
+def paid_calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[PaidCall]:
+    """Yield the calls of a session that `session_cost` adds up."""
     copied = copied_through(snapshot, cursor.session)
     for event, view, *_ in answers(snapshot, cursor):
         usage = billed_usage(view)
         if usage is not None and event.seq > copied:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
-            yield _Call(name, usage.cost, _priced(view, usage, event.time, prices))
+            yield PaidCall(name, event.time, usage, usage.cost, _priced(view, usage, event.time, prices))
 
 
 def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
@@ -229,7 +239,7 @@ def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> fl
     return price.of(usage) if price else None
 
 
-def _spent(calls: list[_Call]) -> Spending:
+def _spent(calls: list[PaidCall]) -> Spending:
     recorded, unrecorded = _sum(call.recorded for call in calls)
     priced, unpriced = _sum(call.priced for call in calls)
     return Spending(

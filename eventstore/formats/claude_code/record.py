@@ -47,6 +47,7 @@ class Fields(msgspec.Struct, frozen=True):
     parentUuid: Any = UNSET  # noqa: N815  Claude Code's names
     logicalParentUuid: Any = None  # noqa: N815
     sessionId: Any = None  # noqa: N815
+    cwd: Any = None
     timestamp: Any = None
     version: Any = None
     isSidechain: Any = None  # noqa: N815

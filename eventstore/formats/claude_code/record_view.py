@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from eventstore.formats.base import (
@@ -28,6 +29,12 @@ from eventstore.views import Extension, Message, Text
 def view(kind: str, record: bytes, parent: bytes | None = None) -> View:
     """Return a record's view; `parent` is the compaction boundary above it."""
     fields = fields_of(record)
+    found = _view(kind, fields, parent)
+    folder = text_or_empty(fields.cwd)
+    return msgspec.structs.replace(found, folder=folder) if folder else found
+
+
+def _view(kind: str, fields: Fields, parent: bytes | None) -> View:
     if kind == "message":
         return _message(fields)
     if kind == "custom_message":

@@ -19,6 +19,7 @@ from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.formats.pi.view import continues, view
 from eventstore.formats.source import SessionLocation, Source, SourceContents
+from eventstore.javascript import text_or_empty, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.views import Message, Payload
 
@@ -51,6 +52,10 @@ class PiFormat(Format):
 
     def by_person(self, version: str, kind: str, record: bytes) -> bool:  # noqa: ARG002  one rule for all versions
         return kind == "message"
+
+    def folder(self, header: bytes) -> str:
+        fields = tolerant_json(header)
+        return text_or_empty(fields.get("cwd")) if isinstance(fields, dict) else ""
 
     def message(self, raw: bytes) -> Message:
         return view_of_wire(wire_of(raw))

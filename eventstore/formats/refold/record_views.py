@@ -20,6 +20,7 @@ def view(kind: str, record: bytes) -> View:
 
 
 class _Fields(msgspec.Struct, frozen=True):
+    cwd: Any = None
     error: Any = None
     fromId: Any = None  # noqa: N815  names in records
     numbers: Any = None
@@ -54,6 +55,11 @@ def _decision(record: bytes) -> View:
     return View(requests=requests_of(fields.numbers, alone=False), line=line)
 
 
+def _session_info(record: bytes) -> View:
+    folder = text_or_empty(_fields_of(record).cwd)
+    return msgspec.structs.replace(pi_view("session_info", record), folder=folder)
+
+
 def _line_of(*names: str) -> Callable[[bytes], View]:
     """Return a reader for kinds with only a line for logs: the values of these fields."""
 
@@ -67,6 +73,7 @@ def _line_of(*names: str) -> Callable[[bytes], View]:
 _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "attempt": _attempt,
     "decision": _decision,
+    "session_info": _session_info,
     "rewrite": _line_of("reason"),
     "leaf_moved": _line_of("fromId"),
     "undone": _line_of("targetId"),

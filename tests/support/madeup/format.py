@@ -101,6 +101,7 @@ class MadeUp(Format):
         return View(
             messages=messages,
             group=fields.get("group", ""),
+            folder=fields.get("folder", ""),
             by_person="told_by" not in fields and any(message.role == "user" for message in messages),
         )
 

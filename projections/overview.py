@@ -1,0 +1,369 @@
+"""Describe all sessions of a store in one line each: where they ran, how long they are, what they cost.
+
+The figures of a session follow from its log. They are cached beside the log, and computed again whenever the
+session, the prices or this module have changed since.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from eventstore.errors import CorruptionError
+from eventstore.formats import format_of, view_of
+from eventstore.imports import copied_through, newest_import, origin_of
+from eventstore.javascript import iso_time
+from eventstore.log import EventLog, Head, Snapshot
+from eventstore.paths import events
+from eventstore.records import FORMAT, embedded
+from projections.audit.cost import PaidCall, paid_calls
+from projections.audit.prices import Prices, library_prices
+from projections.context.cursor import resolve_cursor
+from projections.descriptions import first_user_message, title
+from projections.settings import settings_at
+
+_VERSION: Final = 1
+"""The version of the cached figures; increase it when they change."""
+_BATCH: Final = 64
+"""Sessions that are read before their figures are cached."""
+_WORKTREE: Final = re.compile(r"(.+?)[/\\](?:\.claude[/\\]worktrees|\.worktrees)[/\\].+", re.DOTALL)
+"""A git worktree inside of the project's folder, where harnesses let agents work."""
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The tokens and the cost of calls, in US dollars.
+
+    A call's cost is the recorded one, or else that of the price table. `cost` is None if it lacks all calls,
+    and `unknown` counts the calls that it lacks.
+    """
+
+    calls: int = 0
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    cost: float | None = None
+    unknown: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, sent and received."""
+        return self.input + self.cache_read + self.cache_write + self.output
+
+
+def total(parts: Iterable[Spent]) -> Spent:
+    """Add up tokens and cost."""
+    given = list(parts)
+    known = [each.cost for each in given if each.cost is not None]
+    return Spent(
+        calls=sum(each.calls for each in given),
+        input=sum(each.input for each in given),
+        cache_read=sum(each.cache_read for each in given),
+        cache_write=sum(each.cache_write for each in given),
+        output=sum(each.output for each in given),
+        cost=math.fsum(known) if known else None,
+        unknown=sum(each.unknown for each in given),
+    )
+
+
+class DaySpent(msgspec.Struct, frozen=True):
+    """What one model's calls of one day (UTC) used; the day of a call without a time is ""."""
+
+    day: str
+    model: str
+    spent: Spent
+
+
+class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in one line.
+
+    `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `compactions` are
+    those of all branches; `branches` counts the entries without a child. `calls` are the session's own: a fork
+    has none of those that it shares with its original. `original` and `parent` name the session that it was
+    forked from, or that started it as a subagent, "" for none. `problem` says why figures are missing: the
+    session is damaged.
+    """
+
+    head: Head
+    harness: str = ""
+    folder: str = ""
+    title: str = ""
+    first_request: str = ""
+    model: str = ""
+    compactions: int = 0
+    branches: int = 0
+    calls: list[DaySpent] = []
+    original: str = ""
+    parent: str = ""
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """The session's id."""
+        return self.head.name
+
+    @property
+    def spent(self) -> Spent:
+        """The tokens and the cost of the session's own calls."""
+        return total(each.spent for each in self.calls)
+
+
+class _Cached(msgspec.Struct, frozen=True, array_like=True):
+    """Figures, and what they depend on besides the session's own log."""
+
+    version: int
+    prices: str
+    copied: int
+    overview: SessionOverview
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(_Cached).decode
+
+
+def overviews(
+    log: EventLog,
+    *,
+    prices: Prices | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[SessionOverview]:
+    """Return the overviews of all sessions, sorted by name.
+
+    `prices` gives the cost of models (default: the installed `genai-prices`, and only then is it cached).
+    """
+    table = prices or library_prices()
+    cached_with = None if prices else table.name
+    with log.snapshot() as snapshot:
+        found = {head.name: _cached(snapshot, head, cached_with) for head in snapshot.heads()}
+    missing = [name for name, overview in found.items() if overview is None]
+    for done in range(0, len(missing), _BATCH):
+        progress(done, len(missing))
+        made = [_overview(log, name, table) for name in missing[done : done + _BATCH]]
+        found.update((overview.name, overview) for overview, _ in made)
+        if cached_with is not None:
+            log.keep(_kept(made, cached_with))
+    return [each for each in found.values() if each is not None]
+
+
+def _cached(snapshot: Snapshot, head: Head, prices: str | None) -> SessionOverview | None:
+    kept = None if prices is None else snapshot.derived(_key(head))
+    if kept is None:
+        return None
+    try:
+        cached = _decode(kept)
+    except msgspec.DecodeError:
+        return None
+    overview = cached.overview
+    if (cached.version, cached.prices, overview.head) != (_VERSION, prices, head):
+        return None
+    # The original of a fork may have come into the store since.
+    has_moved = overview.original and copied_through(snapshot, head.name) != cached.copied
+    return None if has_moved else overview
+
+
+def _kept(made: Iterable[tuple[SessionOverview, int]], prices: str) -> Iterator[tuple[bytes, bytes]]:
+    for overview, copied in made:
+        # A lone surrogate has no UTF-8 form; such a title is read again each time.
+        with suppress(UnicodeEncodeError):
+            if not overview.problem:
+                yield _key(overview.head), _encode(_Cached(_VERSION, prices, copied, overview))
+
+
+def _key(head: Head) -> bytes:
+    return b"overview " + head.number.to_bytes(4, "big")
+
+
+def _overview(log: EventLog, session: str, prices: Prices) -> tuple[SessionOverview, int]:
+    """Return a session's overview, and the number of the last event that it shares with its original."""
+    try:
+        with log.snapshot() as snapshot:
+            return _made(snapshot, session, prices), copied_through(snapshot, session)
+    except CorruptionError as error:
+        with log.snapshot() as snapshot:
+            return SessionOverview(head=snapshot.head(session), problem=str(error)), 0
+
+
+def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
+    head = snapshot.head(session)
+    fork, subagent = (origin_of(snapshot, session, each) for each in ("fork", "subagent"))
+    facts = _facts(snapshot, head)
+    model = settings_at(snapshot, session, head.leaf).model
+    return SessionOverview(
+        head=head,
+        harness=facts.harness,
+        folder=facts.folder,
+        title=title(snapshot, session),
+        first_request=first_user_message(snapshot, session),
+        model=str(model or ""),
+        compactions=facts.compactions,
+        branches=facts.branches,
+        calls=_by_day(paid_calls(snapshot, resolve_cursor(snapshot, session), prices)),
+        original=fork.session if fork else "",
+        parent=subagent.session if subagent else "",
+    )
+
+
+class _Facts(msgspec.Struct):
+    harness: str = ""
+    folder: str = ""
+    compactions: int = 0
+    branches: int = 0
+
+
+def _facts(snapshot: Snapshot, head: Head) -> _Facts:
+    facts = _Facts()
+    imported = newest_import(snapshot, head)
+    if imported is not None:
+        its = format_of(imported.source_format)
+        facts.harness, facts.folder = its.name, its.folder(embedded(imported.header))
+    parents: set[int] = set()
+    for each in events(snapshot, head.name):
+        if not facts.harness and each.format != FORMAT:
+            facts.harness = format_of(each.format).name
+        # A session's own information, if it names a folder, is newer than what it began with.
+        if not facts.folder or each.kind == "session_info":
+            facts.folder = view_of(each).folder or facts.folder
+        if each.is_entry:
+            parents.add(each.parent_seq)
+            facts.branches += 1
+            facts.compactions += each.kind == "compaction"
+    facts.branches -= len(parents - {0})
+    facts.harness = facts.harness or format_of(FORMAT).name
+    return facts
+
+
+def _by_day(calls: Iterable[PaidCall]) -> list[DaySpent]:
+    """Add up calls by day and model, in order of first use."""
+    found: dict[tuple[str, str], list[Spent]] = {}
+    for call in calls:
+        spent = Spent(
+            calls=1,
+            input=call.usage.input,
+            cache_read=call.usage.cache_read,
+            cache_write=call.usage.cache_write,
+            output=call.usage.output,
+            cost=call.cost,
+            unknown=int(call.cost is None),
+        )
+        found.setdefault(((iso_time(call.time) or "")[:10], call.model), []).append(spent)
+    return [DaySpent(day, model, total(spent)) for (day, model), spent in found.items()]
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """A session and its subagents, parents before children.
+
+    `folder` is the project's: where the session began to work, without the path of a git worktree inside of it.
+    """
+
+    overview: SessionOverview
+    subagents: list[SessionOverview]
+    folder: str
+
+    @property
+    def project(self) -> str:
+        """The last name of the project's folder."""
+        return next(reversed(_names(self.folder)), "")
+
+    @property
+    def members(self) -> list[SessionOverview]:
+        """The session and its subagents."""
+        return [self.overview, *self.subagents]
+
+    @property
+    def spent(self) -> Spent:
+        """The tokens and the cost of the session and its subagents."""
+        return total(each.spent for each in self.members)
+
+
+def families(found: Iterable[SessionOverview]) -> list[Family]:
+    """Group sessions with their subagents, those last that were written last.
+
+    A subagent whose parent is not among them is a session of its own. A fork is where its original is, if its
+    own records name no folder.
+    """
+    by_name = {each.name: each for each in found}
+    children: dict[str, list[SessionOverview]] = {}
+    for each in sorted(by_name.values(), key=lambda each: each.head.position):
+        children.setdefault(_parent(each, by_name), []).append(each)
+    grouped = [
+        Family(overview=each, subagents=list(_below(each, children)), folder=_project_folder(each, by_name))
+        for each in children.get("", ())
+    ]
+    return sorted(grouped, key=lambda family: max(each.head.position for each in family.members))
+
+
+def _parent(overview: SessionOverview, by_name: Mapping[str, SessionOverview]) -> str:
+    """Return the parent of a subagent if it is there, "" for none. Of a cycle, each is its own."""
+    seen, above = {overview.name}, overview.parent
+    while above in by_name:
+        if above in seen:
+            return ""
+        seen.add(above)
+        above = by_name[above].parent
+    return overview.parent if overview.parent in by_name else ""
+
+
+def _below(
+    overview: SessionOverview, children: Mapping[str, Sequence[SessionOverview]]
+) -> Iterator[SessionOverview]:
+    pending = list(reversed(children.get(overview.name, ())))
+    while pending:
+        each = pending.pop()
+        yield each
+        pending += reversed(children.get(each.name, ()))
+
+
+def _project_folder(overview: SessionOverview, by_name: Mapping[str, SessionOverview]) -> str:
+    seen: set[str] = set()
+    while not overview.folder and overview.original in by_name and overview.name not in seen:
+        seen.add(overview.name)
+        overview = by_name[overview.original]
+    inside = _WORKTREE.fullmatch(overview.folder)
+    return inside[1] if inside else overview.folder
+
+
+def _names(folder: str) -> list[str]:
+    return [name for name in re.split(r"[/\\]", folder) if name]
+
+
+class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """The sessions to choose; a subagent goes with the session that started it.
+
+    `harness` is a harness's name. `project` is a folder, or some consecutive names of its path. `since` is in
+    epoch milliseconds: the newest entry is not older. `title` is a part of the title, the first request or the
+    id. Case does not matter. An empty field chooses all.
+    """
+
+    harness: str = ""
+    project: str = ""
+    since: int | None = None
+    title: str = ""
+
+    def chosen(self, found: Iterable[SessionOverview]) -> list[Family]:
+        """Return the families to choose, those last that were written last."""
+        return [family for family in families(found) if self._chooses(family)]
+
+    def _chooses(self, family: Family) -> bool:
+        overview = family.overview
+        if self.harness and overview.harness != self.harness:
+            return False
+        if self.since is not None:
+            ends = [each.head.last_time for each in family.members if each.head.last_time is not None]
+            if not ends or max(ends) < self.since:
+                return False
+        if self.project and not _is_in(family.folder.casefold(), self.project.casefold()):
+            return False
+        texts = (overview.title, overview.first_request, overview.name)
+        return any(self.title.casefold() in text.casefold() for text in texts)
+
+
+def _is_in(folder: str, project: str) -> bool:
+    names, wanted = _names(folder), _names(project)
+    if project.startswith("/"):
+        return names[: len(wanted)] == wanted
+    return any(names[at : at + len(wanted)] == wanted for at in range(len(names)))
