@@ -18,6 +18,9 @@ import pytest
 
 from cli.main import COMMANDS, GROUPS
 from cli.main import refold as group
+from eventstore.files.exporting import export_formats
+from eventstore.formats import harnesses
+from eventstore.records import FORMAT
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.pi_files import line, said
@@ -335,3 +338,34 @@ def test_every_exit_code_is_in_the_page() -> None:
         "130",
         "141",
     ]
+
+
+VERSIONS = {version for each in harnesses() for version in each.versions}
+NAMES = {each.name for each in harnesses()}
+
+
+@pytest.mark.parametrize(
+    ("section", "heading", "key", "named"),
+    [
+        ("log", "JSON", "format", VERSIONS | {FORMAT}),
+        ("import", "JSON", "sessions[].format", VERSIONS),
+        ("context", "JSON", "rules", NAMES),
+        ("export", "option", "--format FORM", {*export_formats(), "original"}),
+    ],
+)
+def test_every_harness_is_named_where_its_name_can_occur(
+    section: str, heading: str, key: str, named: set[str]
+) -> None:
+    ((*_, described),) = (row for row in rows(section, heading) if row[0] == f"`{key}`")
+    each = re.sub(r"`([\w-]+)/(\d)` to `\1/(\d)`", _each_version, described)
+    assert set(re.findall(r"`([\w-]+(?:/\d)?)`", each)) == named
+
+
+def _each_version(found: re.Match[str]) -> str:
+    return " ".join(f"`{found[1]}/{number}`" for number in range(int(found[2]), int(found[3]) + 1))
+
+
+def test_every_format_of_an_export_is_named_for_the_library() -> None:
+    page = (PROJECT / "docs" / "library.md").read_text("utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| `session.export("))
+    assert set(re.findall(r'`"([\w-]+)"`', row)) == {*export_formats(), "original"}

@@ -139,10 +139,7 @@ def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> P
         ]
         entries = [(raw, each) for raw, each in objects if dialect.is_type(each.get("type"))]
         if not (header or first) and entries[:1] != objects[:1]:
-            problem = (
-                "not a session file that refold knows "
-                f"(a session of {dialect.harness} begins with a line of type session)"
-            )
+            problem = "is not a session file: no session begins with this record"
             raise NoSessionError(source, problem, _remedy(dialect), line=number)
         for raw, decoded in entries:
             if decoded["type"] == "session":
@@ -156,9 +153,7 @@ def find_header(lines: Iterable[bytes], source: str, dialect: Dialect = PI) -> P
     if 2 * held > filled:
         return _header(source, dialect, header) if header else _headless(dialect, *first)
     if held:
-        problem = (
-            f"is no session file: {held:,} of {filled:,} lines hold records, and it begins with no header"
-        )
+        problem = f"is not a session file: {held:,} of {filled:,} lines hold records, and none is a header"
         raise NoSessionError(source, problem, _remedy(dialect))
     if line:
         raise NoSessionError(source, "contains no readable record", _remedy(dialect))
@@ -176,11 +171,9 @@ def _remedy(dialect: Dialect) -> str:
 
 def _check_text(line: bytes, number: int, source: str, dialect: Dialect) -> None:
     if line.startswith(_UTF_16) or (line[:1] == b"{" and line[1:2] == b"\0") or line[:2] == b"\0{":
-        raise BadInputError(
-            source, "is in UTF-16", f"save it as UTF-8, as {dialect.harness} writes it", line=number
-        )
+        raise BadInputError(source, "is in UTF-16", "save it as UTF-8", line=number)
     if b"\0" in line[:_NUL_WITHIN]:
-        raise NoSessionError(source, "is no text", _remedy(dialect), line=number)
+        raise NoSessionError(source, "is not text", _remedy(dialect), line=number)
 
 
 def _headless(dialect: Dialect, raw: bytes, decoded: dict[str, Any]) -> PiHeader:
