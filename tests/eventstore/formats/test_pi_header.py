@@ -66,11 +66,11 @@ def test_an_odd_version_is_read_as_pi_reads_it(version: object, read_as: int) ->
         ([], "is empty"),
         ([b"\n", b" \n"], "contains no readable record"),
         ([b"hello\n"], "contains no readable record"),
-        ([b"\x00\x01\x02"], "is no text"),
+        ([b"\x00\x01\x02"], "is not text"),
         (['{"type":"session"}\n'.encode("utf-16")], "is in UTF-16; save it as UTF-8"),
         (['{"type":"session"}\n'.encode("utf-16-le")], "is in UTF-16; save it as UTF-8"),
         (['{"type":"session"}\n'.encode("utf-16-be")], "is in UTF-16; save it as UTF-8"),
-        ([b'{"type":"user","uuid":"x"}\n'], "not a session file that refold knows"),
+        ([b'{"type":"user","uuid":"x"}\n'], "no session begins with this record"),
         ([b'{"type":"session","version":4,"id":"x"}\n'], "pi session version 4 is unknown"),
     ],
 )
