@@ -107,7 +107,7 @@ def _project(ctx: click.Context, param: click.Parameter, value: str | None) -> s
 
 
 def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose sessions; the command gets them as `chosen`, a `SessionFilter`."""
+    """Add the options that choose sessions; the command gets a `SessionFilter`, `chosen`."""
 
     @click.option(
         "--harness",

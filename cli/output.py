@@ -116,15 +116,26 @@ def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequ
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that takes the done and the total count; on a terminal it updates a bar."""
+    """Yield a function that takes the done and the total count.
+
+    On a terminal it updates a bar, which appears with the first call.
+    """
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return
     from rich.progress import Progress
 
-    with Progress(console=error_console(), transient=True) as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    bar = Progress(console=error_console(), transient=True)
+    task = bar.add_task(description, total=None)
+
+    def update(done: int, total: int) -> None:
+        bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield update
+    finally:
+        bar.stop()
 
 
 def echo_json(value: Any) -> None:

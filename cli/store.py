@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eventstore.files.importing import ImportResult
     from eventstore.lmdb.store import LmdbLog
     from eventstore.log import Snapshot
+    from projections.audit.prices import Prices
     from projections.context.cursor import Leaf
     from projections.overview import Family, SessionFilter
 
@@ -151,13 +152,21 @@ def check_new_name(name: str) -> str:
     return name
 
 
-def chosen_sessions(log: LmdbLog, chosen: SessionFilter) -> list[Family]:
-    """Return the sessions that a filter chooses, with their subagents, those last that were written last."""
+def chosen_names(log: LmdbLog, chosen: SessionFilter) -> list[str]:
+    """Return the ids of the chosen sessions and of their subagents, sorted."""
+    if chosen.is_empty:
+        with log.snapshot() as snapshot:
+            return [head.name for head in snapshot.heads()]
+    return sorted(each.name for family in chosen_sessions(log, chosen) for each in family.members)
+
+
+def chosen_sessions(log: LmdbLog, chosen: SessionFilter, *, prices: Prices | None = None) -> list[Family]:
+    """Return the chosen sessions with their subagents, the most recently written last."""
     from cli.output import progress_bar
     from projections.overview import overviews
 
     with progress_bar("reading sessions") as progress:
-        return chosen.chosen(overviews(log, progress=progress))
+        return chosen.chosen(overviews(log, prices=prices, progress=progress))
 
 
 def resolve_session(log: LmdbLog, name: str) -> str:

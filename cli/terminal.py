@@ -108,13 +108,17 @@ class FittedTable(Table):
 
 
 class CutLine:
-    """A cell of one line, cut to the width of its column but keeping the end of a path."""
+    """A cell of one line, cut to the width of its column but keeping the end of a path.
 
-    def __init__(self, line: str) -> None:
-        self._line = line
+    A column of such cells is not narrower than `least`, unless all of them are.
+    """
+
+    def __init__(self, line: str, least: int = 1) -> None:
+        self._line, self._least = line, least
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(1, cell_len(self._line))
+        width = cell_len(self._line)
+        return Measurement(max(min(self._least, width), 1), width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(cut_line(self._line, options.max_width), no_wrap=True, overflow="ellipsis")

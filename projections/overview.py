@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -15,11 +16,11 @@ from typing import Final
 import msgspec
 
 from eventstore.errors import CorruptionError
-from eventstore.formats import format_of, view_of
+from eventstore.formats import format_of, view_of, view_of_event
 from eventstore.imports import copied_through, newest_import, origin_of
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Snapshot
-from eventstore.paths import events
+from eventstore.paths import event, events
 from eventstore.records import FORMAT, embedded
 from projections.audit.cost import PaidCall, paid_calls
 from projections.audit.prices import Prices, library_prices
@@ -29,8 +30,8 @@ from projections.settings import settings_at
 
 _VERSION: Final = 1
 """The version of the cached figures; increase it when they change."""
-_BATCH: Final = 64
-"""Sessions that are read before their figures are cached."""
+_BATCH: Final = 16
+"""Sessions that are read before their figures are cached, and progress is reported."""
 _WORKTREE: Final = re.compile(r"(.+?)[/\\](?:\.claude[/\\]worktrees|\.worktrees)[/\\].+", re.DOTALL)
 """A git worktree inside of the project's folder, where harnesses let agents work."""
 
@@ -39,7 +40,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The tokens and the cost of calls, in US dollars.
 
     A call's cost is the recorded one, or else that of the price table. `cost` is None if it lacks all calls,
-    and `unknown` counts the calls that it lacks.
+    and `without_cost` counts the calls that it lacks.
     """
 
     calls: int = 0
@@ -48,7 +49,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_write: int = 0
     output: int = 0
     cost: float | None = None
-    unknown: int = 0
+    without_cost: int = 0
 
     @property
     def tokens(self) -> int:
@@ -67,12 +68,12 @@ def total(parts: Iterable[Spent]) -> Spent:
         cache_write=sum(each.cache_write for each in given),
         output=sum(each.output for each in given),
         cost=math.fsum(known) if known else None,
-        unknown=sum(each.unknown for each in given),
+        without_cost=sum(each.without_cost for each in given),
     )
 
 
 class DaySpent(msgspec.Struct, frozen=True):
-    """What one model's calls of one day (UTC) used; the day of a call without a time is ""."""
+    """The calls of one model on one day (UTC); the day of calls without a time is ""."""
 
     day: str
     model: str
@@ -142,7 +143,8 @@ def overviews(
         found = {head.name: _cached(snapshot, head, cached_with) for head in snapshot.heads()}
     missing = [name for name, overview in found.items() if overview is None]
     for done in range(0, len(missing), _BATCH):
-        progress(done, len(missing))
+        if done:
+            progress(done, len(missing))
         made = [_overview(log, name, table) for name in missing[done : done + _BATCH]]
         found.update((overview.name, overview) for overview, _ in made)
         if cached_with is not None:
@@ -179,7 +181,7 @@ def _key(head: Head) -> bytes:
 
 
 def _overview(log: EventLog, session: str, prices: Prices) -> tuple[SessionOverview, int]:
-    """Return a session's overview, and the number of the last event that it shares with its original."""
+    """Return a session's overview, and the number of the last event copied from its original."""
     try:
         with log.snapshot() as snapshot:
             return _made(snapshot, session, prices), copied_through(snapshot, session)
@@ -198,7 +200,7 @@ def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
         harness=facts.harness,
         folder=facts.folder,
         title=title(snapshot, session),
-        first_request=first_user_message(snapshot, session),
+        first_request=first_user_message(snapshot, session) or (_task(snapshot, head) if subagent else ""),
         model=str(model or ""),
         compactions=facts.compactions,
         branches=facts.branches,
@@ -206,6 +208,12 @@ def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
         original=fork.session if fork else "",
         parent=subagent.session if subagent else "",
     )
+
+
+def _task(snapshot: Snapshot, head: Head) -> str:
+    """Return the text of a subagent's first message, which no person wrote."""
+    message = view_of_event(event(snapshot, head.name, head.user_seq)) if head.user_seq else None
+    return " ".join(message.text.split()) if message else ""
 
 
 class _Facts(msgspec.Struct):
@@ -248,7 +256,7 @@ def _by_day(calls: Iterable[PaidCall]) -> list[DaySpent]:
             cache_write=call.usage.cache_write,
             output=call.usage.output,
             cost=call.cost,
-            unknown=int(call.cost is None),
+            without_cost=int(call.cost is None),
         )
         found.setdefault(((iso_time(call.time) or "")[:10], call.model), []).append(spent)
     return [DaySpent(day, model, total(spent)) for (day, model), spent in found.items()]
@@ -275,9 +283,27 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return [self.overview, *self.subagents]
 
     @property
+    def ended(self) -> int | None:
+        """The time of the newest entry of all of them, in epoch milliseconds; None if unknown."""
+        return max(
+            (each.head.last_time for each in self.members if each.head.last_time is not None), default=None
+        )
+
+    @property
     def spent(self) -> Spent:
         """The tokens and the cost of the session and its subagents."""
         return total(each.spent for each in self.members)
+
+
+def short_projects(folders: Iterable[str]) -> dict[str, str]:
+    """Map folders of projects to their last name, or to the last few that tell them apart."""
+    short = dict.fromkeys(folders, "")
+    alike = list(short)
+    for count in range(1, max((len(_names(folder)) for folder in short), default=0) + 1):
+        short.update((folder, "/".join(_names(folder)[-count:])) for folder in alike)
+        shown = Counter(short.values())
+        alike = [folder for folder in short if shown[short[folder]] > 1]
+    return short
 
 
 def families(found: Iterable[SessionOverview]) -> list[Family]:
@@ -344,6 +370,11 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
     since: int | None = None
     title: str = ""
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the filter chooses all sessions."""
+        return self == SessionFilter()
+
     def chosen(self, found: Iterable[SessionOverview]) -> list[Family]:
         """Return the families to choose, those last that were written last."""
         return [family for family in families(found) if self._chooses(family)]
@@ -352,10 +383,8 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
         overview = family.overview
         if self.harness and overview.harness != self.harness:
             return False
-        if self.since is not None:
-            ends = [each.head.last_time for each in family.members if each.head.last_time is not None]
-            if not ends or max(ends) < self.since:
-                return False
+        if self.since is not None and (family.ended is None or family.ended < self.since):
+            return False
         if self.project and not _is_in(family.folder.casefold(), self.project.casefold()):
             return False
         texts = (overview.title, overview.first_request, overview.name)

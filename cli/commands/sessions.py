@@ -2,104 +2,188 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import json_option, utf8
+from cli.options import json_option, prices_option, session_filters
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from eventstore.log import Head, Snapshot
+    from projections.overview import Family, SessionFilter, SessionOverview
 
-_WIDE: Final = 100
-"""Columns from which times of day fit beside titles."""
-_NARROW: Final = 80
-"""Columns below which long ids do not fit beside titles."""
+_WIDE: Final = 140
+"""Columns from which whole ids and times fit beside titles."""
+_LEAST_TITLE: Final = 24
+"""Characters of a title that other columns leave room for."""
+_RELEASE: Final = re.compile(r"-20[0-9]{6}$")
+"""The date at the end of a model's name."""
 _ORDERS: Final = {
-    "written": lambda row: row["_position"],
-    "ended": lambda row: row["ended"] or "",
-    "entries": lambda row: row["entries"],
-    "title": lambda row: (row["title"] or row["firstRequest"] or "").casefold(),
-    "id": lambda row: row["id"],
+    "written": lambda _: 0,
+    "ended": lambda family: family.ended or 0,
+    "events": lambda family: family.overview.head.version,
+    "tokens": lambda family: family.spent.tokens,
+    "cost": lambda family: family.spent.cost or 0,
+    "title": lambda family: (family.overview.title or family.overview.first_request).casefold(),
+    "id": lambda family: family.overview.name,
 }
+"""Keys by which to sort a list that is in the order of the newest write."""
 
 
-@click.command("sessions", epilog="Example:  refold sessions --sort entries --limit 5")
+@click.command("sessions", epilog="Example:  refold sessions --project web --since 2w --sort cost")
+@session_filters
+@click.option("--subagents", is_flag=True, help="List subagents below the session that started them.")
 @click.option(
-    "--match",
-    metavar="TEXT",
-    callback=utf8,
-    help="Only sessions with this text in id, title or first request.",
+    "--sort",
+    type=click.Choice(list(_ORDERS)),
+    default="written",
+    show_default=True,
+    help="Sort order; the largest or newest comes last.",
 )
-@click.option(
-    "--sort", type=click.Choice(list(_ORDERS)), default="written", show_default=True, help="Sort order."
-)
-@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the last N of the list.")
+@prices_option
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, *, match: str | None, sort: str, reverse: bool, limit: int | None, as_json: bool
+    ctx: click.Context,
+    *,
+    chosen: SessionFilter,
+    subagents: bool,
+    sort: str,
+    limit: int | None,
+    prices: str | None,
+    as_json: bool,
 ) -> None:
-    """List the sessions of the store, the most recently written last."""
-    from cli.output import console, echo_json, paged
-    from cli.store import opened
+    """List the sessions of the store, the most recently written last.
 
-    with opened(ctx) as log, log.snapshot() as snapshot:
-        rows = [_row(snapshot, head) for head in snapshot.heads()]
-    if match:
-        rows = [row for row in rows if _matches(row, match.casefold())]
-    rows = sorted(rows, key=_ORDERS[sort], reverse=reverse)[-(limit or 0) :]
-    for row in rows:
-        del row["_position"]
+    Tokens and cost of a session include its subagents, unless these are listed below it.
+    """
+    from cli.output import console, echo_json, echo_problem, paged
+    from cli.store import chosen_sessions, opened
+    from projections.audit.prices import prices_of_file
+
+    with opened(ctx) as log:
+        found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
+    found = sorted(found, key=_ORDERS[sort])[-(limit or 0) :]
     if as_json:
+        rows = [_json(family, each) for family in found for each in _listed(family, subagents=subagents)]
         echo_json({"sessions": rows})
-        return
-    out = console()
-    with paged(out):
-        out.print(_listing(rows, out.width), crop=False)
+    else:
+        out = console()
+        with paged(out):
+            out.print(_listing(found, out.width, subagents=subagents), crop=False)
+    damaged = [each for family in found for each in family.members if each.problem]
+    for each in damaged:
+        echo_problem(each.problem)
+    ctx.exit(1 if damaged else 0)
 
 
-def _listing(rows: list[dict[str, Any]], width: int) -> Table:
+def _listed(family: Family, *, subagents: bool) -> list[SessionOverview]:
+    return family.members if subagents else [family.overview]
+
+
+def _listing(found: list[Family], width: int, *, subagents: bool) -> Table:
     from cli.output import one_line, safe_line, table, thousands, when
     from cli.store import short_names
     from cli.terminal import CutLine
-    from eventstore.javascript import epoch_ms
+    from cli.views.texts import spent_dollars
 
-    names = [row["id"] for row in rows]
-    shown = short_names(names) if width < _NARROW else {name: name for name in names}
-    last, title = "LAST ENTRY (UTC)", "TITLE OR FIRST REQUEST"
-    columns = ("SESSION", "ENTRIES", last, title)
-    listing = table(*columns, right=("ENTRIES",), shrinks=title, drops=(last, "ENTRIES"))
-    for row in rows:
-        listing.add_row(
-            safe_line(shown[row["id"]]),
-            thousands(row["entries"]),
-            when(epoch_ms(row["ended"]))[: 16 if width >= _WIDE else 10],
-            CutLine(one_line(row["title"] or row["firstRequest"] or "", 60)),
-        )
+    names = [each.name for family in found for each in _listed(family, subagents=subagents)]
+    is_wide = width >= _WIDE
+    shown = {name: name for name in names} if is_wide else short_names(names)
+    last, title = "LAST ENTRY (UTC)" if is_wide else "AGE", "TITLE OR FIRST REQUEST"
+    compacted = "TIMES COMPACTED"
+    numbers = ("EVENTS", "TOKENS", compacted, "BRANCHES", "SUBAGENTS", "COST")
+    listing = table(
+        *("SESSION", last, "PROJECT", "HARNESS", "MODEL", *numbers, title),
+        right=numbers if is_wide else (*numbers, last),
+        shrinks=title,
+        drops=(
+            "BRANCHES",
+            "SUBAGENTS",
+            "MODEL",
+            compacted,
+            "EVENTS",
+            "HARNESS",
+            "TOKENS",
+            "COST",
+            "PROJECT",
+            last,
+        ),
+    )
+    for family in found:
+        for each in _listed(family, subagents=subagents):
+            is_root = each is family.overview
+            spent = each.spent if subagents else family.spent
+            ended = each.head.last_time if subagents else family.ended
+            listing.add_row(
+                ("" if is_root else "└ ") + safe_line(shown[each.name]),
+                when(ended)[:16] if is_wide else _age(ended),
+                CutLine(one_line(family.project, 30) if is_root else ""),
+                each.harness,
+                CutLine(one_line(_RELEASE.sub("", each.model.rpartition("/")[2]), 30)),
+                thousands(each.head.version),
+                _short_count(spent.tokens),
+                thousands(each.compactions),
+                thousands(each.branches),
+                thousands(len(family.subagents)) if is_root and family.subagents else "",
+                spent_dollars(spent),
+                CutLine(one_line(each.title or each.first_request, 60), _LEAST_TITLE),
+            )
     return listing
 
 
-def _row(snapshot: Snapshot, head: Head) -> dict[str, Any]:
+def _age(time: int | None) -> str:
+    """Return the time since then in the largest fitting unit, "-" if unknown."""
+    from eventstore import event
+
+    if time is None:
+        return "-"
+    minutes = max(event.epoch_milliseconds() - time, 0) // 60_000
+    for unit, size in (("y", 365 * 1440), ("w", 7 * 1440), ("d", 1440), ("h", 60)):
+        # Two weeks are "14d", because a number of weeks below that is too coarse.
+        if minutes >= (2 if unit == "w" else 1) * size:
+            return f"{minutes // size}{unit}"
+    return f"{minutes}m"
+
+
+def _short_count(number: int) -> str:
+    """Return a number in at most five characters, such as "12.3M"."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if number >= size:
+            return f"{number / size:.1f}{unit}" if number < 100 * size else f"{number // size}{unit}"
+    return str(number)
+
+
+def _json(family: Family, each: SessionOverview) -> dict[str, Any]:
+    import msgspec
+
     from eventstore.javascript import iso_time
-    from projections.descriptions import first_user_message, title
 
+    is_root = each is family.overview
+    spent = each.spent
     return {
-        "id": head.name,
-        "title": title(snapshot, head.name) or None,
-        "firstRequest": first_user_message(snapshot, head.name) or None,
-        "events": head.version,
-        "entries": head.entries,
-        "started": iso_time(head.first_time),
-        "ended": iso_time(head.last_time),
-        "source": head.source or None,
-        "digest": head.digest.hex(),
-        "_position": head.position,
+        "id": each.name,
+        "title": each.title or None,
+        "firstRequest": each.first_request or None,
+        "harness": each.harness or None,
+        "project": family.project or None,
+        "folder": family.folder or None,
+        "model": each.model or None,
+        "events": each.head.version,
+        "entries": each.head.entries,
+        "compactions": each.compactions,
+        "branches": each.branches,
+        "started": iso_time(each.head.first_time),
+        "ended": iso_time(each.head.last_time),
+        "parent": each.parent or None,
+        "original": each.original or None,
+        "subagents": len(family.subagents) if is_root else 0,
+        "spent": msgspec.to_builtins(spent),
+        "total": msgspec.to_builtins(family.spent if is_root else spent),
+        "source": each.head.source or None,
+        "digest": each.head.digest.hex(),
+        "problem": each.problem or None,
     }
-
-
-def _matches(row: dict[str, Any], text: str) -> bool:
-    return any(text in (row[name] or "").casefold() for name in ("id", "title", "firstRequest"))

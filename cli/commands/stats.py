@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 import click
 
-from cli.options import json_option
+from cli.options import json_option, prices_option, session_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from projections.overview import Family, SessionFilter, SessionOverview, Spent
+
+_GROUPS: Final = ("project", "day", "model", "harness")
 
 
-@click.command("stats", epilog="Example:  refold stats --json")
+@click.command("stats", epilog="Example:  refold stats --by project --since 4w")
+@click.option(
+    "--by",
+    type=click.Choice(_GROUPS),
+    help="Show tokens and cost by project, day (UTC), model or harness instead.",
+)
+@session_filters
+@prices_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, as_json: bool) -> None:
-    """Show the store's contents and size."""
+def command(
+    ctx: click.Context, *, by: str | None, chosen: SessionFilter, prices: str | None, as_json: bool
+) -> None:
+    """Show the store's contents and size, or with --by what its sessions used."""
+    if by is not None:
+        _show_spent(ctx, by, chosen, prices, as_json=as_json)
+    elif chosen.is_empty and prices is None:
+        _show_store(ctx, as_json=as_json)
+    else:
+        raise click.UsageError("options that choose sessions or prices need --by", ctx)
+
+
+def _show_store(ctx: click.Context, *, as_json: bool) -> None:
     from cli.output import console, counted, echo_json, print_line, safe_line, table, thousands
     from cli.store import opened
     from projections.stats import stats
@@ -35,3 +62,76 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     for each in found.kinds:
         kinds.add_row(safe_line(each.kind), thousands(each.events), thousands(each.bytes))
     out.print(kinds)
+
+
+def _show_spent(
+    ctx: click.Context, by: str, chosen: SessionFilter, prices: str | None, *, as_json: bool
+) -> None:
+    from cli.output import console, echo_json, echo_problem, paged
+    from cli.store import chosen_sessions, opened
+    from projections.audit.prices import prices_of_file
+    from projections.overview import total
+
+    with opened(ctx) as log:
+        found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
+    parts: dict[str, list[Spent]] = {}
+    sessions: dict[str, set[str]] = {}
+    for family in found:
+        for session in family.members:
+            for group, spent in _grouped(by, family, session):
+                parts.setdefault(group, []).append(spent)
+                sessions.setdefault(group, set()).add(session.name)
+    groups = [(group, len(sessions[group]), total(spent)) for group, spent in parts.items()]
+    # Days are in order; of anything else what cost most comes first.
+    groups.sort(key=lambda row: row[0] if by == "day" else (-(row[2].cost or 0), -row[2].tokens, row[0]))
+    whole = (len(set().union(*sessions.values())), total(spent for _, _, spent in groups))
+    if as_json:
+        rows = [{by: group or None, **_json(count, spent)} for group, count, spent in groups]
+        echo_json({"by": by, "groups": rows, "total": _json(*whole)})
+    else:
+        out = console()
+        with paged(out):
+            out.print(_listing(by, groups, whole), crop=False)
+    damaged = [each for family in found for each in family.members if each.problem]
+    for each in damaged:
+        echo_problem(each.problem)
+    ctx.exit(1 if damaged else 0)
+
+
+def _grouped(by: str, family: Family, session: SessionOverview) -> Iterator[tuple[str, Spent]]:
+    """Yield what the calls of a session used, by group; a project is its folder."""
+    for each in session.calls:
+        groups = {
+            "project": family.folder,
+            "day": each.day,
+            "model": each.model,
+            "harness": session.harness,
+        }
+        yield groups[by], each.spent
+
+
+def _json(sessions: int, spent: Spent) -> dict[str, object]:
+    import msgspec
+
+    return {"sessions": sessions, **msgspec.to_builtins(spent)}
+
+
+def _listing(by: str, groups: Sequence[tuple[str, int, Spent]], whole: tuple[int, Spent]) -> object:
+    from cli.output import safe_line, table, thousands
+    from cli.views.texts import spent_dollars
+    from projections.overview import short_projects
+
+    name = by.upper()
+    tokens = ("INPUT TOKENS", "CACHE READ", "CACHE WRITE", "OUTPUT TOKENS")
+    numbers = ("SESSIONS", "CALLS", *tokens, "COST")
+    listing = table(name, *numbers, right=numbers, drops=("SESSIONS", "CALLS", "CACHE WRITE"))
+    short = short_projects([group for group, _, _ in groups]) if by == "project" else {}
+    rows: list[tuple[str, int, Spent]] = [
+        (safe_line(short.get(group, group) or "unknown"), count, spent) for group, count, spent in groups
+    ]
+    if len(groups) > 1:
+        rows.append(("all", *whole))
+    for first, sessions, spent in rows:
+        counts = (spent.calls, spent.input, spent.cache_read, spent.cache_write, spent.output)
+        listing.add_row(first, thousands(sessions), *map(thousands, counts), spent_dollars(spent))
+    return listing

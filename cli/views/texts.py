@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.output import counted, cut_line, safe_line, short_paths
 
 if TYPE_CHECKING:
+    from projections.overview import Spent
     from projections.rules.base import Gap
 
 SIGNS: Final = {
@@ -54,6 +55,11 @@ def percent(share: float | None) -> str:
 def part_of(found: int, total: int) -> str:
     """Format a count of a total; "-" if there was nothing to find."""
     return f"{found:,}/{total:,}" if total else "-"
+
+
+def spent_dollars(spent: Spent) -> str:
+    """Format the cost of calls; a "+" marks a sum without some calls of unknown cost."""
+    return dollars(spent.cost) + ("+" if spent.cost is not None and spent.without_cost else "")
 
 
 def dollars(amount: float | None, *, is_signed: bool = False) -> str:

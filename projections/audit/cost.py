@@ -207,7 +207,7 @@ def session_cost(
 
 
 class PaidCall(msgspec.Struct, frozen=True):
-    """A call with usage: its time in epoch milliseconds, and its cost as recorded and as priced by a table."""
+    """A call with usage; its time in epoch milliseconds, its costs in US dollars."""
 
     model: str
     time: int | None

@@ -67,10 +67,10 @@ def test_tokens_and_cost_are_added_up_by_day_and_model(story: Story) -> None:
     )
     found = the(story.log, prices=PRICES)
     known = Spent(calls=2, input=20, cache_read=5, cache_write=1, output=4, cost=0.75)
-    unknown = Spent(calls=1, input=1, output=1, unknown=1)
+    unknown = Spent(calls=1, input=1, output=1, without_cost=1)
     assert [(each.model, each.spent) for each in found.calls] == [("p/m", known), ("p/unknown", unknown)]
     assert found.spent == Spent(
-        calls=3, input=21, cache_read=5, cache_write=1, output=5, cost=0.75, unknown=1
+        calls=3, input=21, cache_read=5, cache_write=1, output=5, cost=0.75, without_cost=1
     )
 
 
@@ -160,6 +160,16 @@ class TestFamilies:
             "other": [],
         }
         assert {each.overview.name: each.project for each in found} == {"parent": "parent", "other": "other"}
+
+    def test_the_request_of_a_subagent_is_what_it_was_asked_to_do(
+        self, store: EventLog, tmp_path: Path
+    ) -> None:
+        claude_code.bring(store, tmp_path / "p.jsonl", claude_code.said("u", None, "hi"))
+        (tmp_path / "subagents").mkdir()
+        asked = claude_code.said("x", None, "Look\nhere", isSidechain=True, agentId="7")
+        claude_code.bring(store, tmp_path / "subagents" / "agent-7.jsonl", asked)
+        (family,) = families(overviews(store))
+        assert [each.first_request for each in family.members] == ["hi", "Look here"]
 
     def test_those_written_last_come_last_and_a_subagent_is_written_with_its_parent(
         self, store: EventLog, tmp_path: Path
@@ -353,4 +363,5 @@ def test_the_figures_are_those_of_audit_and_tree_for_every_session_of_the_corpus
         assert each.spent.cost == pytest.approx(
             spent.priced if spent.recorded is None else spent.recorded, rel=1e-9
         )
-        assert (each.title or each.first_request, each.head.entries) == (audited.title, audited.entries)
+        title = each.title or ("" if each.parent else each.first_request)
+        assert (title, each.head.entries) == (audited.title, audited.entries)

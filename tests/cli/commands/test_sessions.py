@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support import claude_code
 from tests.support.pi_files import entry, header, line
+from tests.support.stores import damage, make_store
+
+NAMES = (
+    *("SESSION", "PROJECT", "HARNESS", "MODEL", "EVENTS", "TOKENS", "COMPACTED", "BRANCHES", "SUBAGENTS"),
+    *("COST", "LAST ENTRY (UTC)", "AGE", "TITLE OR FIRST REQUEST"),
+)
 
 
 @pytest.fixture
@@ -33,22 +42,38 @@ def listed(refold: Refold, *options: str) -> str:
 def test_json_tells_what_is_known_of_each_session(told: Refold, tmp_path: Path) -> None:
     (session,) = told("sessions", "--json").json["sessions"]
     assert len(session.pop("digest")) == 64
+    tokens = {"input": 5272, "cacheRead": 0, "cacheWrite": 0, "output": 28}
+    spent = {"calls": 4, **tokens, "cost": None, "withoutCost": 4}
     assert session == {
         "id": SESSION,
         "title": "The parser",
         "firstRequest": "Fix the parser.",
+        "harness": "pi",
+        "project": "project",
+        "folder": "/home/user/project",
+        "model": "p/m",
         "events": 17,
         "entries": 16,
+        "compactions": 1,
+        "branches": 2,
         "started": "2025-12-08T22:00:01.000Z",
         "ended": "2025-12-08T22:00:16.000Z",
+        "parent": None,
+        "original": None,
+        "subagents": 0,
+        "spent": spent,
+        "total": spent,
         "source": str(tmp_path / "tale.jsonl"),
+        "problem": None,
     }
 
 
 def test_what_is_not_known_of_a_session_is_null(refold: Refold) -> None:
     refold("append", "s", stdin=line({"type": "custom", "customType": "x"}))
     (session,) = refold("sessions", "--json").json["sessions"]
-    assert (session["title"], session["firstRequest"], session["source"]) == (None, None, None)
+    unknown = ("title", "firstRequest", "source", "project", "folder", "model", "parent", "original")
+    assert [session[name] for name in unknown] == [None] * len(unknown)
+    assert session["spent"]["cost"] is None
 
 
 def test_sessions_are_listed_with_the_one_that_was_written_to_last_at_the_end(three: Refold) -> None:
@@ -59,11 +84,10 @@ def test_sessions_are_listed_with_the_one_that_was_written_to_last_at_the_end(th
 
 @pytest.mark.parametrize(
     ("order", "expected"),
-    [("written", "bca"), ("ended", "bac"), ("entries", "cba"), ("title", "abc"), ("id", "abc")],
+    [("written", "bca"), ("ended", "bac"), ("events", "cba"), ("title", "abc"), ("id", "abc")],
 )
 def test_sessions_are_sorted_as_asked_for(three: Refold, order: str, expected: str) -> None:
     assert listed(three, "--sort", order) == expected
-    assert listed(three, "--sort", order, "--reverse") == expected[::-1]
 
 
 def test_a_limit_leaves_the_last_of_the_list(three: Refold) -> None:
@@ -76,21 +100,126 @@ def test_a_text_is_looked_for_in_id_title_and_first_request_whatever_its_case(
     three: Refold, text: str
 ) -> None:
     three("rename", "session-c", "Nightly run")
-    assert listed(three, "--match", text) == "c"
+    assert listed(three, "--title", text) == "c"
 
 
 def test_a_text_that_is_nowhere_leaves_nothing(three: Refold) -> None:
-    assert listed(three, "--match", "delta") == ""
+    assert listed(three, "--title", "delta") == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--harness", "pi"], "bca"),
+        (["--harness", "claude-code"], ""),
+        (["--project", "project"], "bca"),
+        (["--project", "/home/user"], "bca"),
+        (["--project", "proj"], ""),
+        (["--since", "2025-12-08T11:00"], "ca"),
+        (["--since", "2025-12-08T12:00:00.001Z"], ""),
+        (["--since", "2025-12-08T13:00:00+01:00"], "c"),
+        (["--since", "2025-12-08"], "bca"),
+        (["--since", "2d"], "bca"),
+        (["--since", "25h"], "ca"),
+        (["--since", "1d", "--harness", "pi"], "c"),
+        (["--since", "0w"], ""),
+    ],
+)
+def test_sessions_are_chosen_by_harness_project_and_age(
+    three: Refold, options: list[str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noon = 1_765_281_600_000  # 2025-12-09T12:00:00Z
+    monkeypatch.setattr("eventstore.event.epoch_milliseconds", lambda: noon)
+    assert listed(three, *options) == expected
+
+
+def test_a_relative_folder_is_a_project(
+    three: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/user")
+    assert listed(three, "--project", "~/project") == "bca"
+    assert listed(three, "--project", ".") == ""
+    (tmp_path / "here.jsonl").write_bytes(
+        header(session="session-h", cwd=str(Path.cwd() / "sub")) + entry("h1", None)
+    )
+    three("import", "here.jsonl")
+    assert listed(three, "--project", ".") == "h"
+
+
+@pytest.mark.parametrize("value", ["yesterday", "3", "3m", "-3d", "", "2025-13-01", "9999999d"])
+def test_what_is_neither_date_nor_age_is_refused(three: Refold, value: str) -> None:
+    assert "--since" in three("sessions", "--since", value, code=2).errors
+
+
+@pytest.fixture
+def family(refold: Refold, tmp_path: Path) -> Refold:
+    """A session with a subagent, one call each."""
+    for name, lines in (("", ()), ("7", ({"isSidechain": True, "agentId": "7"},))):
+        more = lines[0] if lines else {}
+        said = claude_code.said(f"u{name}", None, f"ask {name}", cwd="/work/alpha", **more)
+        answered = claude_code.answer(f"a{name}", f"u{name}", f"m{name}", "yes", **more)
+        folder = tmp_path / "subagents" if name else tmp_path
+        folder.mkdir(exist_ok=True)
+        file = folder / (f"agent-{name}.jsonl" if name else "main.jsonl")
+        file.write_bytes(said + b"\n" + answered + b"\n")
+        refold("import", str(file))
+    return refold
+
+
+def test_subagents_are_counted_and_what_they_used_is_added(family: Refold) -> None:
+    (session,) = family("sessions", "--json").json["sessions"]
+    assert (session["id"], session["subagents"]) == (claude_code.SESSION, 1)
+    assert (session["spent"]["calls"], session["total"]["calls"]) == (1, 2)
+    assert (session["spent"]["input"], session["total"]["input"]) == (10, 20)
+    assert session["total"]["cost"] == pytest.approx(2 * session["spent"]["cost"])
+
+
+def test_subagents_are_listed_below_the_session_that_started_them(family: Refold) -> None:
+    found = family("sessions", "--subagents", "--json").json["sessions"]
+    assert [(each["id"], each["parent"], each["project"], each["firstRequest"]) for each in found] == [
+        (claude_code.SESSION, None, "alpha", "ask"),
+        (f"{claude_code.SESSION}/agent-7", claude_code.SESSION, "alpha", "ask 7"),
+    ]
+    assert [each["total"] == each["spent"] for each in found] == [False, True]
+    lines = family("sessions", "--subagents").lines[1:]
+    assert [line.startswith("└ ") for line in lines] == [False, True]
+
+
+def test_prices_may_be_ones_own(family: Refold, tmp_path: Path) -> None:
+    fields = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
+    prices = "\n".join(["date = 2026-11-01", '[models."claude"]', *(f"{name} = 100000" for name in fields)])
+    (tmp_path / "prices.toml").write_text(prices)
+    (session,) = family("sessions", "--json", "--prices", "prices.toml").json["sessions"]
+    assert session["total"]["cost"] == pytest.approx(3.0)
+
+
+def test_a_damaged_session_is_listed_and_told(refold: Refold) -> None:
+    make_store(refold.store, 2)
+    damage(refold.store, 1, 5)
+    outcome = refold("sessions", "--json", code=1)
+    assert [bool(each["problem"]) for each in outcome.json["sessions"]] == [True, False]
+    assert "session-00000" in outcome.errors
+
+
+@pytest.mark.parametrize(("columns", "names"), [(80, 4), (100, 5), (140, 9), (220, 12)])
+def test_a_wider_terminal_shows_more_columns(family: Refold, columns: int, names: int) -> None:
+    family("rename", claude_code.SESSION, "A title of more than a few words for the list")
+    found = family.on_terminal("sessions", columns=columns)
+    shown = {name for name in NAMES if name in found}
+    assert len(shown) >= names
+    assert {"SESSION", "TITLE OR FIRST REQUEST"} < shown
+    assert max(map(cell_len, re.sub(r"\x1b\[[0-9;]*m", "", found).splitlines())) <= columns
 
 
 def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
     three("rename", "session-c", "Nightly run")
     rows = [line.split() for line in three("sessions", "--sort", "id").lines[1:]]
-    assert rows[:2] == [
-        ["session-a", "3", "2025-12-08", "11:00", "Alpha"],
-        ["session-b", "2", "2025-12-08", "10:00", "Beta"],
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("session-a", "Alpha"),
+        ("session-b", "Beta"),
+        ("session-c", "run"),
     ]
-    assert (rows[2][:2], rows[2][4:]) == (["session-c", "2"], ["Nightly", "run"])
+    assert rows[0][1:6] == ["2025-12-08", "11:00", "project", "pi", "4"]
 
 
 def test_an_empty_store_lists_nothing(refold: Refold) -> None:

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from eventstore.errors import CorruptionError
 from tests.cli.running import Refold
 from tests.cli.tale import tale
+from tests.support import claude_code
+from tests.support.pi_files import entry, header
 from tests.support.tampering import tables
 
 
@@ -54,3 +60,90 @@ def test_a_kind_that_is_damaged_is_told_as_damage_of_its_event(told: Refold) -> 
         stored.put("events", key, value[:1] + b"\xfa" + value[2:])
     found = told.refused(CorruptionError, "stats")
     assert (found.seq, "index" in found.problem) == (4, False)
+
+
+@pytest.fixture
+def used(refold: Refold, tmp_path: Path) -> Refold:
+    """Sessions of two harnesses in three projects, one with a subagent; one call each, of 10 and 5 tokens."""
+    for name, folder in (("a", "/work/one/web"), ("b", "/work/two/web"), ("c", "/work/two/web"), ("d", "")):
+        message = {"role": "assistant", "content": [], "provider": "p", "model": f"m{name}"}
+        usage = {"input": 10, "output": 5, "cost": {"total": 1}}
+        time = f"2025-12-0{3 if name == 'd' else 2}T10:00:00.000Z"
+        called = entry(f"{name}1", None, "message", message={**message, "usage": usage}, timestamp=time)
+        (tmp_path / f"{name}.jsonl").write_bytes(header(session=name, cwd=folder) + called)
+        refold("import", f"{name}.jsonl")
+    claude_code_lines = (
+        claude_code.said("u", None, "hi", cwd="/work/alpha"),
+        claude_code.answer("a", "u", "m1", "yes"),
+    )
+    (tmp_path / "main.jsonl").write_bytes(b"\n".join(claude_code_lines))
+    more = {"isSidechain": True, "agentId": "7", "cwd": "/work/alpha/.claude/worktrees/7"}
+    agent_lines = (
+        claude_code.said("x", None, "look", **more),
+        claude_code.answer("y", "x", "m2", "ok", **more),
+    )
+    (tmp_path / "subagents").mkdir()
+    (tmp_path / "subagents" / "agent-7.jsonl").write_bytes(b"\n".join(agent_lines))
+    refold("import", "main.jsonl")
+    refold("import", "subagents/agent-7.jsonl")
+    return refold
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("project", {"/work/two/web": 2, "/work/one/web": 1, None: 1, "/work/alpha": 2}),
+        ("day", {"2025-12-02": 3, "2025-12-03": 1, "2026-07-01": 2}),
+        ("model", {"p/ma": 1, "p/mb": 1, "p/mc": 1, "p/md": 1, "anthropic/claude-opus-4-8": 2}),
+        ("harness", {"pi": 4, "claude-code": 2}),
+    ],
+)
+def test_calls_are_added_up_by_group(used: Refold, by: str, expected: dict[str | None, int]) -> None:
+    found = used("stats", "--by", by, "--json").json
+    assert found["by"] == by
+    assert {each[by]: each["calls"] for each in found["groups"]} == expected
+    assert {each[by]: each["sessions"] for each in found["groups"]} == expected
+    for each in found["groups"]:
+        assert (each["input"], each["output"]) == (10 * each["calls"], 5 * each["calls"])
+
+
+@pytest.mark.parametrize("by", ["project", "day", "model", "harness"])
+@pytest.mark.parametrize(
+    "options", [(), ("--harness", "pi"), ("--project", "web"), ("--since", "2025-12-03")]
+)
+def test_groups_add_up_to_the_sessions_that_are_listed(
+    used: Refold, by: str, options: tuple[str, ...]
+) -> None:
+    found = used("stats", "--by", by, *options, "--json").json
+    alone = used("sessions", "--subagents", *options, "--json").json["sessions"]
+    folded = used("sessions", *options, "--json").json["sessions"]
+    for name in ("calls", "input", "cacheRead", "cacheWrite", "output", "cost", "withoutCost"):
+        whole = pytest.approx(sum(each["spent"][name] or 0 for each in alone))
+        assert (found["total"][name] or 0) == whole
+        assert sum(each[name] or 0 for each in found["groups"]) == whole
+        assert sum(each["total"][name] or 0 for each in folded) == whole
+    assert found["total"]["sessions"] == len(alone)
+
+
+def test_days_are_in_order_and_of_others_the_dearest_comes_first(used: Refold) -> None:
+    days = [each["day"] for each in used("stats", "--by", "day", "--json").json["groups"]]
+    costs = [each["cost"] for each in used("stats", "--by", "project", "--json").json["groups"]]
+    assert (days, costs) == (sorted(days), sorted(costs, reverse=True))
+
+
+def test_people_see_projects_by_the_names_that_tell_them_apart(used: Refold) -> None:
+    rows = [line.split()[0] for line in used("stats", "--by", "project").lines[1:]]
+    assert sorted(rows) == ["all", "alpha", "one/web", "two/web", "unknown"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--since", "3d"), ("--harness", "pi"), ("--project", "web"), ("--title", "x")]
+)
+def test_options_that_choose_sessions_need_a_group(used: Refold, options: tuple[str, ...]) -> None:
+    assert "--by" in used("stats", *options, code=2).errors
+
+
+def test_nothing_chosen_is_an_empty_table(used: Refold) -> None:
+    found = used("stats", "--by", "day", "--title", "nowhere", "--json").json
+    assert (found["groups"], found["total"]["calls"], found["total"]["cost"]) == ([], 0, None)
+    assert len(used("stats", "--by", "day", "--title", "nowhere").lines) == 1

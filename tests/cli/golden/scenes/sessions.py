@@ -32,7 +32,7 @@ SCENES: Final[Sequence[Scene]] = [
             "sessions",
             "sessions --sort id --limit 2",
             "rename session-c 'Nightly run'",
-            "sessions --match nightly",
+            "sessions --title nightly",
         ],
     ),
 ]

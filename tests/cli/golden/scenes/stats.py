@@ -10,6 +10,6 @@ from tests.cli.golden.steps import help_of, nothing, the_tale
 
 SCENES: Final[Sequence[Scene]] = [
     help_of("stats"),
-    Scene(the_tale, ["stats"]),
+    Scene(the_tale, ["stats", "stats --by model", "stats --by day --json"]),
     Scene(nothing, [Run("append s"), "stats"]),
 ]
