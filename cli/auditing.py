@@ -182,7 +182,7 @@ def _check_events(snapshot: Snapshot, session: str) -> None:
 
 
 def _failed(session: str, problem: str) -> AuditResult:
-    return AuditResult(session=session, problems=(f"no audit of session {session!r}: {problem}",))
+    return AuditResult(session=session, problems=(f"session {session!r} cannot be audited: {problem}",))
 
 
 def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
@@ -224,7 +224,7 @@ def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions, *, jo
                     is_sound = False
     except WorkerLostError as error:
         raise click.ClickException(
-            f"session {error.item!r}: the process that audited it was killed; try fewer --jobs"
+            f"session {error.item!r}: the process that audited it was killed; try a smaller number of --jobs"
         ) from None
     return is_sound
 

@@ -24,7 +24,7 @@ from compaction.validation import InvalidInputError, Keys, ValidationIssue, key_
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.writing import SessionWriter
 
-_ADVICE: Final = "docs/policies.md names the settings"
+_ADVICE: Final = "docs/policies.md lists the settings"
 _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 
 
@@ -50,7 +50,7 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
     written: dict[str, list[str]] = {}
     named = _with_our_keys(given, written)
     again = [(key, first) for first, *others in written.values() for key in others]
-    twice = [ValidationIssue(key, f"it sets what {first} sets", "leave one out") for key, first in again]
+    twice = [ValidationIssue(key, f"it repeats {first}", "leave one of them out") for key, first in again]
     wrong, settings = validate(named, Settings), Settings()
     if not wrong:
         settings = msgspec.convert(named, Settings)

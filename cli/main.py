@@ -46,7 +46,7 @@ GROUPS: Final = {
         "rename": ("rename", "Give a session a title."),
     },
     "Run with an agent": {
-        "append": ("append", "Append events, one JSON object a line."),
+        "append": ("append", "Append events, one JSON object per line."),
         "maintain": ("maintain", "Keep a running session's context small."),
         "policies": ("policies", "List, show, create or check compaction policies."),
         "templates": ("templates", "List, show, create or check summary prompts."),

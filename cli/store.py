@@ -304,13 +304,13 @@ def note_remarks(path: str, imported: ImportResult) -> None:
         f"{counted(len(remarks), 'line')} {what}"
         for remarks, what in (
             (imported.skipped, "skipped"),
-            (imported.differs_from_harness, "read otherwise by its harness"),
-            (imported.orphans, "without a parent, where contexts begin anew"),
+            (imported.differs_from_harness, "read differently by the harness"),
+            (imported.orphans, "with a missing parent, where contexts start"),
             (imported.not_utf8, "not in UTF-8"),
         )
         if remarks
     ]
-    facts += ["grown here and in the file: the leaf stays"] if imported.diverged else []
+    facts += ["both the session and the file have grown: the leaf stays"] if imported.diverged else []
     if facts:
         echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
 
@@ -323,6 +323,6 @@ def note_more_in_store(log: LmdbLog, path: str, imported: ImportResult) -> None:
         entries = snapshot.head(imported.id).entries
     if imported.events < entries:
         echo_note(
-            f"{path}: holds {imported.events:,} of the {counted(entries, 'entry', 'entries')} that the store has of "
-            f"session {imported.id!r}; this is about all of them"
+            f"{path}: holds {imported.events:,} of the {counted(entries, 'entry', 'entries')} that the store has for "
+            f"session {imported.id!r}; all of them are used"
         )

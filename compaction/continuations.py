@@ -68,7 +68,9 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
         found = self.after(situation)
         if not situation.is_open or found.record is None:
             return found
-        return msgspec.structs.replace(found, reason=f"{found.reason}, but calls are open", record=None)
+        return msgspec.structs.replace(
+            found, reason=f"{found.reason}, but calls have no results yet", record=None
+        )
 
     def is_due(self, reason: Reason, *, is_after_turn: bool) -> bool:
         """Return True if it follows an automatic compaction for this reason.
@@ -79,7 +81,7 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _nothing(_situation: ContextAfter) -> ContinuationPlan:
-    return ContinuationPlan(branch="none", reason="the policy continues with nothing")
+    return ContinuationPlan(branch="none", reason="the policy adds no continuation")
 
 
 NONE: Final = Continuation(

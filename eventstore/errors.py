@@ -58,7 +58,9 @@ def shell_command(command: str, *names: str) -> str:
 
 def no_event(session: str, name: str) -> NotFoundError:
     """Return the error for an unknown event id, or "#" and an unknown event number."""
-    return NotFoundError("event", name, f"name an id, or a number as '#1', that session {session!r} has")
+    return NotFoundError(
+        "event", name, f"name an event of session {session!r} by its id, or by its number, such as '#1'"
+    )
 
 
 class AmbiguousError(RefoldError):
@@ -67,7 +69,7 @@ class AmbiguousError(RefoldError):
     def __init__(self, what: str, name: str, candidates: list[str]) -> None:
         self.what, self.name, self.candidates = what, name, candidates
         shown = ", ".join(candidates[:5]) + (", …" if len(candidates) > 5 else "")  # noqa: PLR2004
-        super().__init__(f"{what} {name!r} is ambiguous ({shown}); give more of it")
+        super().__init__(f"{what} {name!r} is ambiguous ({shown}); give more characters")
 
 
 class VersionConflictError(RefoldError):

@@ -130,7 +130,7 @@ def _integer(digits: str) -> float:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)

@@ -147,9 +147,9 @@ def _head_findings(
         version = versions.get(head.session, 0)
         try:
             if not version:
-                problem = f"the session is gone: it was saved with {head.version} events"
+                problem = f"the session is missing: it was saved with {head.version} events"
             elif version < head.version:
-                problem = f"events are gone: the session was saved with {head.version}, and has {version}"
+                problem = f"events are missing: the session was saved with {head.version}, and has {version}"
             elif digest_of(snapshot.frame(head.session, head.version)).hex() != head.digest:
                 problem = "differs from the event at the time when the heads were saved"
             else:

@@ -226,7 +226,7 @@ class Store:
             return Session(self, str(uuid4()))
         check_new_session(_converted("id", id, str))
         if id in self:
-            raise BadInputError(f"session {id!r}", "already exists", f"go on with it: store[{id!r}]")
+            raise BadInputError(f"session {id!r}", "already exists", f"open it with store[{id!r}]")
         return Session(self, id)
 
     def import_file(self, path: str | os.PathLike[str]) -> Session:

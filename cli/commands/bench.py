@@ -231,12 +231,12 @@ def _appends(folder: Path) -> dict[str, Any]:
 
 
 _LEGEND: Final = """\
-REBUILD     from the closed store to the messages of the next request
-STORE OPEN  the same from a store that is open
-JSON FOLD   the same from the session's file, by Python's json
-SPEED       REBUILD beside JSON FOLD
+REBUILD     opening the store and building the messages of the next request
+STORE OPEN  the same, with the store already open
+JSON FOLD   the same from the session's file, with Python's json
+SPEED       JSON FOLD divided by REBUILD
 IMPORT      the session's file into a new store
-PARSING     every line of the file, by Python's json"""
+PARSING     every line of the file, with Python's json"""
 
 
 def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
@@ -267,14 +267,14 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
     append = found["append"]
     print_line(
         out,
-        f"One append, flushed to disk: {_time(append['seconds'])} for a message of {append['bytes']:,} bytes, "
-        f"{_times(append['ratio'])} the {_time(append['fileSeconds'])} of a line at the end of a file.",
+        f"Appending a message of {append['bytes']:,} bytes, flushed to disk: {_time(append['seconds'])}, "
+        f"{_times(append['ratio'])} the {_time(append['fileSeconds'])} for a line at the end of a file.",
     )
     if others := [each["session"] for each in sessions if not each.get("sameMessages", True)]:
         harnesses = " and ".join(sorted({rules[session].name for session in others}))
         echo_note(
-            f"the fold of {counted(len(others), 'session')} gives other messages: "
-            f"it reads the files of {harnesses}, and those hold neither rewrites nor undos"
+            f"JSON FOLD gives other messages for {counted(len(others), 'session')}: "
+            f"it reads the files of {harnesses}, which have no rewrites and no undos"
         )
 
 

@@ -60,4 +60,6 @@ def _refuse_sessions(log: LmdbLog, store: str) -> None:
 
     with log.snapshot() as snapshot:
         if any(True for _ in snapshot.heads()):
-            raise StoreError(store, "holds sessions already", "name a new folder with --store, or none")
+            raise StoreError(
+                store, "already holds sessions", "name a new folder with --store, or leave it out"
+            )

@@ -51,8 +51,8 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
         unconverted = unconverted_messages(log, name, form) if form != _ORIGINAL else 0
         if unconverted:
             echo_note(
-                f"{counted(unconverted, 'message')} of another harness cannot be written as {form}'s: the file keeps"
-                f" them as data, which {form} does not show"
+                f"{counted(unconverted, 'message')} of another harness cannot be converted: the file keeps them as"
+                f" data, which {form} does not show"
             )
         if output == "-":
             for piece in pieces:

@@ -82,7 +82,7 @@ def command(
     from projections.tokens import counter
 
     if sys.stdin.buffer in (system, tools):
-        raise click.UsageError("--system and --tools take files: standard input has the lines", ctx)
+        raise click.UsageError("--system and --tools cannot read standard input: it carries the events", ctx)
     chosen, interrupt = policy_named(policy), Interrupt()
     lines = ReadAheadLines(sys.stdin.buffer, parse_line)
     limits = Limits(window=window, output=max_output)
@@ -130,6 +130,6 @@ def _check_window(policy: Policy, limits: Limits) -> None:
     from eventstore.errors import BadInputError
 
     if policy.trigger.leaves_nothing(limits):
-        problem = f"for a window of {limits.window:,} tokens every context is too large"
+        problem = f"every context is too large for a window of {limits.window:,} tokens"
         raise BadInputError(f"policy {policy.name}", problem, "lower what its trigger keeps free")
     warn_of_misfits(policy, limits)

@@ -108,8 +108,8 @@ def _commented(policy: Policy) -> str:
 
     values = msgspec.to_builtins(policy)
     del values["name"], values["description"]
-    title = f"What {policy.name} says. A table that you write takes the place of the whole of its table;"
-    lines = [title, 'cut = "none" and the like take one out.', *toml_text(values).splitlines()]
+    title = f"The settings of {policy.name}. A table that you write replaces the whole table here;"
+    lines = [title, 'to remove one, set it to "none": cut = "none".', *toml_text(values).splitlines()]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

@@ -85,7 +85,9 @@ def plan_json(compactor: Compactor, session: str, plan: Plan, *, estimated: bool
 
 def print_nothing(why: str, policy: Policy, cut: AnyCut | None) -> None:
     """Print why there is nothing to compact and what may help; `cut` replaces the policy's cut."""
-    instead = ": refold prune makes those" if cut is None and policy.cut is None and policy.rewrites else ""
+    instead = (
+        ": 'refold prune' applies those" if cut is None and policy.cut is None and policy.rewrites else ""
+    )
     echo_text(f"nothing to compact: {why}{instead}")
 
 
@@ -108,7 +110,7 @@ def _shrinking(plan: Plan, expected: Estimate) -> str:
     if not expected.shrinks:
         return ""
     shorter = counted(len(expected.shrinks), "long result")
-    return f", with {shorter} shown shorter: {plan.tokens_kept:,} -> {expected.kept:,} tokens"
+    return f", with {shorter} shortened: {plan.tokens_kept:,} -> {expected.kept:,} tokens"
 
 
 def _print_files(files: FileOperations) -> None:

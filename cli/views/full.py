@@ -67,13 +67,13 @@ def _future_use(use: FutureUse) -> Iterator[str]:
         yield "nothing of what was removed"
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in use.kinds if each.total)
     if use.losses:
-        yield f"{use.never_regained:,} of {counted(len(use.losses), 'loss', 'losses')} never given again"
+        yield f"{use.never_regained:,} of {counted(len(use.losses), 'loss', 'losses')} never seen again"
     yield f"{counted(use.messages, 'later message')} of the model"
 
 
 def _losses(use: FutureUse) -> Iterator[str]:
     for loss in use.losses:
-        regained = f"given again at #{loss.regained_seq}" if loss.regained_seq else "never given again"
+        regained = f"seen again at #{loss.regained_seq}" if loss.regained_seq else "never seen again"
         yield (
             f"lost {loss.kind} {loss.value}: last in the context at #{loss.had_seq}, "
             f"needed at #{loss.needed_seq}, {regained}"
@@ -82,7 +82,7 @@ def _losses(use: FutureUse) -> Iterator[str]:
 
 def _recall(recall: Recall) -> Iterator[str]:
     if not recall.total:
-        yield "nothing that has a name was removed"
+        yield "no names were removed"
         return
     yield f"{part_of(recall.found, recall.total)} names still in the context ({percent(recall.share)})"
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in recall.kinds if each.total)
@@ -122,7 +122,7 @@ def _rework(rework: Rework) -> Iterator[str]:
     reads = rework.rereads
     yield f"re-reads {reads.next3:,} in the next 3, {reads.next10:,} in the next 10, {reads.all:,} in all"
     rounds = rework.rounds_to_new_action
-    yield "nothing new was called" if rounds is None else f"something new after {counted(rounds, 'round')}"
+    yield "no new call" if rounds is None else f"a new call after {counted(rounds, 'round')}"
 
 
 def _repeats(rework: Rework) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _sections(sections: Sections) -> Iterator[str]:
 
 def _growth(growth: Growth) -> Iterator[str]:
     yield f"{growth.total:,} named by the summary"
-    yield f"{growth.carried:,} carried on from the one before"
+    yield f"{growth.carried:,} carried over from the previous summary"
     yield f"{growth.fresh:,} new"
     yield f"{growth.left_out:,} no longer named"
 
@@ -151,7 +151,7 @@ def _growth(growth: Growth) -> Iterator[str]:
 def _cache(cache: CacheEffect) -> Iterator[str]:
     shared = f"{counted(cache.shared_messages, 'message')} ({counted(cache.shared_tokens, 'token')})"
     yield f"shares {shared} with the request before"
-    yield f"{cache.rewritten_tokens:,} to be sent anew"
+    yield f"{cache.rewritten_tokens:,} to be sent again"
     if cache.call is not None and cache.recorded_read is not None:
         yield (
             f"at {cache.call}: {thousands(cache.predicted_read)} read expected, "

@@ -160,9 +160,9 @@ def _of_sections(metrics: Metrics) -> Iterator[str]:
     sections = metrics.sections
     if sections and sections.fits and sections.missing:
         lacking = counted(len(sections.missing), "section")
-        yield f"its summary lacks {lacking} of its template: {_listed(sections.missing)}"
+        yield f"its summary lacks {lacking} that its template asks for: {_listed(sections.missing)}"
     if sections and sections.duplicated:
-        yield f"its summary has sections more than once: {_listed(sections.duplicated)}"
+        yield f"its summary repeats sections: {_listed(sections.duplicated)}"
 
 
 def _of_files(files: FilesAudit) -> Iterator[str]:
@@ -191,7 +191,7 @@ def _listed(headings: list[str]) -> str:
 def _losses(metrics: Metrics) -> Iterator[str]:
     if metrics.future_use.losses:
         use = metrics.future_use
-        yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never given back"
+        yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never seen again"
     if metrics.instructions.gone:
         yield f"{counted(metrics.instructions.gone, 'instruction')} gone"
     if metrics.rework.repeated:

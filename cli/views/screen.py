@@ -81,7 +81,7 @@ def print_screen(out: Console, view: AuditView) -> None:
     audit, worst = view.audit, view.worst
     print_overview(out, audit, most_gaps=GAPS)
     if not worst:
-        print_line(out, "Nothing of the context was replaced.")
+        print_line(out, "Nothing in the context was replaced.")
         out.print()
         return
     out.print()
@@ -90,7 +90,7 @@ def print_screen(out: Console, view: AuditView) -> None:
     _print_remarks(out, worst)
     _print_losses(out, worst[0])
     _print_gone(out, worst)
-    for what, command in (("all of each", "audit --full"), ("on a page", "report")):
+    for what, command in (("all details", "audit --full"), ("as a page", "report")):
         print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
     out.print()
 
@@ -153,11 +153,11 @@ def _print_losses(out: Console, replacement: ReplacementView) -> None:
     out.print()
     lost = counted(len(use.losses), "thing")
     line = (
-        f"{replacement.name} removed {lost} that the model needed later; "
-        f"{use.never_regained:,} it was never given again:"
+        f"{replacement.name} removed {lost} that the model needed later, "
+        f"{use.never_regained:,} of which it never saw again:"
     )
     print_line(out, line, style="bold")
-    listing = table("KIND", "LOST", "LAST SEEN", "NEEDED", "GIVEN AGAIN", shrinks="LOST")
+    listing = table("KIND", "LOST", "LAST SEEN", "NEEDED", "SEEN AGAIN", shrinks="LOST")
     for loss in use.losses[:LOSSES]:
         value = CutLine(one_line(loss.value, _VALUE))
         regained = f"#{loss.regained_seq}" if loss.regained_seq else "never"

@@ -128,7 +128,7 @@ class _Branch:
             raise NotFoundError(
                 "compaction, rewrite or move to undo in session",
                 self._session,
-                f"{imported.kind} {imported.id!r} came with an import and is undone by its id only: "
+                f"{imported.kind} {imported.id!r} was imported; to undo it, name it: "
                 + shell_command("undo", self._session, imported.id),
             )
         raise NotFoundError(
@@ -147,10 +147,10 @@ class _Branch:
             raise BadInputError(where, "is not in the tree", "name a compaction, a rewrite or a move")
         undo_of_it = self._undo_of(seq)
         if undo_of_it is not None:
-            raise BadInputError(where, "is undone already", f"undo {undo_of_it!r} to have it back")
+            raise BadInputError(where, "is already undone", f"undo {undo_of_it!r} to restore it")
         if all(entry.seq != seq for entry in self._path):
             remedy = f"go there first: {shell_command('go', self._session, target)}"
-            raise BadInputError(where, "lies on another branch", remedy)
+            raise BadInputError(where, "is on another branch", remedy)
         entries = self._append_with(seq)
         objection = self._objection(entries)
         if objection is not None:
@@ -178,7 +178,7 @@ class _Branch:
             return BadInputError(
                 f"event {entries[0].id!r}",
                 f"a {entries[0].kind} cannot be undone",
-                "only compactions, rewrites, moves and undos can be undone; to leave more behind, move elsewhere",
+                "only compactions, rewrites, moves and undos can be undone; to leave other entries, move away",
             )
         where = f"{main.kind} {main.id!r}"
         compactions = {entry.seq for entry in entries if entry.kind == "compaction"}

@@ -151,4 +151,4 @@ def must_open_circuit(history: FailureHistory, most: int) -> bool:
 
 def open_circuit_message(failures: int) -> str:
     """Return the message about an open circuit."""
-    return f"{failures} compactions in a row have failed: compact by hand to go on"
+    return f"{failures} compactions in a row have failed: compact manually to continue"

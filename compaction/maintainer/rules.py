@@ -25,7 +25,7 @@ _RECOVERIES_FAILED: Final[dict[Reason, str]] = {
 }
 _OTHERWISE_FAILED: Final = "Auto-compaction failed: "
 _CHASES: Final[frozenset[Reason]] = frozenset({"threshold", "idle"})
-_STOPPED: Final = "keep less or act later, and compact by hand to go on"
+_STOPPED: Final = "keep less or act later, and compact manually to continue"
 
 
 class Skip(msgspec.Struct, frozen=True):

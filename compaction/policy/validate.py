@@ -43,13 +43,13 @@ def find_missing_templates(
 
 def policy_warnings(policy: Policy, *, limits: Limits) -> list[str]:
     """Return a line for each setting that makes no sense for a model of these limits."""
-    trigger, window = policy.trigger, f"for a window of {limits.window:,} tokens"
+    trigger, window = policy.trigger, f"a window of {limits.window:,} tokens"
     if trigger.leaves_nothing(limits):
-        return [f"{window} every context is too large: lower what its trigger keeps free"]
+        return [f"every context is too large for {window}: lower what its trigger keeps free"]
     threshold, kept = trigger.threshold(limits), policy.cut.most_kept(limits) if policy.cut else None
     if kept is None or kept < threshold:
         return []
-    return [f"{window} it keeps up to {kept:,}, and acts at {threshold:,}: lower what its cut keeps"]
+    return [f"with {window}, it keeps up to {kept:,} and acts at {threshold:,}: lower what its cut keeps"]
 
 
 def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[ValidationIssue]:

@@ -29,4 +29,4 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
         """Return why `plan` finds nothing."""
         if not context.results_but_newest(self.keep_observations):
             return f"no result is older than the newest {self.keep_observations:,}"
-        return "the older results are masked already, or as short as the notice"
+        return "the older results are already masked, or no longer than the notice"

@@ -36,7 +36,7 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
             return f"there was activity within the last {self.after_minutes:,} minutes"
         if not context.results_but_newest(self.keep):
             return f"no result is older than the newest {self.keep:,}"
-        return f"the older results are compacted already, or have no more than {self.shortest:,} characters"
+        return f"the older results are already compacted, or have at most {self.shortest:,} characters"
 
     def _is_early(self, context: SizedContext) -> bool:
         return self.after_minutes is not None and context.idle <= self.after_minutes * 60_000

@@ -34,7 +34,7 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""
         del context
-        return f"the results of the newest calls have no more than {self.characters:,} characters together"
+        return f"the results of the newest calls have at most {self.characters:,} characters in total"
 
     def shortened(self, context: SizedContext, outputs: Sequence[SizedMessage]) -> list[TextReplacement]:
         """Return replacements after which outputs have at most `characters` together, if possible."""

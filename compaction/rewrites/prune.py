@@ -31,10 +31,10 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
         if shown:
             return f"{saved:,} tokens could be saved, less than {self.savings:,}"
         if sum(each.tokens for each in context.results) <= self.protect:
-            return f"all results together have no more than the {self.protect:,} tokens that are safe"
+            return f"all results fit into the {self.protect:,} tokens that are protected"
         spared = " or ".join(self.protected)
         protected = f", or of {spared}, which is protected" if spared else ""
-        return f"older results have less than {self.smallest:,} tokens, or are rewritten already{protected}"
+        return f"older results have less than {self.smallest:,} tokens, or are already rewritten{protected}"
 
     def _candidates(self, context: SizedContext) -> tuple[list[TextReplacement], int]:
         """Return the results that could be cut, oldest first, and the tokens saved."""

@@ -31,8 +31,8 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
         """Return why `plan` finds nothing."""
         shown, saved = self._candidates(context)
         if shown:
-            return f"{saved:,} tokens could be cleared, no more than {self.savings:,}"
-        return f"results of older turns have no more than the {self.protect:,} tokens that are safe"
+            return f"{saved:,} tokens could be cleared, not more than {self.savings:,}"
+        return f"results of older turns fit into the {self.protect:,} tokens that are protected"
 
     def _candidates(self, context: SizedContext) -> tuple[list[TextReplacement], int]:
         """Return the results that could be cleared, oldest first, and their tokens."""

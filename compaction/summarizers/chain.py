@@ -175,7 +175,7 @@ class SummarizersFailedError(SummarizerError):
 
     def __init__(self, failures: Sequence[SummarizerError], requests: list[dict[str, Any]]) -> None:
         last = failures[-1]
-        before = "".join(f"; before it {each}" for each in failures[:-1])
+        before = "".join(f"; before that: {each}" for each in failures[:-1])
         is_too_long = any(each.is_too_long for each in failures)
         super().__init__(last.summarizer, last.problem + before, is_too_long=is_too_long)
         self.failures, self.requests = tuple(failures), requests
@@ -220,7 +220,7 @@ def _answer(prompt: Prompt, chain: SummarizerChain, requests: list[dict[str, Any
             chain.listener.note(f"{outcome}; {again}")
             _wait(delay, chain, requests)
         if has_next:
-            chain.listener.note(f"{failures[-1]}; the next one is asked for {prompt.template.name}")
+            chain.listener.note(f"{failures[-1]}; trying the next summarizer for {prompt.template.name}")
     raise SummarizersFailedError(
         failures or [SummarizerError("none", "there is no summarizer to ask")], requests
     )

@@ -89,12 +89,12 @@ class HttpSummarizer:
             response.content.decode()
             answered = tolerant_json(response.content)
         except UnicodeDecodeError:
-            raise self._failed('gave no JSON with a text "summary": it is not UTF-8') from None
+            raise self._failed('did not return JSON with a text "summary": it is not UTF-8') from None
         except msgspec.DecodeError:
             answered = None
         summary = answered.get("summary") if isinstance(answered, dict) else None
         if not isinstance(summary, str):
-            raise self._failed('gave no JSON with a text "summary"')
+            raise self._failed('did not return JSON with a text "summary"')
         return Answer(text=summary, model=self.name)
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:

@@ -74,9 +74,7 @@ def _recorded(choice: SummarizerContext) -> Summarizer:
 
 
 SUMMARIZERS: Final = {
-    "anthropic": SummarizerKind(
-        make=_anthropic, takes_model=True, endpoint="a server that speaks as Anthropic does"
-    ),
+    "anthropic": SummarizerKind(make=_anthropic, takes_model=True, endpoint="an Anthropic-compatible server"),
     "extractive": SummarizerKind(make=_extractive, follows_instructions=False),
     "http": SummarizerKind(make=_http, endpoint="a service of your own"),
     "recorded": SummarizerKind(make=_recorded),

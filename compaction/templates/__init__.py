@@ -223,7 +223,7 @@ def _of_plugin(point: EntryPoint, name: str) -> Template | None:
 
 def _parsed(text: Any, source: str) -> Template:
     if not isinstance(text, str):
-        raise BadInputError(f"template {source}", "it is no text", "give the text of a template's file")
+        raise BadInputError(f"template {source}", "it is not text", "give the text of a template's file")
     return parse_template(text, source=source)
 
 

@@ -44,7 +44,7 @@ def open_source(source: Source) -> SourceContents:
         raise ForeignSessionError(source.name, harness) from refused
     if refused is not None and not isinstance(refused, NoSessionError):
         raise refused
-    problem, line = (refused.problem, refused.line) if refused else ("is no session file", None)
+    problem, line = (refused.problem, refused.line) if refused else ("is not a session file", None)
     # No format is certain of a file that is none: its own remedy would name one harness of several.
     raise NoSessionError(source.name, problem, f"name a session file of {_names('or')}", line=line)
 

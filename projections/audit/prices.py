@@ -157,7 +157,7 @@ def prices_of_file(path: str | Path) -> FilePrices:
     try:
         table = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise BadInputError(str(path), f"cannot be read ({reason})", _SEE) from None
     except tomllib.TOMLDecodeError as error:
         raise BadInputError(str(path), f"is not valid TOML ({error})", _SEE) from None

@@ -426,7 +426,7 @@ class _Reading(SessionReader):
             remark(
                 (
                     "differs",
-                    f"its parent {str(named)[:80]!r} is not in the file: it goes on from the record before",
+                    f"its parent {str(named)[:80]!r} is not in the file: it continues from the previous record",
                 )
             )
         return chain.last, "", not is_boundary(fields) and chain.last is not None

@@ -288,7 +288,7 @@ class PiReader:
             yield "its message is null, so contexts do not show it"
         parent, kept = entry.parentId, entry.firstKeptEntryId
         if parent is not UNSET and parent is not None and not (isinstance(parent, str) and is_name(parent)):
-            yield f"its parentId is {_short(parent)}, no id: contexts start here"
+            yield f"its parentId is {_short(parent)}, which is not an id: contexts start here"
         if (
             kind == "compaction"
             and isinstance(kept, str)

@@ -35,7 +35,7 @@ from eventstore.formats.source import (
 )
 from eventstore.records import Resume
 
-_GOES_ON: Final = "the file ends with a repeat of an older record: {} goes on from there"
+_GOES_ON: Final = "the file ends with a repeat of an older record: {} continues from there"
 
 
 class PiFile(SourceContents):

@@ -38,16 +38,16 @@ def event_of_line(
     try:
         fields = msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _bad(number, f"no JSON object ({error})", "write an object a line") from None
+        raise _bad(number, f"is not a JSON object ({error})", "write one object per line") from None
     kind = fields.get("type")
     if not isinstance(kind, str) or not kind:
-        raise _bad(number, 'has no "type"', 'name the kind of event, as "message"')
+        raise _bad(number, 'has no "type"', 'name the kind of event, such as "message"')
     if kind in BOOKKEEPING or kind == "session":
-        raise _bad(number, f"{kind!r} is of a file that is imported", "import the file with 'refold import'")
+        raise _bad(number, f"{kind!r} is a record of session files", "import the file with 'refold import'")
     time = _time(fields, number)
     event_id, cause = (_text(fields, name, number) for name in ("id", "cause"))
     if is_reserved(event_id):
-        raise _bad(number, f"id {event_id!r} is one that imports use", "choose another id, or leave it out")
+        raise _bad(number, f"id {event_id!r} is reserved for imports", "choose another id, or leave it out")
     parent = fields.get("parentId", Parent.LEAF)
     if not (parent is None or parent is Parent.LEAF or isinstance(parent, str)):
         raise _bad(
@@ -59,7 +59,7 @@ def event_of_line(
         try:
             check_record(kind, body)
         except BadInputError as error:
-            raise _bad(number, f"is no {kind}: {error.problem}", error.remedy) from None
+            raise _bad(number, f"is not a valid {kind}: {error.problem}", error.remedy) from None
     return NewEvent(
         id=event_id or new_id(),
         kind=kind,
@@ -82,7 +82,7 @@ def _time(fields: dict[str, Any], number: int) -> int | None:
         raise _bad(
             number,
             '"timestamp" is not a valid time',
-            "write RFC 3339, as 2026-01-31T12:00:00.000Z, or milliseconds",
+            "write RFC 3339, such as 2026-01-31T12:00:00.000Z, or milliseconds",
         )
     return time
 
@@ -90,7 +90,7 @@ def _time(fields: dict[str, Any], number: int) -> int | None:
 def _text(fields: dict[str, Any], name: str, number: int) -> str:
     value = fields.get(name, "")
     if not isinstance(value, str):
-        raise _bad(number, f'"{name}" is no text', "write a text, or leave it out")
+        raise _bad(number, f'"{name}" is not a text', "write a text, or leave it out")
     return value
 
 

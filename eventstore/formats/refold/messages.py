@@ -215,7 +215,9 @@ def _read(value: object, shape: type[_T], path: str) -> _T:
         problem, _, within = str(error).partition(" - at `$")
         if "matching regex" in problem:
             problem = "the text is blank"
-        raise BadInputError(path + within.rstrip("`"), problem, "give what the Messages API takes") from None
+        raise BadInputError(
+            path + within.rstrip("`"), problem, "give text that the Messages API accepts"
+        ) from None
 
 
 def _check_blocks(blocks: list[dict[str, Any]], shapes: Shapes, path: str = "message.content") -> None:

@@ -85,7 +85,7 @@ class TestNew:
         self, refold: Refold, name: str
     ) -> None:
         path = Path(refold("policies", "new", "mine", "--from", name, "--json").json["path"])
-        own, _, said = path.read_text().partition("\n# What ")
+        own, _, said = path.read_text().partition("\n# The settings of ")
         lines = [line.removeprefix("# ").rstrip("#") for line in said.splitlines()[2:]]
         whole = own.replace("extends = ", "# ") + "\n".join(lines)
         assert parse_policy(whole, source="mine").prompting == load_preset(name).prompting

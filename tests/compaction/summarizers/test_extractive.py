@@ -122,17 +122,17 @@ def test_no_line_is_told_twice(name):
 
 def test_a_short_summary_is_a_few_sentences():
     assert summary("short") == (
-        'RecordingSnapshot for: "yes please, add it." Files changed: 1, commands run: 3. '
+        'Asked for: "yes please, add it." Files changed: 1, commands run: 3. '
         'It stands at: "The heap is too small for the build."'
     )
 
 
 def test_a_short_summary_of_nothing_says_so():
-    assert summary("short", result("x")) == 'RecordingSnapshot for: "nothing."'
+    assert summary("short", result("x")) == 'Asked for: "nothing."'
 
 
 def test_a_short_summary_keeps_to_its_bound_if_it_can():
-    assert summary("short", max_tokens=10) == 'RecordingSnapshot for: "yes please, add it."'
+    assert summary("short", max_tokens=10) == 'Asked for: "yes please, add it."'
 
 
 def summary_by(text, *messages, front="", source="test", **options):

@@ -54,14 +54,14 @@ def test_halves_of_surrogate_pairs_do_not_break_a_request(server):
 @pytest.mark.parametrize("value", [{}, {"summary": 3}, {"summary": None}, [], "text", {"Summary": "x"}])
 def test_an_answer_without_a_summary_is_told_and_not_tried_again(server, value):
     problem = failure(server(answers(value)).url)
-    assert 'gave no JSON with a text "summary"' in problem.problem
+    assert 'did not return JSON with a text "summary"' in problem.problem
     assert not problem.is_transient
 
 
 def test_an_answer_that_is_no_utf_8_is_no_summary(server):
     service = server(lambda exchange: exchange.answer(200, b'{"summary":"\xff\xfe"}'))
     problem = failure(service.url)
-    assert problem.problem.endswith('gave no JSON with a text "summary": it is not UTF-8')
+    assert problem.problem.endswith('did not return JSON with a text "summary": it is not UTF-8')
     assert not problem.is_transient
 
 
@@ -74,7 +74,7 @@ def test_a_service_that_has_moved_is_told_with_where_to(server):
 @pytest.mark.parametrize("body", ["<html>", "", '{"summary": "cut', "\udcff"])
 def test_an_answer_that_is_no_json_is_told(server, body):
     service = server(lambda exchange: exchange.answer(200, body.encode("utf-8", "surrogatepass")))
-    assert "gave no JSON" in failure(service.url).problem
+    assert "did not return JSON" in failure(service.url).problem
 
 
 def test_a_failure_tells_status_and_what_was_said_in_one_line(server):

@@ -77,7 +77,7 @@ DEFAULT_MAX_TOKENS: Final = 8192
 """An output length that every current model supports."""
 _PROVIDER: Final = "anthropic"
 _SENT_AS_USER: Final = ("user", "custom")
-_NOTHING_IN_IT: Final = "left out: there is nothing in it"
+_NOTHING_IN_IT: Final = "left out: it is empty"
 
 
 def render(

@@ -85,7 +85,7 @@ class Contents:
         if is_failed and not blocks:
             note(
                 RepairRule.EMPTY_ERROR,
-                "a text stands for the error of a failed call, of which nothing is recorded",
+                "a text replaces the error of a failed call, which was not recorded",
             )
             return [plain_text("[the call failed, and said nothing]")]
         return blocks

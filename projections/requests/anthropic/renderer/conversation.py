@@ -74,9 +74,7 @@ class Conversation:
         """Add an assistant message. Earlier calls without a result get a placeholder result."""
         self._answer_the_waiting()
         if not self._turns and not _is_compaction(blocks[0]):
-            self._repairs.of(event)(
-                RepairRule.FIRST_MESSAGE, "a user message stands in for what came before it"
-            )
+            self._repairs.of(event)(RepairRule.FIRST_MESSAGE, "a user message replaces the missing beginning")
             self.user([plain_text(_BEGINNING)])
         if not self._turns or self._turns[-1].role == "user":
             self._turns.append(Turn("assistant"))

@@ -165,7 +165,7 @@ def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMess
             since = [_from_block(first, place), *messages[number + 1 :]]
             if number == place == 0:
                 return since, []
-            action = f"{number} messages and {place} blocks before it are left out, for which it stands"
+            action = f"{number} messages and {place} blocks before it are left out, because it replaces them"
             return since, [Repair(rule=RepairRule.COMPACTION_BLOCK, event=first.event, action=action)]
     return messages, []
 
