@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import tools_of, view_of
+from eventstore.formats import tools_of, view_of, view_of_event
 from eventstore.formats.base import NOTHING, Tools
+from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event, events, events_of_kinds
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
@@ -30,8 +31,11 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
         return newest.text if newest else ""
 
 
-def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
-    """Return the text of the first message that a person wrote, to stand in for a missing title."""
+def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
+    """Return the text of the first message that a person wrote, to stand in for a missing title.
+
+    The first message of a subagent is its task, although no person wrote it.
+    """
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
@@ -40,7 +44,9 @@ def first_user_message(log: EventLog | Snapshot, session: str, *, as_of: int | N
             view = view_of(each) if each.role == "user" and each.is_entry else NOTHING
             if view.by_person:
                 return " ".join(view.messages[0].text.split())
-        return ""
+        task = view_of_event(event(snapshot, session, head.user_seq))
+        is_subagent = task is not None and origin_of(snapshot, session, "subagent") is not None
+        return " ".join(task.text.split()) if task and is_subagent else ""
 
 
 CONTINUATION: Final = "continuation"

@@ -16,16 +16,16 @@ from typing import Final
 import msgspec
 
 from eventstore.errors import CorruptionError
-from eventstore.formats import format_of, view_of, view_of_event
+from eventstore.formats import format_of, view_of
 from eventstore.imports import copied_through, newest_import, origin_of
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Snapshot
-from eventstore.paths import event, events
+from eventstore.paths import events
 from eventstore.records import FORMAT, embedded
 from projections.audit.cost import PaidCall, paid_calls
 from projections.audit.prices import Prices, library_prices
 from projections.context.cursor import resolve_cursor
-from projections.descriptions import first_user_message, title
+from projections.descriptions import first_request, title
 from projections.settings import settings_at
 
 _VERSION: Final = 1
@@ -200,7 +200,7 @@ def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
         harness=facts.harness,
         folder=facts.folder,
         title=title(snapshot, session),
-        first_request=first_user_message(snapshot, session) or (_task(snapshot, head) if subagent else ""),
+        first_request=first_request(snapshot, session),
         model=str(model or ""),
         compactions=facts.compactions,
         branches=facts.branches,
@@ -208,12 +208,6 @@ def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
         original=fork.session if fork else "",
         parent=subagent.session if subagent else "",
     )
-
-
-def _task(snapshot: Snapshot, head: Head) -> str:
-    """Return the text of a subagent's first message, which no person wrote."""
-    message = view_of_event(event(snapshot, head.name, head.user_seq)) if head.user_seq else None
-    return " ".join(message.text.split()) if message else ""
 
 
 class _Facts(msgspec.Struct):

@@ -28,7 +28,7 @@ from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.context.overlay import resolve_targets
 from projections.context.parts import Context
-from projections.descriptions import first_user_message, title
+from projections.descriptions import first_request, title
 from projections.files import abandoned_entries, claimed_files, files_elsewhere, files_of
 from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
@@ -218,7 +218,7 @@ def audit(
         return Audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
-            title=title(snapshot, session, as_of=as_of) or first_user_message(snapshot, session, as_of=as_of),
+            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
             leaf=context.leaf,
             events=cursor.as_of,
             entries=_entries(snapshot, cursor),

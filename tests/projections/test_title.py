@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from eventstore import import_sessions
 from eventstore.errors import NotFoundError
 from eventstore.records import SessionInfo
-from projections.descriptions import first_user_message, title
+from projections.descriptions import first_request, title
+from tests.support import claude_code
 from tests.support.events import event
 from tests.support.talk import assistant, text, user
 
@@ -67,20 +69,32 @@ def test_the_title_of_an_unknown_session_is_not_found(log):
 
 def test_the_first_request_is_the_first_users_message_in_one_line(story):
     story.says(assistant("welcome"), user([text("fix\n\n  the "), text("bug")]), user("thanks"))
-    assert first_user_message(story.log, "s") == "fix the bug"
+    assert first_request(story.log, "s") == "fix the bug"
 
 
 def test_a_session_in_which_nobody_asked_has_no_first_request(story):
     story.says(assistant("welcome"))
-    assert first_user_message(story.log, "s") == ""
+    assert first_request(story.log, "s") == ""
 
 
 @pytest.mark.parametrize(("as_of", "expected"), [(1, ""), (2, "fix it")])
 def test_a_first_request_as_of_an_event_is_none_that_came_later(story, as_of, expected):
     story.says(assistant("welcome"), user("fix it"))
-    assert first_user_message(story.log, "s", as_of=as_of) == expected
+    assert first_request(story.log, "s", as_of=as_of) == expected
 
 
 def test_what_goes_on_after_a_compaction_is_nobodys_first_request(story):
     story.says(user("[Resuming] the parser"), assistant("done"), user("and the tests"))
-    assert [first_user_message(story.log, "s", as_of=seq) for seq in (2, 3)] == ["", "and the tests"]
+    assert [first_request(story.log, "s", as_of=seq) for seq in (2, 3)] == ["", "and the tests"]
+
+
+def test_the_first_request_of_a_subagent_is_its_task(store, tmp_path):
+    lines = [
+        claude_code.said("a", None, "hello"),
+        claude_code.said("x", None, "look\naround", agentId="a1", isSidechain=True),
+    ]
+    (tmp_path / "session.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    found = {
+        each.id: first_request(store, each.id) for each in import_sessions(store, tmp_path / "session.jsonl")
+    }
+    assert list(found.values()) == ["hello", "look around"]

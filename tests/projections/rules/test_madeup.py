@@ -33,7 +33,7 @@ from projections.context.cursor import path, resolve_cursor
 from projections.context.incremental import IncrementalContexts, IncrementalSizes
 from projections.context.overlay import apply_rewrites
 from projections.context.parts import Context, Fate, Part, view_of_part
-from projections.descriptions import first_user_message, summary_line, title
+from projections.descriptions import first_request, summary_line, title
 from projections.diff import Change, diff
 from projections.files import file_operations
 from projections.mentions import MentionKind
@@ -679,7 +679,7 @@ class TestTools:
         assert [shown.target for shown in Supersede().plan(context)] == ["b"]
 
     def test_its_first_request_is_by_a_person(self, worked: MemoryLog) -> None:
-        assert first_user_message(worked, "one") == "text of a"
+        assert first_request(worked, "one") == "text of a"
 
 
 class TestPersons:
