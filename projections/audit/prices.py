@@ -74,15 +74,14 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
     def price(
         self, model: str, *, provider: str = "", time: int | None = None, prompt: int = 0
     ) -> Price | None:
-        import genai_prices  # noqa: PLC0415  heavy
+        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  heavy
 
-        nothing = genai_prices.Usage()
+        # The library's `calc_price` prices a whole usage, which takes longer than reading the call's record.
         try:
-            found = genai_prices.calc_price(
-                nothing, model, provider_id=provider or None, genai_request_timestamp=_moment(time)
-            ).model_price
+            _, known = get_snapshot().find_provider_model(model, None, provider or None, None)
         except LookupError:
             return None
+        found = known.get_prices(_moment(time))
         input_ = _rate(found.input_mtok, prompt)
         output = _rate(found.output_mtok, prompt)
         if input_ is None or output is None:

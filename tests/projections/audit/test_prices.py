@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import genai_prices
 import pytest
+from genai_prices.data_snapshot import get_snapshot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -224,3 +225,26 @@ class TestFile:
         with pytest.raises(BadInputError) as caught:
             prices_of_file(tmp_path / "prices.toml")
         assert caught.value.source == str(tmp_path / "prices.toml")
+
+
+@pytest.mark.parametrize("time", [None, at(2024, 6, 1), at(2025, 9, 1) + 17 * 3_600_000, at(2026, 6, 1)])
+def test_prices_are_those_by_which_the_library_prices_a_usage(time):
+    moment = datetime.max.replace(tzinfo=UTC) if time is None else datetime.fromtimestamp(time / 1000, UTC)
+    compared = 0
+    for provider in get_snapshot().providers:
+        for model in provider.models:
+            try:
+                priced = genai_prices.calc_price(
+                    genai_prices.Usage(),
+                    model.id,
+                    provider_id=provider.id,
+                    genai_request_timestamp=moment,
+                ).model_price
+            except LookupError:
+                continue
+            found = library_prices().price(model.id, provider=provider.id, time=time)
+            rates = [getattr(rate, "base", rate) for rate in (priced.input_mtok, priced.output_mtok)]
+            expected = None if None in rates else [float(rate) for rate in rates]
+            assert (found and [found.input, found.output]) == expected
+            compared += found is not None
+    assert compared > 100
