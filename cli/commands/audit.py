@@ -6,13 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import as_of_option, counter_option, json_option, leaf_option, prices_option
+from cli.options import (
+    as_of_option,
+    counter_option,
+    json_option,
+    leaf_option,
+    prices_option,
+    session_filters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cli.auditing import AuditOptions, Bound
     from cli.views.model import AuditView
+    from projections.overview import SessionFilter
 
 
 def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
@@ -28,7 +36,13 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
 
 @click.command("audit", epilog="Example:  refold audit session.jsonl")
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Audit every session of the store, one line each.")
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Audit every session of the store, or those that the next options choose, one line each.",
+)
+@session_filters
 @click.option(
     "--jobs",
     type=click.IntRange(1),
@@ -56,6 +70,7 @@ def command(
     sessions: tuple[str, ...],
     *,
     is_all: bool,
+    chosen: SessionFilter,
     jobs: int | None,
     every_branch: bool,
     leaf: str | None,
@@ -80,6 +95,8 @@ def command(
         raise click.UsageError("--full, --leaf and --as-of need a named session, not --all", ctx)
     if not is_all and not sessions:
         raise click.UsageError("name a session, or give --all for every session of the store", ctx)
+    if not is_all and not chosen.is_empty:
+        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
     if not is_all and jobs is not None:
         raise click.UsageError("--jobs needs --all", ctx)
     from cli.auditing import AuditOptions
@@ -93,7 +110,7 @@ def command(
         is_json=as_json,
     )
     if is_all:
-        ctx.exit(_audit_all(ctx, wanted, jobs))
+        ctx.exit(_audit_all(ctx, wanted, chosen, jobs))
     views = list(_audits(ctx, sessions, wanted, leaf, as_of))
     _show(views, is_full=is_full, as_json=as_json)
     ctx.exit(_check(views, bounds))
@@ -141,12 +158,12 @@ def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
     return 1 if found else 0
 
 
-def _audit_all(ctx: click.Context, wanted: AuditOptions, jobs: int | None) -> int:
-    """Audit every session of the store, and return the exit code."""
+def _audit_all(ctx: click.Context, wanted: AuditOptions, chosen: SessionFilter, jobs: int | None) -> int:
+    """Audit the chosen sessions of the store, and return the exit code."""
     from cli.auditing import cores, show_audits
-    from cli.store import opened, store_path
+    from cli.store import chosen_names, opened, store_path
 
-    with opened(ctx) as log, log.snapshot() as snapshot:
-        sessions = [head.name for head in snapshot.heads()]
+    with opened(ctx) as log:
+        sessions = chosen_names(log, chosen)
     is_sound = show_audits(store_path(ctx.obj), sessions, wanted, jobs=jobs or cores())
     return 0 if is_sound else 1

@@ -6,22 +6,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import json_option
+from cli.options import json_option, session_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from eventstore.lmdb.store import LmdbLog
     from projections.audit.checks import CheckResult, SessionChecks
+    from projections.overview import SessionFilter
     from projections.rules.base import Check
 
 
 @click.command("check", epilog="Example:  refold check session.jsonl")
 @click.argument("sessions", metavar="SESSION...", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Check every session of the store, one line each.")
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Check every session of the store, or those that the next options choose, one line each.",
+)
+@session_filters
 @json_option
 @click.pass_context
-def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, chosen: SessionFilter, as_json: bool
+) -> None:
     """Check a session's contexts against figures in its own records.
 
     Records say how many messages there were, which requests shared a prefix, how large contexts were, and
@@ -29,15 +38,19 @@ def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_j
     shown.
     """
     from cli.output import echo_problem, json_bytes, json_list
-    from cli.store import looks_like_file, opened, resolve_session
+    from cli.store import chosen_names, looks_like_file, opened, resolve_session
 
     if is_all == bool(sessions):
         problem = "--all checks every session: do not name any" if is_all else "name a session, or give --all"
         raise click.UsageError(problem, ctx)
+    if not is_all and not chosen.is_empty:
+        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
     found: list[SessionChecks] = []
     problems: list[str] = []
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
-        names = _all_sessions(log) if is_all else [resolve_session(log, session) for session in sessions]
+        names = (
+            chosen_names(log, chosen) if is_all else [resolve_session(log, session) for session in sessions]
+        )
         if as_json:
             with json_list("sessions") as add:
                 for checks in _checked(log, names, problems, shows_progress=False):
@@ -50,11 +63,6 @@ def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_j
     for problem in problems:
         echo_problem(problem)
     ctx.exit(1 if problems or any(checks.failed for checks in found) else 0)
-
-
-def _all_sessions(log: LmdbLog) -> list[str]:
-    with log.snapshot() as snapshot:
-        return [head.name for head in snapshot.heads()]
 
 
 def _checked(

@@ -385,3 +385,14 @@ def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Pat
     ]
     assert [command[0] for command in commands] == ["audit", "report"]
     assert [refold(*command).code for command in commands] == [0, 0]
+
+
+def test_all_may_be_those_that_are_chosen(told: Refold) -> None:
+    told("fork", SESSION, "--as", "again")
+    told("rename", "again", "Another one")
+    found = told("audit", "--all", "--title", "another", "--json").json["sessions"]
+    assert [each["session"] for each in found] == ["again"]
+    assert (
+        told("audit", "--all", "--since", "0h", "--harness", "claude-code", "--json").json["sessions"] == []
+    )
+    assert "--all" in told("audit", SESSION, "--project", "x", code=2).errors
