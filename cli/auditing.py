@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -197,11 +196,6 @@ def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
 def _store(store: str) -> LmdbLog:
     """Return the store, kept open for the life of the process."""
     return open_store(store, create=False)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 Show = Callable[[AuditResult], None]

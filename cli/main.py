@@ -52,6 +52,7 @@ GROUPS: Final = {
         "templates": ("templates", "List, show, create or check summary prompts."),
     },
     "Manage the store": {
+        "sync": ("sync", "Import what is new in all sessions on this machine."),
         "import": ("importing", "Import session files, or find those on this machine."),
         "export": ("export", "Write a session to a file."),
         "stats": ("stats", "Show what the store holds and its size."),

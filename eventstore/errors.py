@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class RefoldError(Exception):
@@ -13,10 +17,23 @@ class RefoldError(Exception):
 
     attempt = ""
 
+    def __reduce__(self) -> tuple[Callable[..., RefoldError], tuple[object, ...]]:
+        # Errors of other processes arrive whole: an error's arguments are not those of its constructor.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
     @property
     def lines(self) -> list[str]:
         """The error's text in lines, one for each problem."""
         return [str(self)]
+
+
+def _rebuilt(
+    kind: type[RefoldError], arguments: tuple[object, ...], fields: dict[str, object]
+) -> RefoldError:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(fields)
+    return error
 
 
 class StoreError(RefoldError):

@@ -1,4 +1,4 @@
-"""Run work in several processes and return the results in order.
+"""Run work in several processes.
 
 A pool of the standard library does not do: if one of its processes is killed while it sends a large result,
 the pool waits forever; and if the pool's own process is killed, the others stay alive. Here each process has
@@ -7,11 +7,14 @@ its own pipe, and both ends notice when the other is gone.
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import connection, get_context, resource_tracker
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Ask = Callable[[Any], Any]
 
 MAX_PENDING_PER_WORKER: Final = 8
 """Maximum results per process that may wait for their turn."""
@@ -64,16 +68,58 @@ def map_in_processes(
             worker.join()
 
 
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def work_in_order(
+    work: Callable[[Item, Ask], Result],
+    queues: Iterable[Sequence[Item]],
+    answer: Callable[[Any], Any],
+    *,
+    jobs: int,
+) -> Generator[tuple[Item, Result], None, None]:
+    """Yield each item with `work(item, ask)` as it is done, using up to `jobs` processes.
+
+    The items of a queue are done one after another, in order. In a process, `ask(question)` waits for
+    `answer(question)` of this one; an exception that it returns is raised there, one that it raises ends the
+    iterator. For the rest see `map_in_processes`.
+    """
+    workers: list[_Worker[Item, Result]] = []
+    rest = deque(deque(each) for each in queues if each)
+    own: dict[Any, deque[Item]] = {}
+    try:
+        while rest or any(worker.at is not None for worker in workers):
+            while rest and (worker := _free(workers) or _another(workers, work, jobs, asks=True)):
+                own[worker] = rest.popleft()
+                worker.give(0, own[worker].popleft())
+            for worker in _answering(workers):
+                item, is_question, said = worker.hear()
+                if is_question:
+                    worker.send(answer(said))
+                    continue
+                worker.at = None
+                if own[worker]:
+                    worker.give(0, own[worker].popleft())
+                yield item, said
+    finally:
+        for worker in workers:
+            worker.dismiss()
+        for worker in workers:
+            worker.join()
+
+
 def _free(workers: list[_Worker[Item, Result]]) -> _Worker[Item, Result] | None:
     return next((worker for worker in workers if worker.at is None), None)
 
 
 def _another(
-    workers: list[_Worker[Item, Result]], work: Callable[[Item], Result], jobs: int
+    workers: list[_Worker[Item, Result]], work: Callable[..., Result], jobs: int, *, asks: bool = False
 ) -> _Worker[Item, Result] | None:
     if len(workers) == jobs:
         return None
-    workers.append(_Worker(work))
+    workers.append(_Worker(work, asks=asks))
     return workers[-1]
 
 
@@ -88,11 +134,11 @@ def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, R
 class _Worker(Generic[Item, Result]):
     """A process, the pipe to it, and its current item with its index, None if idle."""
 
-    def __init__(self, work: Callable[[Item], Result]) -> None:
+    def __init__(self, work: Callable[..., Result], *, asks: bool) -> None:
         # Spawn, do not fork: an open store must not be inherited by another process.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+        self._process = context.Process(target=_serve, args=(work, theirs, asks), daemon=True)
         with _interrupts_held():
             self._process.start()
         # Close our copy, so that the pipe closes when the process ends.
@@ -102,18 +148,27 @@ class _Worker(Generic[Item, Result]):
 
     def give(self, at: int, item: Item) -> None:
         self.at, self._item = at, item
+        self.send(item)
+
+    def send(self, value: object) -> None:
         # A broken pipe is reported when the result is taken.
         with suppress(OSError):
-            self.pipe.send(item)
+            self.pipe.send(value)
 
     def take(self) -> tuple[int, Result]:
         assert self.at is not None  # noqa: S101  it was given something
-        try:
-            result: Result = self.pipe.recv()
-        except (EOFError, OSError):
-            raise WorkerLostError(self._item) from None
+        _, _, result = self.hear()
         at, self.at = self.at, None
         return at, result
+
+    def hear(self) -> tuple[Item, bool, Any]:
+        """Return the current item, True for a question, and the question or the result."""
+        item = cast("Item", self._item)
+        try:
+            is_question, said = self.pipe.recv()
+        except (EOFError, OSError):
+            raise WorkerLostError(item) from None
+        return item, is_question, said
 
     def dismiss(self) -> None:
         """End the process: by itself if it is idle, otherwise in the middle of its work."""
@@ -126,18 +181,30 @@ class _Worker(Generic[Item, Result]):
         self._process.join()
 
 
-def _serve(work: Callable[[Item], Result], pipe: Connection) -> None:
+def _serve(work: Callable[..., Result], pipe: Connection, asks: bool) -> None:  # noqa: FBT001  a process's arguments
     """Return the result for each item that arrives, until the other end of the pipe is closed."""
     while True:
         try:
             item = pipe.recv()
         except (EOFError, OSError):
             return
-        result = work(item)
+        result = work(item, partial(_ask, pipe)) if asks else work(item)
         try:
-            pipe.send(result)
+            pipe.send((False, result))
         except OSError:
             return
+
+
+def _ask(pipe: Connection, question: object) -> Any:
+    """Return the answer of the process that started this one; end this one if the other is gone."""
+    try:
+        pipe.send((True, question))
+        answer = pipe.recv()
+    except (EOFError, OSError):
+        raise SystemExit from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 @contextmanager

@@ -79,6 +79,9 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     odd += said("latin?", "e1", "o1").replace(b"?", b"\xe9")
     content = tale() + odd + b"".join(done_again()) + more
     (tmp_path / "session.jsonl").write_bytes(content)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for variable in [name for each in harnesses() for place in each.places for name in place.environment]:
+        monkeypatch.delenv(variable, raising=False)
     refold = Refold(tmp_path / "store")
     refold("import", "session.jsonl")
     targets = [{"target": "u3", "shown": "…"}]
@@ -217,6 +220,7 @@ def test_the_example_in_the_programs_help_runs(prepared: Refold, tmp_path: Path)
 
 JSON_CALLS: Final = {
     "import": ["import", "session.jsonl", "--json"],
+    "sync": ["sync", "--home", "home", "--json"],
     "sessions": ["sessions", "--json"],
     "log": ["log", SESSION, "--json"],
     "show": ["show", SESSION, "a1", "--json"],
@@ -304,10 +308,17 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         with tables(refold.store) as stored:
             key, value = stored.items("events")[0]
             stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
+    if name == "sync":
+        folder = Path("home", ".pi", "agent", "sessions", "project")
+        folder.mkdir(parents=True)
+        (folder / "session.jsonl").write_bytes(tale())
+        (folder / "bad.jsonl").write_text("a shopping list\n")
     if name == "prune":
         Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
         refold("go", SESSION, "a3")
-    return refold(*JSON_CALLS[name], stdin=STDIN.get(name, b""), code=1 if name == "verify" else 0).json_lines
+    return refold(
+        *JSON_CALLS[name], stdin=STDIN.get(name, b""), code=1 if name in ("verify", "sync") else 0
+    ).json_lines
 
 
 def walk(value: Any, path: str = "", *, free: set[str]) -> Iterator[tuple[str, Any]]:

@@ -160,8 +160,9 @@ def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
 
 def _audit_all(ctx: click.Context, wanted: AuditOptions, chosen: SessionFilter, jobs: int | None) -> int:
     """Audit the chosen sessions of the store, and return the exit code."""
-    from cli.auditing import cores, show_audits
+    from cli.auditing import show_audits
     from cli.store import chosen_names, opened, store_path
+    from eventstore.workers import cores
 
     with opened(ctx) as log:
         sessions = chosen_names(log, chosen)

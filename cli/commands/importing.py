@@ -60,7 +60,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
                 found = import_with_progress(log, path, name=name)
             except BadInputError as error:
                 failed.append((folder, error))
-                if not _is_one_of_many(folder, error):
+                if not is_one_of_many(folder, error):
                     echo_problem(str(error))
             else:
                 imported += found
@@ -69,7 +69,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
                 for damage in _damages(log, found):
                     is_damaged = True
                     echo_problem(str(damage))
-    for line in _of_folders(failed):
+    for line in of_folders(failed):
         echo_problem(line)
     if as_json:
         echo_json({"sessions": imported})
@@ -107,9 +107,7 @@ def _list_found(*, as_json: bool) -> int:
         echo_json({"found": folders, "searched": searched})
         return 0 if found else 1
     if not found:
-        echo_text("no session files found; looked in:")
-        for each in searched:
-            echo_text(f"  {safe_line(_from_home(each.folder))} ({each.harness})")
+        print_searched([(each.folder, each.harness) for each in searched])
         return 1
     columns = ("HARNESS", "FILES", "LAST CHANGED (UTC)", "FOLDER")
     listing = table(*columns, right=("FILES",), shrinks="FOLDER")
@@ -118,20 +116,28 @@ def _list_found(*, as_json: bool) -> int:
             folder.harness,
             thousands(folder.files),
             when(folder.newest)[:16],
-            CutLine(safe_line(_from_home(folder.folder))),
+            CutLine(safe_line(from_home(folder.folder))),
         )
     console().print(listing, crop=False)
     echo_text("")
-    importable = {each.place: each.harness for each in found if each.importable}
-    for place, harness in importable.items():
-        echo_text(f"to import the sessions of {harness}: {command_line('import', place)}")
+    if any(each.importable for each in found):
+        echo_text(f"to import them: {command_line('sync')}")
     unread = sorted({each.harness for each in found if not each.importable})
     if unread:
         echo_text(f"refold cannot import sessions of {' or '.join(unread)} yet")
     return 0
 
 
-def _from_home(path: str) -> str:
+def print_searched(searched: list[tuple[str, str]]) -> None:
+    """Print that no session file was found in these folders, each with its harness."""
+    from cli.output import echo_text, safe_line
+
+    echo_text("no session files found; looked in:")
+    for folder, harness in searched:
+        echo_text(f"  {safe_line(from_home(folder))} ({harness})")
+
+
+def from_home(path: str) -> str:
     """Return a path with "~" for the home folder."""
     from pathlib import Path
 
@@ -143,31 +149,23 @@ def _files(paths: tuple[str, ...]) -> list[tuple[str, str]]:
     """Yield the files that paths stand for, each with the folder that the user named, or ""."""
     from pathlib import Path
 
+    from eventstore.files.discovery import files_below
+
     files: list[tuple[str, str]] = []
     for path in paths:
-        inside = [(each, path) for each in _inside(path)] if Path(path).is_dir() else []
+        inside = [(each.path, path) for each in files_below(path)] if Path(path).is_dir() else []
         files += inside or [(path, "")]
     return files
 
 
-def _inside(folder: str) -> list[str]:
-    """Return the session files in a folder, including those that refold cannot import."""
-    from pathlib import Path
-
-    from eventstore.files.discovery import unreadable_harness
-
-    exports = (path for path in map(str, Path(folder).rglob("*.json")) if unreadable_harness(path))
-    return sorted([*map(str, Path(folder).rglob("*.jsonl")), *exports])
-
-
-def _is_one_of_many(folder: str, error: BadInputError) -> bool:
+def is_one_of_many(folder: str, error: BadInputError) -> bool:
     """Return True if one line can report this file and similar ones in its folder."""
     from eventstore.files.discovery import ForeignSessionError
 
     return bool(folder) and isinstance(error, ForeignSessionError)
 
 
-def _of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
+def of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
     """Yield a problem for each folder and harness whose sessions cannot be imported."""
     from eventstore.files.discovery import ForeignSessionError
 

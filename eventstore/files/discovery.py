@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -89,6 +91,26 @@ class SearchedFolder(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
 
 
+class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file in a place where a harness keeps sessions, or below a folder that a person named.
+
+    `harness` is the one whose place it is, "" for a named file or folder; only the file's contents tell who
+    wrote it. `place` is that place or folder, and `folder` the file's folder directly in it, mostly that of a
+    project.
+    """
+
+    harness: str
+    place: str
+    folder: str
+    path: str
+    status: os.stat_result
+
+    @property
+    def depth(self) -> int:
+        """The number of folders between the place and the file."""
+        return len(Path(self.path).relative_to(self.place).parts) - 1
+
+
 class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The session files of one harness in a folder and below.
 
@@ -105,9 +127,71 @@ class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     importable: bool
 
 
-def session_places(environment: Mapping[str, str]) -> list[SearchedFolder]:
+def session_places(environment: Mapping[str, str], homes: Sequence[str] = ()) -> list[SearchedFolder]:
     """Return the session folders of all known harnesses, importable ones first."""
-    return [SearchedFolder(harness=name, folder=folder) for name, folder, _ in _places(environment)]
+    return [SearchedFolder(harness=name, folder=folder) for name, folder, _ in _places(environment, homes)]
+
+
+def session_files(
+    environment: Mapping[str, str], homes: Sequence[str] = (), folders: Sequence[str] = ()
+) -> list[SessionFile]:
+    """Find the session files of all known harnesses, parents before their children.
+
+    They are in the places of harnesses, also of those that cannot be imported, and below `folders`. With
+    `homes`, the usual places below these home folders are searched instead of those of this user, and the
+    environment does not count. A file that is found several times is returned once.
+    """
+    found: dict[tuple[int, int], SessionFile] = {}
+    in_places = (
+        _session_file(path, place, owner)
+        for owner, place, pattern in _places(environment, homes)
+        for path in Path(place).glob(pattern)
+    )
+    for file in chain(in_places, *map(files_below, folders)):
+        if file is not None:
+            found.setdefault((file.status.st_dev, file.status.st_ino), file)
+    return _parents_first(found.values())
+
+
+def files_below(folder: str) -> list[SessionFile]:
+    """Find the files in a folder that look like sessions, parents before their children.
+
+    Files of harnesses that refold cannot import yet are among them.
+    """
+    paths = filter(_looks_like_session, Path(folder).rglob("*"))
+    found = (_session_file(path, folder, "") for path in paths)
+    return _parents_first(file for file in found if file is not None)
+
+
+def _looks_like_session(path: Path) -> bool:
+    """Return True for a *.jsonl file, and for others whose contents a harness recognizes."""
+    if path.suffix == ".jsonl":
+        return True
+    patterns = {each.pattern.rpartition("/")[2] for known in harnesses() for each in known.places}
+    if path.suffix != ".json" and not any(path.match(each) for each in patterns):
+        return False
+    return _writer(str(path), "") != ""
+
+
+def _session_file(path: Path, place: str, owner: str) -> SessionFile | None:
+    """Return a regular file with its status, None for anything else."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    inside = path.relative_to(place).parts[:-1]
+    folder = str(Path(place, *inside[:1]))
+    return SessionFile(harness=owner, place=place, folder=folder, path=str(path), status=status)
+
+
+def _parents_first(files: Iterable[SessionFile]) -> list[SessionFile]:
+    """Sort files so that a session comes before those that it started.
+
+    Harnesses keep subagents in folders below their parent's file, and many begin file names with a time.
+    """
+    return sorted(files, key=lambda each: (each.depth, Path(each.path).name, each.path))
 
 
 def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
@@ -117,20 +201,9 @@ def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
     """
     readable = {each.name for each in harnesses()}
     found: dict[tuple[str, str, str], list[os.stat_result]] = {}
-    seen: set[str] = set()
-    for owner, folder, pattern in _places(environment):
-        for path in Path(folder).glob(pattern):
-            # Harnesses may share a folder.
-            if str(path) in seen:
-                continue
-            seen.add(str(path))
-            try:
-                stat = path.stat()
-            except OSError:
-                continue
-            inside = path.relative_to(folder).parts[:-1]
-            key = (_writer(str(path), owner), folder, str(Path(folder, *inside[:1])))
-            found.setdefault(key, []).append(stat)
+    for file in session_files(environment):
+        key = (writer_of(file), file.place, file.folder)
+        found.setdefault(key, []).append(file.status)
     folders = [
         SessionFolder(
             harness=name,
@@ -146,17 +219,26 @@ def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
     return sorted(folders, key=lambda each: (-each.newest, each.folder))
 
 
-def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def _places(environment: Mapping[str, str], homes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
     """Yield each harness's name, session folder and file pattern."""
     known: list[tuple[str, Iterable[SessionLocation]]] = [(each.name, each.places) for each in harnesses()]
     known += [(each.name, each.places) for each in UNREAD]
     for name, places in known:
         for place in places:
-            yield name, os.path.expanduser(place.folder(environment)), place.pattern  # noqa: PTH111  no Path
+            if homes:
+                for home in homes:
+                    yield name, str(Path(home, place.default.removeprefix("~/")).absolute()), place.pattern
+            else:
+                yield name, os.path.expanduser(place.folder(environment)), place.pattern  # noqa: PTH111  no Path
+
+
+def writer_of(file: SessionFile) -> str:
+    """Return the harness that wrote a file, by its contents, else by its place."""
+    return _writer(file.path, file.harness)
 
 
 def _writer(path: str, owner: str) -> str:
-    """Return the harness that wrote a file, by its contents, else by its folder."""
+    """Return the harness that wrote a file, by its contents, else `owner`."""
     beginning = _beginning(path)
     sure = (each.name for each in harnesses() if each.recognize(beginning, path) is Certainty.SURE)
     return next(sure, "") or unread_harness(beginning) or owner

@@ -274,7 +274,7 @@ class _Importing:
             self._log.append(self._main.session, (), seen=seen)
 
     def _state(self, end: Resume) -> SourceState | None:
-        """Return the state to remember of the source, read up to `end`; None for one imported by another name."""
+        """Return the source's state when read up to `end`, None if it has another name here."""
         if not self._is_by_its_name:
             return None
         return self._source.state(

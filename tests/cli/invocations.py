@@ -39,6 +39,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "rename": ["rename", session, "a title"],
         "append": ["append", session],
         "maintain": ["maintain", session, "--summarizer", "extractive"],
+        "sync": ["sync", "--home", ".", "--path", "."],
         "import": ["import", file],
         "export": ["export", session, "--format", "pi", "--force", "-o", "exported.jsonl"],
         "stats": ["stats"],

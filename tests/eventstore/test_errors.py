@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import shlex
 
@@ -74,3 +75,9 @@ def test_a_command_that_is_printed_has_the_names_that_it_was_given(names):
     words = shlex.split(shell_command("audit --full", *names))
     guard = ["--"] if any(name.startswith("-") for name in names) else []
     assert words == ["refold", "audit", "--full", *guard, *names]
+
+
+@pytest.mark.parametrize("error", [error for error, _ in ERRORS], ids=str)
+def test_an_error_comes_whole_from_another_process(error: RefoldError) -> None:
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))

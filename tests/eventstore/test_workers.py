@@ -9,8 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from eventstore.workers import MAX_PENDING_PER_WORKER, WorkerLostError, map_in_processes
-from tests.support.labour import die, double, held_signals, many_bytes, mark, nap, who
+from eventstore.errors import StoreError, VersionConflictError
+from eventstore.workers import MAX_PENDING_PER_WORKER, WorkerLostError, map_in_processes, work_in_order
+from tests.support.labour import (
+    ask_about,
+    ask_and_catch,
+    die,
+    die_after_asking,
+    double,
+    held_signals,
+    many_bytes,
+    mark,
+    nap,
+    who,
+)
 from tests.support.processes import output_of, start
 
 HOLD_WORKERS = """
@@ -120,3 +132,40 @@ def test_the_processes_end_when_this_one_is_killed() -> None:
     # A process that is left would hold its output open.
     _, errors = process.communicate(timeout=60)
     assert errors == ""
+
+
+class TestQuestions:
+    def test_items_of_a_queue_are_done_in_order_by_one_process_with_answers_from_here(self) -> None:
+        asked: list[str] = []
+
+        def answer(question: str) -> str:
+            asked.append(question)
+            return question.upper()
+
+        queues = [["a1", "a2", "a3"], ["b1", "b2", "b3"], ["c1"], []]
+        done = dict(work_in_order(ask_about, queues, answer, jobs=2))
+        assert {item: reply for item, (reply, _) in done.items()} == {
+            item: item.upper() for queue in queues for item in queue
+        }
+        for queue in queues:
+            assert [item for item in asked if item in queue] == queue
+            assert len({done[item][1] for item in queue}) <= 1
+        assert os.getpid() not in {process for _, process in done.values()}
+        assert multiprocessing.active_children() == []
+
+    def test_an_error_as_an_answer_is_raised_where_it_was_asked(self) -> None:
+        found = work_in_order(ask_and_catch, [["x"]], lambda _: VersionConflictError("s", 3, 5), jobs=1)
+        assert list(found) == [("x", (VersionConflictError, vars(VersionConflictError("s", 3, 5))))]
+
+    def test_an_error_of_the_answer_ends_everything(self) -> None:
+        def refuse(_: str) -> None:
+            raise StoreError("/store", "is full", "free some space")
+
+        with pytest.raises(StoreError):
+            list(work_in_order(ask_about, [["x"], ["y"]], refuse, jobs=2))
+        assert multiprocessing.active_children() == []
+
+    def test_of_a_process_that_is_killed_behind_a_question_the_item_is_named(self) -> None:
+        with pytest.raises(WorkerLostError, match="'x'"):
+            list(work_in_order(die_after_asking, [["x"]], str, jobs=1))
+        assert multiprocessing.active_children() == []

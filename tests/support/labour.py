@@ -6,6 +6,9 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
+
+from eventstore.workers import Ask
 
 
 def double(number: int) -> int:
@@ -43,3 +46,22 @@ def many_bytes(size: int) -> bytes:
 def held_signals(_: object) -> set[int]:
     """The signals that do not reach the process."""
     return set(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))
+
+
+def ask_about(item: str, ask: Ask) -> tuple[str, int]:
+    """Ask the process that gave the item for an answer, and return it with this process's id."""
+    return str(ask(item)), os.getpid()
+
+
+def ask_and_catch(item: str, ask: Ask) -> Any:
+    """Return the fields of the error that is the answer."""
+    try:
+        ask(item)
+    except Exception as error:  # noqa: BLE001
+        return type(error), vars(error)
+    return None
+
+
+def die_after_asking(item: str, ask: Ask) -> None:
+    ask(item)
+    os.kill(os.getpid(), signal.SIGKILL)

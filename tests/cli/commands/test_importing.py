@@ -323,7 +323,7 @@ class TestWithoutAPath:
 
     def test_the_command_that_is_printed_imports_them(self, refold: Refold, home: Path) -> None:
         self.put(home / ".pi/agent/sessions/--with space--/a.jsonl", tale(), 1000)
-        (line,) = (line for line in refold("import").lines if "refold import" in line)
+        (line,) = (line for line in refold("import").lines if "refold sync" in line)
         refold(*shlex.split(line.partition("refold ")[2]))
         assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == [SESSION]
 

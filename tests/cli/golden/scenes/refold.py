@@ -56,7 +56,7 @@ def _damage(change: Step) -> Scene:
 
 
 WITHOUT_A_STORE: Final = [
-    shlex.join(invocations("s")[name]) for name in NAMES if name not in ("import", "append")
+    shlex.join(invocations("s")[name]) for name in NAMES if name not in ("sync", "import", "append")
 ]
 
 SCENES: Final[Sequence[Scene]] = [

@@ -1,0 +1,224 @@
+"""refold sync."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from eventstore.files.discovery import SessionFile
+    from eventstore.files.importing import ImportResult
+    from eventstore.files.syncing import FileImport, SourceComparison
+
+
+_MEGABYTE: Final = 1_000_000
+
+
+@click.command("sync", epilog="Example:  refold sync --dry-run")
+@click.option(
+    "--home",
+    "homes",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Look in the usual places of this home folder instead of yours; repeatable.",
+)
+@click.option(
+    "--path",
+    "paths",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Look in this folder and below it, too; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be imported, and import nothing.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of processes that read files.  [default: the number of cores]",
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    homes: tuple[str, ...],
+    paths: tuple[str, ...],
+    dry_run: bool,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Import what is new in the session files of all harnesses.
+
+    Files that have not changed since they were last imported are not opened. If you interrupt it, run it again: it
+    goes on where it was. If a file cannot be read, the others are imported all the same, and the exit code is 1.
+    """
+    import os
+
+    from cli.commands.importing import print_searched
+    from cli.output import echo_json, echo_problem
+    from eventstore.files.discovery import session_files, session_places
+
+    files = session_files(os.environ, homes, [os.path.abspath(path) for path in paths])
+    summary = _Summary(files)
+    if dry_run:
+        _preview(ctx, summary)
+    elif summary.files:
+        _import(ctx, summary, jobs)
+    for line in _problems(summary.failed):
+        echo_problem(line)
+    if as_json:
+        failed = [{"file": each.file.path, "problem": str(each.error)} for each in summary.failed]
+        projects = list(summary.projects.values())
+        echo_json({"dryRun": dry_run, "projects": projects, "failed": failed, "unread": summary.unread})
+    elif not files:
+        searched = [(each.folder, each.harness) for each in session_places(os.environ, homes)]
+        print_searched([*searched, *((path, "--path") for path in paths)])
+    else:
+        _print(summary, is_dry=dry_run)
+    ctx.exit(1 if summary.failed else 0)
+
+
+def _problems(failed: list[FileImport]) -> Iterator[str]:
+    """Yield a line for each problem; many files of an unsupported harness share one."""
+    from cli.commands.importing import is_one_of_many, of_folders
+    from eventstore.errors import BadInputError
+
+    named = [(each.file.place, each.error) for each in failed if isinstance(each.error, BadInputError)]
+    yield from (str(error) for place, error in named if not is_one_of_many(place, error))
+    yield from of_folders(named)
+    for each in failed:
+        if not isinstance(each.error, BadInputError):
+            yield f"{each.file.path}: {each.error}"
+
+
+class _Summary:
+    """Count files, sessions and events by harness and project.
+
+    `files` are those of harnesses that refold reads, `unread` the names of the others.
+    """
+
+    def __init__(self, files: list[SessionFile]) -> None:
+        from eventstore.formats import harnesses
+
+        readable = {"", *(each.name for each in harnesses())}
+        self.files = [file for file in files if file.harness in readable]
+        self.unread = sorted({file.harness for file in files} - readable)
+        self.failed: list[FileImport] = []
+        self.projects: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def add(self, source: SourceComparison, harness: str, imported: Sequence[ImportResult] = ()) -> None:
+        """Count a file, with the results of its sessions."""
+        project = self.projects.setdefault(
+            (harness, source.file.folder),
+            {
+                "harness": harness,
+                "folder": source.file.folder,
+                "new": 0,
+                "changed": 0,
+                "unchanged": 0,
+                "bytes": 0,
+                "sessions": 0,
+                "events": 0,
+            },
+        )
+        project[source.change] += 1
+        project["bytes"] += source.file.status.st_size if source.change != "unchanged" else 0
+        project["sessions"] += sum(1 for each in imported if each.added)
+        project["events"] += sum(each.added for each in imported)
+
+    def count(self, name: str) -> int:
+        """Return a count over all projects."""
+        return sum(project[name] for project in self.projects.values())
+
+
+def _preview(ctx: click.Context, summary: _Summary) -> None:
+    """Count what an import would find; make no store."""
+    from contextlib import nullcontext
+    from pathlib import Path
+
+    from cli.store import opened, store_path
+    from eventstore.files.discovery import writer_of
+    from eventstore.files.syncing import compare_sources
+    from eventstore.lmdb.data_files import DATA_FILE
+    from eventstore.memory import MemoryLog
+
+    is_there = Path(store_path(ctx.obj), DATA_FILE).exists()
+    with opened(ctx) if is_there else nullcontext(MemoryLog()) as log, log.snapshot() as snapshot:
+        for source in compare_sources(snapshot, summary.files):
+            summary.add(source, source.known.harness if source.known else writer_of(source.file))
+
+
+def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
+    """Import new and changed files, with a progress bar on a terminal."""
+    from contextlib import closing
+
+    from cli.output import progress_bar
+    from cli.store import opened
+    from eventstore.files.discovery import SessionFile
+    from eventstore.files.syncing import compare_sources, import_files
+    from eventstore.formats import format_of
+    from eventstore.workers import WorkerLostError, cores
+
+    with opened(ctx, create=True) as log:
+        with log.snapshot() as snapshot:
+            compared = compare_sources(snapshot, summary.files)
+        to_import: dict[str, SourceComparison] = {}
+        for source in compared:
+            if source.known is not None and source.change == "unchanged":
+                summary.add(source, source.known.harness)
+            else:
+                to_import[source.file.path] = source
+        files = [source.file for source in to_import.values()]
+        try:
+            with (
+                progress_bar("importing") as progress,
+                closing(import_files(log, files, jobs=jobs or cores(), progress=progress)) as results,
+            ):
+                for each in results:
+                    if each.error is not None:
+                        summary.failed.append(each)
+                        continue
+                    harness = format_of(each.sessions[0].format).name
+                    summary.add(to_import[each.file.path], harness, each.sessions)
+        except WorkerLostError as error:
+            path = error.item.path if isinstance(error.item, SessionFile) else error.item
+            raise click.ClickException(
+                f"{path}: the process that read it was killed; try fewer --jobs"
+            ) from None
+
+
+def _print(summary: _Summary, *, is_dry: bool) -> None:
+    """Print a line for each project with news, and one for all."""
+    from cli.commands.importing import from_home
+    from cli.output import console, counted, echo_text, safe_line, table, thousands
+    from cli.terminal import CutLine
+
+    projects = [each for each in summary.projects.values() if each["new"] or each["changed"]]
+    if projects:
+        names = (
+            ("NEW FILES", "CHANGED", "MB") if is_dry else ("NEW FILES", "CHANGED", "SESSIONS", "NEW EVENTS")
+        )
+        listing = table("HARNESS", *names, "PROJECT", right=names, shrinks="PROJECT")
+        for each in sorted(projects, key=lambda each: (each["harness"], each["folder"])):
+            numbers = [thousands(each[name]) for name in ("new", "changed", "sessions", "events")]
+            if is_dry:
+                numbers[2:] = [f"{each['bytes'] / _MEGABYTE:,.1f}"]
+            listing.add_row(each["harness"], *numbers, CutLine(safe_line(from_home(each["folder"]))))
+        console().print(listing, crop=False)
+        echo_text("")
+    files = counted(summary.count("new") + summary.count("changed"), "file")
+    done = (
+        f"would import {files}"
+        if is_dry
+        else f"imported {counted(summary.count('events'), 'event')} from {files}"
+    )
+    echo_text(f"{done}; {summary.count('unchanged'):,} unchanged")
+    if summary.unread:
+        echo_text(f"refold cannot import sessions of {' or '.join(summary.unread)} yet")

@@ -1,0 +1,206 @@
+"""Import many files: skip unchanged ones, and parse the others in several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, closing
+from functools import cache, partial
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import msgspec
+
+from eventstore.errors import (
+    BadInputError,
+    EventConflictError,
+    RefoldError,
+    StoreError,
+    VersionConflictError,
+)
+from eventstore.event import NewEvent
+from eventstore.files.discovery import SessionFile
+from eventstore.files.importing import ImportResult, import_sessions
+from eventstore.formats.source import source_path
+from eventstore.lmdb.store import LmdbLog
+from eventstore.log import AppendResult, EventLog, Expected, Snapshot, SourceState
+from eventstore.workers import Ask, work_in_order
+
+Change: TypeAlias = Literal["new", "changed", "unchanged"]
+Progress = Callable[[int, int], None]
+"""Called with the number of bytes imported so far and that of all files."""
+_WORTH_A_PROCESS: Final = 16 << 20
+"""Bytes of files that take longer to parse than a process takes to start."""
+
+
+class SourceComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A file and its state when it was last imported, None if it never was."""
+
+    file: SessionFile
+    known: SourceState | None
+
+    @property
+    def change(self) -> Change:
+        if self.known is None:
+            return "new"
+        return "unchanged" if self.known.matches(self.file.status) else "changed"
+
+
+def compare_sources(snapshot: Snapshot, files: Iterable[SessionFile]) -> list[SourceComparison]:
+    """Compare files with what a log remembers of them. No file is opened."""
+    return [SourceComparison(file=each, known=snapshot.source(source_path(each.path))) for each in files]
+
+
+class FileImport(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of a file's sessions, or the error that kept the file from being imported."""
+
+    file: SessionFile
+    sessions: list[ImportResult] = []
+    error: RefoldError | None = None
+
+
+def import_files(
+    log: LmdbLog, files: Sequence[SessionFile], *, jobs: int = 1, progress: Progress = lambda *_: None
+) -> Generator[FileImport, None, None]:
+    """Import files, and yield the result of each as it is done.
+
+    Up to `jobs` processes parse them, and this one writes. Files of one folder are imported in the given order,
+    because a session may refer to others beside it. Raises StoreError, and WorkerLostError if a process is
+    killed; whatever was imported until then stays.
+    """
+    queues: dict[tuple[str, str], list[SessionFile]] = {}
+    for each in files:
+        queues.setdefault((each.place, each.folder), []).append(each)
+    count = _ByteCount(files, progress)
+    if (jobs := min(jobs, len(queues), count.total // _WORTH_A_PROCESS + 1)) > 1:
+        # The longest first, so that no process works alone at the end.
+        longest = sorted(queues.values(), key=lambda queue: -sum(each.status.st_size for each in queue))
+        with closing(_in_processes(log, longest, count, jobs=jobs)) as imported:
+            files = yield from imported
+    for each in files:
+        result = _imported(log, each, partial(count.advance, each.path))
+        count.finish(each)
+        yield _unless_of_store(result)
+
+
+class _ByteCount:
+    """Report how many bytes of files are imported: of the finished ones, and of those at work."""
+
+    def __init__(self, files: Sequence[SessionFile], progress: Progress) -> None:
+        self.total = sum(each.status.st_size for each in files)
+        self._progress, self._finished = progress, 0
+        self._at_work: dict[str, int] = {}
+
+    def advance(self, path: str, done: int, _total: int = 0) -> None:
+        """Report that so many bytes of an unfinished file are read."""
+        self._at_work[path] = done
+        self._progress(min(self._finished + sum(self._at_work.values()), self.total), self.total)
+
+    def add(self, path: str, more: int) -> None:
+        """Report that so many more bytes of an unfinished file are read."""
+        self.advance(path, self._at_work.get(path, 0) + more)
+
+    def finish(self, file: SessionFile) -> None:
+        self._at_work.pop(file.path, None)
+        self._finished += file.status.st_size
+        self._progress(min(self._finished, self.total), self.total)
+
+
+def _imported(log: EventLog, file: SessionFile, progress: Progress = lambda *_: None) -> FileImport:
+    """Import a file; return any error instead of raising it."""
+    try:
+        return FileImport(file=file, sessions=import_sessions(log, file.path, progress=progress))
+    except RefoldError as error:
+        return FileImport(file=file, error=error)
+    except Exception as error:  # noqa: BLE001  the other files must still be imported
+        problem = f"cannot be imported because of a bug in refold ({type(error).__name__}: {error})"
+        return FileImport(file=file, error=BadInputError(file.path, problem, "the other files are imported"))
+
+
+def _unless_of_store(result: FileImport) -> FileImport:
+    """Return the result of a file. Raises StoreError, which concerns all files."""
+    if isinstance(result.error, StoreError):
+        raise result.error
+    return result
+
+
+class _AppendRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of an append that another process asks for, and the file that it reads."""
+
+    path: str
+    session: str
+    events: Sequence[NewEvent]
+    options: dict[str, Any]
+
+
+def _in_processes(
+    log: LmdbLog, queues: list[list[SessionFile]], count: _ByteCount, *, jobs: int
+) -> Generator[FileImport, None, list[SessionFile]]:
+    """Yield the imports of files that other processes parse; return those to import again.
+
+    Several folders hold files of their sessions, which were imported at the same time.
+    """
+    conflicts: list[SessionFile] = []
+
+    def append(asked: _AppendRequest) -> AppendResult | RefoldError:
+        try:
+            done = log.append(asked.session, asked.events, **asked.options)
+        except StoreError:
+            raise
+        except RefoldError as error:
+            return error
+        count.add(asked.path, sum(len(event.body) for event in asked.events))
+        return done
+
+    work = partial(_import_in_process, log.path)
+    with closing(work_in_order(work, queues, append, jobs=jobs)) as results:
+        for file, result in results:
+            if isinstance(result.error, EventConflictError | VersionConflictError):
+                conflicts.append(file)
+                continue
+            count.finish(file)
+            yield _unless_of_store(result)
+    return conflicts
+
+
+def _import_in_process(store: str, file: SessionFile, ask: Ask) -> FileImport:
+    """Import a file of which another process appends the events."""
+    try:
+        log = _ForwardingLog(_store(store), file.path, ask)
+    except RefoldError as error:
+        return FileImport(file=file, error=error)
+    return _imported(log, file)
+
+
+@cache
+def _store(store: str) -> LmdbLog:
+    """Return the store, kept open for the life of the process."""
+    return LmdbLog(store, create=False)
+
+
+class _ForwardingLog:
+    """An `EventLog` that reads a store, and asks another process to append to it."""
+
+    def __init__(self, log: LmdbLog, path: str, ask: Ask) -> None:
+        self._log, self._path, self._ask = log, path, ask
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return self._log.snapshot()
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+        seen: SourceState | None = None,
+    ) -> AppendResult:
+        options = {"expected": expected, "blobs": list(blobs), "source": source, "seen": seen}
+        asked = _AppendRequest(path=self._path, session=session, events=events, options=options)
+        return cast("AppendResult", self._ask(asked))
+
+    def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
+        """Cache nothing: an import computes no results."""
+
+    def close(self) -> None:
+        """Leave the store open for the next file."""
