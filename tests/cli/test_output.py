@@ -262,8 +262,13 @@ def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) 
         assert len(line) <= 80
 
 
-def test_the_id_of_a_session_is_whole_on_a_narrow_terminal(told: Refold) -> None:
-    assert SESSION in told.on_terminal("sessions", columns=80)
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_the_id_that_a_list_shows_of_a_session_names_it(told: Refold, columns: int) -> None:
+    told("fork", SESSION, "--as", SESSION.replace("0000-7", "1000-7"))
+    *_, first, second = told.on_terminal("sessions", columns=columns).splitlines()
+    names = [line.split()[0] for line in (first, second)]
+    found = [told("files", name, "--json").json["session"] for name in names]
+    assert found == [SESSION, SESSION.replace("0000-7", "1000-7")]
 
 
 def test_json_is_the_same_on_a_terminal(told: Refold) -> None:

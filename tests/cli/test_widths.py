@@ -17,7 +17,8 @@ AS_THEY_ARE = re.compile(
 PASSING = re.compile(r"[━⠀-⣿]")
 """Lines that are wiped away again: bars, and what is waited for."""
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-PART_OF_A_TIME = re.compile(r"\d\d[-:]\d\d")
+PART_OF_A_TIME = re.compile(r"\d\d[-:]\d\d|AGE|\d+[mhdwy]")
+"""Parts of times, and the ages that stand for times where these have no room."""
 CHANGING = {r"(refold-demo-)\w+": "refold-demo-12345678"}
 """Patterns of text that differs between runs, with replacements of the same length."""
 
