@@ -280,6 +280,11 @@ def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) ->
 
     file = Path(path)
     if file.is_dir():
+        try:
+            next(file.iterdir(), None)
+        except OSError as error:
+            problem = f"cannot be read ({error.strerror})"
+            raise BadInputError(path, problem, "check its permissions") from None
         raise BadInputError(path, "holds no session files", "name a folder with *.jsonl files in it")
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
         return import_sessions(log, path, name=name)

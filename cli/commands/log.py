@@ -21,7 +21,9 @@ _NARROW: Final = 80
 """Columns from which a line shows times at all."""
 _KIND: Final = max(map(len, CODE_OF_KIND))
 _SHORT: Final = 13
-"""Characters of an id or a kind on a narrow terminal."""
+"""Characters of an id, and of a kind on a narrow terminal."""
+_SHORTEST: Final = 8
+"""Characters of an id on the narrowest terminal."""
 
 
 @click.command("log", epilog="Example:  refold log @last --json | head -3")
@@ -38,7 +40,8 @@ _SHORT: Final = 13
 def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: bool, **chosen: Any) -> None:
     """List a session's events in the order in which they were stored.
 
-    "*" marks the leaf, "-" marks events that are not nodes of the tree.
+    "*" marks the leaf, "-" marks events that are not nodes of the tree. Long ids are shortened to a unique prefix. For
+    one with "…" in it, use #N.
     """
     from cli.output import console, echo_json, paged, print_line
     from cli.store import opened_session
@@ -56,7 +59,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
         with paged(out):
             print_line(out, _line(_HEADING, out.width), style="bold")
             for event in events:
-                print_line(out, _line(_row(event, leaf, out.width), out.width))
+                print_line(out, _line(_row(snapshot, event, leaf, out.width), out.width))
 
 
 class _Row(NamedTuple):
@@ -76,13 +79,13 @@ _HEADING: Final = _Row(
 )
 
 
-def _row(event: Event, leaf: int, width: int) -> _Row:
+def _row(snapshot: Snapshot, event: Event, leaf: int, width: int) -> _Row:
     from cli.output import safe_line, thousands, when
     from projections.descriptions import event_name, summary_line
 
     return _Row(
         number=str(event.seq),
-        name=safe_line(event.id),
+        name=safe_line(_short_id(snapshot, event)),
         # A narrow terminal has no room for year and seconds.
         time=when(event.time) if width >= _WIDE else when(event.time)[5:16],
         what=safe_line(event_name(event)),
@@ -92,18 +95,27 @@ def _row(event: Event, leaf: int, width: int) -> _Row:
     )
 
 
+def _short_id(snapshot: Snapshot, event: Event) -> str:
+    """Return an id or a unique prefix of it, or parts around "…" if others begin alike."""
+    from cli.output import one_line
+
+    prefix = event.id[:_SHORT]
+    alike = islice(snapshot.ids(event.session, prefix), 2) if prefix != event.id else ()
+    return one_line(event.id, _SHORT) if len(list(alike)) > 1 else prefix
+
+
 def _line(row: _Row, width: int) -> str:
     from cli.output import one_line
 
     line = f"{row.number:>6}{row.mark} "
-    # Nor for long ids, and the narrowest none for tokens: use #N instead.
+    # The narrowest terminal has no room for tokens either.
     if width >= _WIDE:
-        line += f"{row.name:<8}  {row.time:<19}  {row.what:<{_KIND}}  {row.tokens:>11}  "
+        line += f"{row.name:<{_SHORT}}  {row.time:<19}  {row.what:<{_KIND}}  {row.tokens:>11}  "
     elif width >= _NARROW:
-        line += f"{one_line(row.name, _SHORT):<8}  {row.time:<11}  "
+        line += f"{row.name:<{_SHORT}}  {row.time:<11}  "
         line += f"{one_line(row.what, _SHORT):<{_SHORT}} {row.tokens:>11}  "
     else:
-        line += f"{one_line(row.name, 8):<8}  {one_line(row.what, _SHORT):<{_SHORT}}  "
+        line += f"{one_line(row.name, _SHORTEST):<{_SHORTEST}}  {one_line(row.what, _SHORT):<{_SHORT}}  "
     return (line + one_line(row.text, min(max(width - len(line), 12), 70))).rstrip()
 
 

@@ -61,6 +61,17 @@ with open_store(sys.argv[1]) as log, log.snapshot() as snapshot:
     print(snapshot.source(b"/a"), list(snapshot.sources()))
 """
 
+IMPORT = f"""
+from cli.store import import_with_progress
+from eventstore.errors import BadInputError
+from eventstore.memory import MemoryLog
+{PRELUDE}
+try:
+    import_with_progress(MemoryLog(), sys.argv[1])
+except BadInputError as error:
+    print(error.problem)
+"""
+
 OPEN = f"""{PRELUDE}
 print(problem_of(lambda: open_store(sys.argv[1])))
 """
@@ -227,3 +238,9 @@ class TestRefused:
         assert line.startswith(f"{folder / name}: ")
         assert "(Permission denied)" in line
         assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_may_not_be_read_is_not_taken_for_an_empty_one(folder: Path) -> None:
+    closed = folder / "closed"
+    closed.mkdir(mode=0o000)
+    assert output_of(IMPORT, closed).strip() == "cannot be read (Permission denied)"

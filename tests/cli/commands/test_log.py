@@ -142,3 +142,15 @@ def test_no_line_is_wider_than_its_terminal_however_long_ids_are(told: Refold) -
             "log", SESSION, NO_COLOR="1", TERM="dumb", COLUMNS=str(columns), LINES="40"
         )
         assert max(map(len, printed.splitlines())) <= columns
+
+
+def test_long_ids_are_unique_prefixes_that_line_up(refold: Refold) -> None:
+    long = ["0199aaaa-0000-7000-8000-000000000001", "0199bbbb-0000-7000-8000-000000000002", "short"]
+    alike = [f"somebody-0199aaaa-{number}" for number in range(2)]
+    for name in [*long, *alike]:
+        refold("append", "s", stdin=line({"type": "custom", "customType": name, "id": name}))
+    heading, *lines = refold("log", "s").lines
+    assert {each.index("custom") for each in lines} == {heading.index("ROLE")}
+    shown = [each.split()[1] for each in lines]
+    assert [refold("show", "s", each, "--json").json["id"] for each in shown[:3]] == long
+    assert ["…" in each for each in shown] == [False, False, False, True, True]
