@@ -222,6 +222,7 @@ JSON_CALLS: Final = {
     "import": ["import", "session.jsonl", "--json"],
     "sync": ["sync", "--home", "home", "--json"],
     "sessions": ["sessions", "--json"],
+    "search": ["search", "parser", "--json"],
     "log": ["log", SESSION, "--json"],
     "show": ["show", SESSION, "a1", "--json"],
     "tree": ["tree", SESSION, "--json"],
