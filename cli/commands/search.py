@@ -20,6 +20,8 @@ _PREFIX: Final = 8
 _INDENT: Final = "    "
 _WIDTH: Final = 200
 """Characters of an excerpt in JSON, and where the output has no width."""
+_WIDE: Final = 100
+"""Columns from which a line shows ids and seconds."""
 _LINES: Final = 2
 """Lines of a terminal that an excerpt may take."""
 _STATES: Final = {
@@ -32,8 +34,12 @@ _STATES: Final = {
 }
 
 
+def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> str:
+    return utf8(ctx, param, " ".join(words)) or ""
+
+
 @click.command("search", epilog="Example:  refold search parser --limit 5")
-@click.argument("query", nargs=-1, required=True, callback=lambda *given: _joined(*given))
+@click.argument("query", nargs=-1, required=True, callback=_joined)
 @session_filters
 @click.option("--session", metavar="SESSION", help="Only this session.")
 @click.option("--lost", is_flag=True, help="Only what the model was sent once and is no longer.")
@@ -59,10 +65,15 @@ def command(
     """
     from cli.output import console, echo_json, echo_note, paged, progress_bar
     from cli.store import opened
+    from eventstore.errors import BadInputError
     from projections.search import search
     from projections.search.words import Query
 
-    parsed, out = Query(query), console()
+    try:
+        parsed = Query(query)
+    except BadInputError as error:
+        raise click.BadParameter(f"it {error.problem}; {error.remedy}", param_hint="QUERY") from None
+    out = console()
     is_bounded = not as_json and out.width < _WIDTH * _LINES
     with opened(ctx) as log:
         sessions = _chosen(log, chosen, session)
@@ -90,10 +101,6 @@ def command(
             elif more:
                 echo_note("there are more; --limit N prints up to N")
     ctx.exit(0 if shown else 1)
-
-
-def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> str:
-    return utf8(ctx, param, " ".join(words)) or ""
 
 
 def _chosen(log: LmdbLog, chosen: SessionFilter, session: str | None) -> set[str] | None:
@@ -137,15 +144,17 @@ def _print(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
     from cli.output import print_line, printable, safe_line, when
     from cli.store import short_names
 
-    names = short_names(sorted({hit.session for hit in hits}))
+    names, is_wide = short_names(sorted({hit.session for hit in hits})), out.width >= _WIDE
     for hit, prefix in zip(hits, prefixes, strict=True):
-        cells = (names[hit.session], f"#{hit.seq}", prefix, when(hit.time), hit.name, _STATES[hit.state])
+        time = when(hit.time)[: None if is_wide else 16]
+        name = prefix if is_wide else ""
+        cells = (names[hit.session], f"#{hit.seq}", name, time, hit.name, _STATES[hit.state])
         print_line(out, "  ".join(safe_line(cell) for cell in cells if cell), style="bold")
-        text, at = Text(_INDENT), 0
+        text, at = Text(), 0
         for start, stop in hit.excerpt.marks:
             text.append(printable(hit.excerpt.text[at:start]))
             text.append(printable(hit.excerpt.text[start:stop]), "reverse")
             at = stop
         text.append(printable(hit.excerpt.text[at:]))
-        for line in text.wrap(out, out.width) if out.is_terminal else (text,):
-            out.print(line, crop=False, no_wrap=True, overflow="ignore")
+        for line in text.wrap(out, out.width - len(_INDENT)) if out.is_terminal else (text,):
+            out.print(Text(_INDENT) + line, crop=False, no_wrap=True, overflow="ignore")

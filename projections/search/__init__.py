@@ -93,7 +93,7 @@ def search(
                     contexts[session] = _Context(snapshot, session)
                 has_messages = bool(view.messages) or view.summary is not None
                 state = contexts[session].state(each, query) if has_messages else State.UNSENT
-                if lost and not state.is_lost or each.digest in shown:
+                if (lost and not state.is_lost) or each.digest in shown:
                     continue
                 shown.add(each.digest)
                 hits.append(
