@@ -21,7 +21,7 @@ from projections.search.words import Excerpt, Query, text_of_message, text_of_vi
 
 
 class State(StrEnum):
-    """Where a found event is, as seen from its session's current leaf."""
+    """The place of a found event, as seen from its session's current leaf."""
 
     CONTEXT = "context"
     """In the context: the model is sent it."""

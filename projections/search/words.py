@@ -42,7 +42,7 @@ _MARKED: Final = 1_000
 
 
 class _Table(dict[int, str]):
-    """What a character becomes, worked out when it is first met."""
+    """The replacements of characters, each worked out when it is first met."""
 
     def __missing__(self, code: int) -> str:
         parts = unicodedata.normalize("NFKD", chr(code))

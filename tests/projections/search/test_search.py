@@ -28,7 +28,7 @@ def states(log: EventLog, query: str) -> dict[str, str]:
 
 
 def dump(folder: Path) -> list[tuple[object, ...]]:
-    """All that an index knows, in the order of the log."""
+    """Everything in an index, in the order of the log."""
     with sqlite3.connect(folder / INDEX_FILE) as db:
         db.execute("CREATE VIRTUAL TABLE temp.v USING fts5vocab(main, texts, instance)")
         words = db.execute("SELECT doc, col, offset, term FROM temp.v ORDER BY 1, 2, 3").fetchall()
