@@ -22,7 +22,6 @@ from cli.output import STORE, echo_problem, never_failing
 GROUPS: Final = {
     "Look at sessions": {
         "sessions": ("sessions", "List the sessions in the store."),
-        "search": ("search", "Search the messages of all sessions."),
         "log": ("log", "List a session's events."),
         "show": ("show", "Show one event in full."),
         "tree": ("tree", "Show a session's branches as a tree."),
@@ -54,6 +53,7 @@ GROUPS: Final = {
     },
     "Manage the store": {
         "sync": ("sync", "Import what is new in all sessions on this machine."),
+        "watch": ("watch", "Import sessions while their harnesses write them."),
         "import": ("importing", "Import session files, or find those on this machine."),
         "export": ("export", "Write a session to a file."),
         "stats": ("stats", "Show what the store holds and its size."),

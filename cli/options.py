@@ -48,6 +48,22 @@ class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # older clicks tak
 
 
 json_option: Final[Decorator] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+homes_option: Final[Decorator] = click.option(
+    "--home",
+    "homes",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Look in the usual places of this home folder instead of yours; repeatable.",
+)
+paths_option: Final[Decorator] = click.option(
+    "--path",
+    "paths",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Look in this folder and below it, too; repeatable.",
+)
 leaf_option: Final[Decorator] = click.option(
     "--leaf", metavar="ID|root", help="Use this entry instead of the session's leaf."
 )

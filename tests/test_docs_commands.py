@@ -21,9 +21,10 @@ from cli.main import refold as group
 from eventstore.files.exporting import export_formats
 from eventstore.formats import harnesses
 from eventstore.records import FORMAT
-from tests.cli.running import PROJECT, Refold
+from tests.cli.invocations import ENDLESS
+from tests.cli.running import PROJECT, Outcome, Refold
 from tests.cli.tale import SESSION, tale
-from tests.support.pi_files import line, said
+from tests.support.pi_files import header, line, said
 from tests.support.talk import assistant, call, result, user
 from tests.support.tampering import tables
 
@@ -180,7 +181,21 @@ def run_as_shown(refold: Refold, script: str, folder: Path) -> None:
     for command in script.split(" && "):
         name, *arguments = shlex.split(command)
         assert name == "refold"
-        assert not problems_in(refold(*arguments).errors)
+        run = run_until_it_watches if arguments[0] in ENDLESS else Refold.__call__
+        assert not problems_in(run(refold, *arguments).errors)
+
+
+def run_until_it_watches(refold: Refold, *arguments: str) -> Outcome:
+    """Run a command that goes on until it is stopped, and stop it when it prints that it watches."""
+    printed = b""
+    with refold.started(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while b"watching" not in printed and (line := process.stdout.readline()):
+            printed += line
+        process.terminate()
+        rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return Outcome(process.returncode, printed + rest, errors)
 
 
 def run_in_shell(refold: Refold, script: str, folder: Path) -> None:
@@ -221,8 +236,8 @@ def test_the_example_in_the_programs_help_runs(prepared: Refold, tmp_path: Path)
 JSON_CALLS: Final = {
     "import": ["import", "session.jsonl", "--json"],
     "sync": ["sync", "--home", "home", "--json"],
+    "watch": ["watch", "--home", "home", "--json"],
     "sessions": ["sessions", "--json"],
-    "search": ["search", "parser", "--json"],
     "log": ["log", SESSION, "--json"],
     "show": ["show", SESSION, "a1", "--json"],
     "tree": ["tree", SESSION, "--json"],
@@ -309,14 +324,19 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         with tables(refold.store) as stored:
             key, value = stored.items("events")[0]
             stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
-    if name == "sync":
+    if name in ("sync", "watch"):
         folder = Path("home", ".pi", "agent", "sessions", "project")
         folder.mkdir(parents=True)
-        (folder / "session.jsonl").write_bytes(tale())
+        (folder / "session.jsonl").write_bytes(
+            tale() if name == "sync" else header() + said("hello", "h1", None)
+        )
+    if name == "sync":
         (folder / "bad.jsonl").write_text("a shopping list\n")
     if name == "prune":
         Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
         refold("go", SESSION, "a3")
+    if name in ENDLESS:
+        return run_until_it_watches(refold, *JSON_CALLS[name]).json_lines
     return refold(
         *JSON_CALLS[name], stdin=STDIN.get(name, b""), code=1 if name in ("verify", "sync") else 0
     ).json_lines

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import json_option
+from cli.options import homes_option, json_option, paths_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,22 +20,8 @@ _MEGABYTE: Final = 1_000_000
 
 
 @click.command("sync", epilog="Example:  refold sync --dry-run")
-@click.option(
-    "--home",
-    "homes",
-    metavar="DIR",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="Look in the usual places of this home folder instead of yours; repeatable.",
-)
-@click.option(
-    "--path",
-    "paths",
-    metavar="DIR",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="Look in this folder and below it, too; repeatable.",
-)
+@homes_option
+@paths_option
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and import nothing.")
 @click.option(
     "--jobs",

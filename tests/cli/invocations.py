@@ -16,10 +16,9 @@ _IMPORTED: Final = {SESSION: ["c1"], "hostile": ["e13"]}
 
 
 def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str]]:
-    """From the name of each command that works on a store to a call of it; some read `line_for` them."""
+    """From the name of each command that works on a store and ends to a call of it; some read `line_for` them."""
     return {
         "sessions": ["sessions"],
-        "search": ["search", "the"],
         "log": ["log", session],
         "show": ["show", session, "#1"],
         "tree": ["tree", session, "--full"],
@@ -50,10 +49,13 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
     }
 
 
+ENDLESS: Final = ("watch",)
+"""Commands that go on until they are stopped."""
+
 WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion")
 """Commands that bring a store of their own, or need none."""
 
-NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
+NAMES: Final = [name for name in COMMANDS if name not in (*WITHOUT_A_STORE, *ENDLESS)]
 
 
 def line_for(name: str) -> str:

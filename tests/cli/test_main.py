@@ -12,7 +12,7 @@ import pytest
 
 from cli.main import COMMANDS, GROUPS
 from eventstore.errors import StoreError
-from tests.cli.invocations import NAMES, WITHOUT_A_STORE, invocations, line_for
+from tests.cli.invocations import ENDLESS, NAMES, WITHOUT_A_STORE, invocations, line_for
 from tests.cli.running import PROJECT, Refold, command
 from tests.cli.tale import SESSION, write
 from tests.support.pi_files import header, said
@@ -148,7 +148,7 @@ def test_where_no_store_is_every_command_names_the_place_and_makes_none(refold: 
 
 
 def test_every_command_is_tried_here() -> None:
-    assert sorted([*invocations(SESSION), *WITHOUT_A_STORE]) == sorted(COMMANDS)
+    assert sorted([*invocations(SESSION), *WITHOUT_A_STORE, *ENDLESS]) == sorted(COMMANDS)
 
 
 def truncated(store: Path) -> None:

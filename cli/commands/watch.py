@@ -1,0 +1,112 @@
+"""refold watch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from cli.options import homes_option, json_option, paths_option
+
+if TYPE_CHECKING:
+    from eventstore.files.discovery import SessionFile
+    from eventstore.files.syncing import FileImport
+
+_FORCE_POLLING: Final = "WATCHFILES_FORCE_POLLING"
+"""A variable of the environment that all programs built on watchfiles obey."""
+
+
+@click.command("watch", epilog="Example:  refold watch")
+@homes_option
+@paths_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...], as_json: bool) -> None:
+    """Import sessions while their harnesses write them, until you press Ctrl-C.
+
+    First it does what `refold sync` does. Then it prints a line for each session file with new events, mostly within
+    a second. With --json, each line is an object.
+    """
+    from cli.output import counted, echo_json, echo_note, echo_text, progress_bar
+    from cli.store import opened
+    from eventstore.files.discovery import session_files, session_places
+    from eventstore.files.watching import Watcher
+    from eventstore.formats import harnesses
+    from eventstore.workers import cores
+
+    readable = {"", *(each.name for each in harnesses())}
+    named = [os.path.abspath(path) for path in paths]
+    usual = [each.folder for each in session_places(os.environ, homes) if each.harness in readable]
+    folders = list(dict.fromkeys([*usual, *named]))
+
+    def find() -> list[SessionFile]:
+        return [file for file in session_files(os.environ, homes, named) if file.harness in readable]
+
+    def on_polling(reason: str) -> None:
+        echo_note(
+            f"notifications of changes do not work here ({reason}): looking at all files twice a second"
+        )
+
+    polls = os.environ.get(_FORCE_POLLING, "").lower() not in {"", "false", "disable", "disabled"}
+    with opened(ctx, create=True) as log, _ended_by_sigterm():
+        watcher = Watcher(log, find, folders, polls=polls, on_polling=on_polling)
+        events = 0
+        with progress_bar("importing") as progress:
+            for each in watcher.sync(jobs=cores(), progress=progress):
+                events += sum(session.added for session in each.sessions)
+                if as_json or each.error:
+                    _print(each, as_json=as_json)
+        if as_json:
+            echo_json({"watching": folders})
+        else:
+            echo_text(f"imported {counted(events, 'event')}; watching for more (Ctrl-C ends)")
+        sys.stdout.flush()
+        for each in watcher.run():
+            _print(each, as_json=as_json)
+            sys.stdout.flush()
+
+
+def _print(imported: FileImport, *, as_json: bool) -> None:
+    """Print a line for each session with news of a file, or for the file's error."""
+    from cli.output import counted, echo_json, echo_problem, echo_text, safe_line
+    from eventstore.formats import format_of
+
+    if imported.error is not None:
+        echo_problem(str(imported.error))
+    for each in imported.sessions:
+        if not each.added and not each.rewritten:
+            continue
+        harness, path = format_of(each.format).name, imported.file.path
+        if as_json:
+            news = {"added": each.added, "rewritten": each.rewritten}
+            echo_json({"session": each.id, "harness": harness, **news, "file": path})
+            continue
+        facts = [counted(each.added, "new event")] if each.added else []
+        facts += [f"{each.rewritten:,} changed by the harness"] if each.rewritten else []
+        echo_text(f"{safe_line(each.id)}  {harness}  {', '.join(facts)}  {safe_line(path)}")
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """End the block without an error on SIGTERM, by which services are stopped."""
+    is_ended = False
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_ended
+        is_ended = True
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not is_ended:
+            raise
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,384 @@
+"""`refold watch` beside programs that write, tear, truncate, rename and delete session files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, Queue
+from random import Random
+from threading import Thread
+from typing import Any, BinaryIO
+
+import pytest
+
+from eventstore import export_original, open_store
+from eventstore.errors import BadInputError, NotFoundError
+from eventstore.files.importing import import_file
+from eventstore.imports import generations
+from eventstore.lmdb.store import LmdbLog
+from eventstore.verify import verify
+from tests.cli.running import Refold, command
+from tests.support.events import events
+from tests.support.pi_files import SESSION, header, said
+from tests.support.processes import running
+
+PATIENCE = 30
+"""Seconds to wait for what takes less than one on a machine that is not busy."""
+RESTLESS = "from tests.support.restless import main; main()"
+
+
+class Watch:
+    """A running `refold watch --json`, and the objects that it prints."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self._lines: Queue[bytes] = Queue()
+        Thread(target=self._read, args=(process.stdout,), daemon=True).start()
+
+    def _read(self, out: BinaryIO) -> None:
+        for line in out:
+            self._lines.put(line)
+
+    def hear(self, seconds: float = PATIENCE) -> Any:
+        """Return the next object that it prints."""
+        try:
+            return json.loads(self._lines.get(timeout=seconds))
+        except Empty:
+            self.process.kill()
+            assert self.process.stderr is not None
+            raise AssertionError(self.process.stderr.read().decode() or "nothing was printed") from None
+
+    def is_silent(self, seconds: float = 1.5) -> bool:
+        try:
+            self._lines.get(timeout=seconds)
+        except Empty:
+            return True
+        return False
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Send it a signal, and return its exit code and what it printed on stderr."""
+        assert self.process.stderr is not None
+        self.process.send_signal(number)
+        errors = self.process.stderr.read().decode()
+        return self.process.wait(PATIENCE), errors
+
+
+@pytest.fixture
+def refold(tmp_path: Path) -> Refold:
+    (tmp_path / "home").mkdir()
+    return Refold(tmp_path / "store")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The folder where pi keeps its sessions; it does not exist yet."""
+    return tmp_path / "home" / ".pi" / "agent" / "sessions"
+
+
+@contextmanager
+def watching(refold: Refold, **environment: str) -> Iterator[Watch]:
+    """A watch of a made-up home, which has looked at all files once."""
+    process = subprocess.Popen(
+        command("watch", "--json", "--home", refold.store.parent / "home"),
+        env=refold.environment(**environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        try:
+            watch = Watch(process)
+            while "watching" not in watch.hear():
+                pass
+            yield watch
+        finally:
+            process.kill()
+
+
+def begin(place: Path, *texts: str, day: str = "--monday--") -> Path:
+    """Write a session of pi with a message for each text."""
+    folder = place / day
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "session.jsonl"
+    path.write_bytes(header(3) + b"".join(said(each, each, None) for each in texts))
+    return path
+
+
+def append(path: Path, *lines: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(b"".join(lines))
+
+
+def ids(refold: Refold, session: str = SESSION) -> list[str]:
+    with open_store(refold.store, create=False) as log:
+        return [each.id for each in events(log, session) if each.kind == "message"]
+
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+POLLING = {"WATCHFILES_FORCE_POLLING": "1"}
+
+
+@pytest.mark.parametrize("environment", [{}, POLLING], ids=["notified", "polling"])
+class TestChanges:
+    def test_a_record_is_in_the_store_within_a_second_of_its_writing(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path = begin(place, "first")
+        seconds = []
+        with watching(refold, **environment), open_store(refold.store, create=False) as log:
+            for number in range(5):
+                append(path, said("more", f"m{number}", None))
+                written = time.monotonic()
+                while not is_there(log, f"m{number}"):
+                    assert time.monotonic() - written < PATIENCE
+                    time.sleep(0.005)
+                seconds.append(time.monotonic() - written)
+                time.sleep(Random(number).uniform(0, 0.3))
+        assert sorted(seconds)[len(seconds) // 2] < 1
+
+    def test_files_of_folders_that_did_not_exist_are_imported(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        with watching(refold, **environment) as watch:
+            path = begin(place, "first")
+            assert watch.hear() == {
+                "session": SESSION,
+                "harness": "pi",
+                "added": 1,
+                "rewritten": 0,
+                "file": str(path),
+            }
+            for number in range(5):
+                day = place / f"--day-{number}--"
+                day.mkdir()
+                day.joinpath("s.jsonl").write_bytes(header(3, session=f"s{number}") + said("a", "a", None))
+                assert watch.hear()["session"] == f"s{number}"
+
+    def test_a_place_that_was_removed_and_made_again_is_followed(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        begin(place, "first")
+        with watching(refold, **environment) as watch:
+            place.rename(place.with_name("elsewhere"))
+            assert watch.is_silent()
+            append(begin(place, "first"), said("second", "second", None))
+            assert watch.hear()["added"] == 1
+        assert ids(refold) == ["first", "second"]
+
+    def test_a_torn_line_is_imported_when_it_is_whole(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path = begin(place, "first")
+        line = said("second", "second", None)
+        with watching(refold, **environment) as watch:
+            append(path, line[:30])
+            assert watch.is_silent()
+            append(path, line[30:])
+            assert watch.hear()["added"] == 1
+            assert watch.end() == (0, "")
+        assert ids(refold) == ["first", "second"]
+
+    def test_a_new_file_has_no_header_yet(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        (place / "--monday--").mkdir(parents=True)
+        whole = header(3) + said("first", "first", None)
+        path = place / "--monday--" / "session.jsonl"
+        with watching(refold, **environment) as watch:
+            for end in (0, 20):
+                path.write_bytes(whole[:end])
+                assert watch.is_silent()
+            path.write_bytes(whole)
+            assert watch.hear()["added"] == 1
+            assert watch.end() == (0, "")
+
+    def test_a_truncated_file_takes_nothing_from_its_session(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path = begin(place, "first", "second", "third")
+        with watching(refold, **environment) as watch:
+            short = begin(place, "first").read_bytes()
+            assert eventually(lambda: original(refold) == short)
+            append(path, said("fourth", "fourth", None))
+            assert watch.hear()["added"] == 1
+        assert ids(refold) == ["first", "second", "third", "fourth"]
+        assert original(refold) == path.read_bytes()
+
+    def test_a_file_replaced_by_another_session_is_another_session(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path = begin(place, "first")
+        with watching(refold, **environment) as watch:
+            path.with_suffix(".new").write_bytes(header(3, session="other") + said("a", "a", None))
+            path.with_suffix(".new").replace(path)
+            assert watch.hear()["session"] == "other"
+        assert ids(refold) == ["first"]
+
+    def test_a_renamed_file_goes_on_and_a_deleted_one_stays_in_the_store(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path = begin(place, "first")
+        other = place / "--tuesday--" / "other.jsonl"
+        other.parent.mkdir()
+        with watching(refold, **environment) as watch:
+            path.rename(other)
+            append(other, said("second", "second", None))
+            assert watch.hear()["file"] == str(other)
+            other.unlink()
+            assert watch.is_silent()
+            assert watch.end() == (0, "")
+        assert ids(refold) == ["first", "second"]
+
+    def test_a_file_that_stays_unreadable_is_one_line_on_stderr(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        begin(place, "first")
+        with watching(refold, **environment) as watch:
+            bad = place / "--monday--" / "bad.jsonl"
+            bad.write_bytes(b"no session\n")
+            assert watch.process.stderr is not None
+            assert str(bad).encode() in watch.process.stderr.readline()
+            append(bad, b"still none\n")
+            append(place / "--monday--" / "session.jsonl", said("second", "second", None))
+            assert watch.hear()["added"] == 1
+            assert watch.end() == (0, "")
+
+
+def is_there(log: LmdbLog, event_id: str) -> bool:
+    with log.snapshot() as snapshot:
+        return snapshot.locate(SESSION, event_id) > 0
+
+
+def original(refold: Refold, session: str = SESSION) -> bytes:
+    with open_store(refold.store, create=False) as log:
+        return b"".join(export_original(log, session))
+
+
+def test_ctrl_c_ends_with_130(refold: Refold) -> None:
+    with watching(refold) as watch:
+        assert watch.end(signal.SIGINT) == (130, "\nrefold: interrupted\n")
+
+
+def test_lines_for_people_name_session_harness_and_count(refold: Refold, place: Path) -> None:
+    path = begin(place, "first", "second")
+    process = refold.started(
+        "watch", "--home", refold.store.parent / "home", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(b"imported 2 events")
+            append(path, said("third", "third", None))
+            assert process.stdout.readline().decode().split("  ") == [
+                SESSION,
+                "pi",
+                "1 new event",
+                f"{path}\n",
+            ]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", [{}, POLLING], ids=["notified", "polling"])
+def test_whatever_a_writer_does_the_store_loses_nothing(
+    refold: Refold, place: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    random = Random(str(environment))
+    seen: dict[str, tuple[int, bytes]] = {}
+    place.mkdir(parents=True)
+    with watching(refold, **environment) as watch:
+        for round_ in range(8):
+            with running(RESTLESS, place, str(round_)) as writer:
+                for _ in range(random.randrange(30, 90)):
+                    writer.hear()
+                time.sleep(random.uniform(0, 0.05))
+                writer.kill()
+            remember(refold, seen)
+        assert eventually(lambda: not unequal_files(refold, place)), unequal_files(refold, place)
+        assert watch.end()[0] == 0
+    with open_store(refold.store, create=False) as log, open_store(tmp_path / "fresh") as fresh:
+        assert verify(log).findings == []
+        with log.snapshot() as snapshot:
+            for session, (version, digest) in seen.items():
+                assert snapshot.head(session).version >= version
+                assert next(e for e in events(log, session) if e.seq == version).digest == digest
+        for path in place.glob("*/*.jsonl"):
+            if is_readable(fresh, path):
+                base = import_file(fresh, path).id
+                with log.snapshot() as snapshot:
+                    names = [head.name for head in generations(snapshot, base)]
+                stored = {(e.id, e.body) for name in names for e in events(log, name)}
+                changed = {
+                    e.body for name in names for e in events(log, name) if e.kind == "observed_rewrite"
+                }
+                for e in events(fresh, base):
+                    assert e.kind != "message" or (e.id, e.body) in stored or changed
+    assert refold("sync", "--json", "--home", tmp_path / "home", code=None).json["projects"] == []
+
+
+def remember(refold: Refold, seen: dict[str, tuple[int, bytes]]) -> None:
+    """Note the newest event of each session of the store."""
+    with open_store(refold.store, create=False) as log, log.snapshot() as snapshot:
+        for head in list(snapshot.heads()):
+            seen[head.name] = head.version, head.digest
+
+
+def is_readable(fresh: LmdbLog, path: Path) -> bool:
+    try:
+        import_file(fresh, path)
+    except BadInputError:
+        return False
+    return True
+
+
+def unequal_files(refold: Refold, place: Path) -> list[str]:
+    """Return the readable files that no session of the store gives back byte for byte."""
+    with open_store(refold.store, create=False) as log, log.snapshot() as snapshot:
+        originals = set()
+        for head in list(snapshot.heads()):
+            try:
+                originals.add(b"".join(export_original(log, head.name)))
+            except NotFoundError:
+                continue
+    return [
+        str(path)
+        for path in place.glob("*/*.jsonl")
+        if path.read_bytes() not in originals and b"\n" in path.read_bytes()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the processor's time is read from /proc")
+def test_an_idle_watch_takes_next_to_no_time(refold: Refold, place: Path) -> None:
+    for number in range(500):
+        folder = place / f"--project-{number % 20}--"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{number}.jsonl").write_bytes(header(3, session=f"s{number}") + said("a", "a", None))
+    with watching(refold) as watch:
+        time.sleep(4)
+        before = cpu_seconds(watch.process.pid)
+        time.sleep(10)
+        assert cpu_seconds(watch.process.pid) - before < 0.2
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
