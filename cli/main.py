@@ -22,6 +22,7 @@ from cli.output import STORE, echo_problem, never_failing
 GROUPS: Final = {
     "Look at sessions": {
         "sessions": ("sessions", "List the sessions in the store."),
+        "search": ("search", "Search the messages of all sessions."),
         "log": ("log", "List a session's events."),
         "show": ("show", "Show one event in full."),
         "tree": ("tree", "Show a session's branches as a tree."),

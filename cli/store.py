@@ -153,7 +153,7 @@ def check_new_name(name: str) -> str:
 
 
 def chosen_names(log: LmdbLog, chosen: SessionFilter) -> list[str]:
-    """Return the ids of the chosen sessions and of their subagents, sorted."""
+    """Return the ids of the chosen sessions, subagents and earlier generations, sorted."""
     if chosen.is_empty:
         with log.snapshot() as snapshot:
             return [head.name for head in snapshot.heads()]

@@ -65,6 +65,10 @@ class LazyEvent:
         return self._head.seq
 
     @property
+    def position(self) -> int:
+        return self._head.position
+
+    @property
     def id(self) -> str:
         return id_of(self._frame, self._head)
 

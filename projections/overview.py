@@ -17,7 +17,7 @@ import msgspec
 
 from eventstore.errors import CorruptionError
 from eventstore.formats import format_of, view_of
-from eventstore.imports import copied_through, newest_import, origin_of
+from eventstore.imports import copied_through, earlier_generation, newest_import, origin_of
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.paths import events
@@ -28,10 +28,12 @@ from projections.context.cursor import resolve_cursor
 from projections.descriptions import first_request, title
 from projections.settings import settings_at
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
+_DIGITS: Final = 9
+"""Maximum digits of a generation's number."""
 _WORKTREE: Final = re.compile(r"(.+?)[/\\](?:\.claude[/\\]worktrees|\.worktrees)[/\\].+", re.DOTALL)
 """A git worktree inside of the project's folder, where harnesses let agents work."""
 
@@ -86,8 +88,8 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `compactions` are
     those of all branches; `branches` counts the entries without a child. `calls` are the session's own: a fork
     has none of those that it shares with its original. `original` and `parent` name the session that it was
-    forked from, or that started it as a subagent, "" for none. `problem` says why figures are missing: the
-    session is damaged.
+    forked from, or that started it as a subagent, and `earlier` its previous generation, "" for none. `problem`
+    says why figures are missing: the session is damaged.
     """
 
     head: Head
@@ -101,6 +103,7 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     calls: list[DaySpent] = []
     original: str = ""
     parent: str = ""
+    earlier: str = ""
     problem: str = ""
 
     @property
@@ -207,7 +210,20 @@ def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
         calls=_by_day(paid_calls(snapshot, resolve_cursor(snapshot, session), prices)),
         original=fork.session if fork else "",
         parent=subagent.session if subagent else "",
+        earlier=_earlier_of(snapshot, session),
     )
+
+
+def _earlier_of(snapshot: Snapshot, session: str) -> str:
+    """Return the name of the previous generation if its number is lower, "" for none."""
+    found = earlier_generation(snapshot, session) or ""
+    return found if _generation(found) < _generation(session) else ""
+
+
+def _generation(session: str) -> int:
+    before, _, number = session.rpartition("~")
+    is_number = number.isascii() and number.isdecimal() and len(number) <= _DIGITS
+    return int(number) if before and is_number else 1
 
 
 class _Facts(msgspec.Struct):
@@ -257,13 +273,16 @@ def _by_day(calls: Iterable[PaidCall]) -> list[DaySpent]:
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
-    """A session and its subagents, parents before children.
+    """A session with its subagents, parents before children, and its earlier generations, newest first.
 
-    `folder` is the project's: where the session began to work, without the path of a git worktree inside of it.
+    Earlier generations are older states of a file that was rewritten: what they hold is in the session too, so
+    nothing adds them up. `folder` is the project's: where the session began to work, without the path of a git
+    worktree inside of it.
     """
 
     overview: SessionOverview
     subagents: list[SessionOverview]
+    earlier: list[SessionOverview]
     folder: str
 
     @property
@@ -272,21 +291,25 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return next(reversed(_names(self.folder)), "")
 
     @property
-    def members(self) -> list[SessionOverview]:
+    def counted(self) -> list[SessionOverview]:
         """The session and its subagents."""
         return [self.overview, *self.subagents]
 
     @property
+    def members(self) -> list[SessionOverview]:
+        """All sessions of the family."""
+        return [*self.counted, *self.earlier]
+
+    @property
     def ended(self) -> int | None:
         """The time of the newest entry of all of them, in epoch milliseconds; None if unknown."""
-        return max(
-            (each.head.last_time for each in self.members if each.head.last_time is not None), default=None
-        )
+        times = (each.head.last_time for each in self.members)
+        return max((time for time in times if time is not None), default=None)
 
     @property
     def spent(self) -> Spent:
         """The tokens and the cost of the session and its subagents."""
-        return total(each.spent for each in self.members)
+        return total(each.spent for each in self.counted)
 
 
 def short_projects(folders: Iterable[str]) -> dict[str, str]:
@@ -307,25 +330,53 @@ def families(found: Iterable[SessionOverview]) -> list[Family]:
     own records name no folder.
     """
     by_name = {each.name: each for each in found}
+    newer = {each.earlier: each.name for each in by_name.values() if each.earlier in by_name}
     children: dict[str, list[SessionOverview]] = {}
     for each in sorted(by_name.values(), key=lambda each: each.head.position):
-        children.setdefault(_parent(each, by_name), []).append(each)
-    grouped = [
-        Family(overview=each, subagents=list(_below(each, children)), folder=_project_folder(each, by_name))
-        for each in children.get("", ())
-    ]
+        if each.name not in newer:
+            children.setdefault(_parent(each, by_name, newer), []).append(each)
+    grouped = [_family(each, by_name, children) for each in children.get("", ())]
     return sorted(grouped, key=lambda family: max(each.head.position for each in family.members))
 
 
-def _parent(overview: SessionOverview, by_name: Mapping[str, SessionOverview]) -> str:
-    """Return the parent of a subagent if it is there, "" for none. Of a cycle, each is its own."""
-    seen, above = {overview.name}, overview.parent
-    while above in by_name:
+def _family(
+    overview: SessionOverview,
+    by_name: Mapping[str, SessionOverview],
+    children: Mapping[str, Sequence[SessionOverview]],
+) -> Family:
+    subagents = list(_below(overview, children))
+    return Family(
+        overview=overview,
+        subagents=subagents,
+        earlier=[older for each in (overview, *subagents) for older in _earlier(each, by_name)],
+        folder=_project_folder(overview, by_name),
+    )
+
+
+def _earlier(overview: SessionOverview, by_name: Mapping[str, SessionOverview]) -> Iterator[SessionOverview]:
+    # Each has a lower number than the one before, so this ends.
+    while overview.earlier in by_name:
+        overview = by_name[overview.earlier]
+        yield overview
+
+
+def _parent(
+    overview: SessionOverview, by_name: Mapping[str, SessionOverview], newer: Mapping[str, str]
+) -> str:
+    """Return the newest generation of a subagent's parent, "" for none. Of a cycle, each is its own."""
+    found, seen, at = "", {overview.name}, overview
+    while (above := _newest(at.parent, newer)) in by_name:
         if above in seen:
             return ""
         seen.add(above)
-        above = by_name[above].parent
-    return overview.parent if overview.parent in by_name else ""
+        found, at = found or above, by_name[above]
+    return found
+
+
+def _newest(name: str, newer: Mapping[str, str]) -> str:
+    while name in newer:
+        name = newer[name]
+    return name
 
 
 def _below(

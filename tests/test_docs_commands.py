@@ -238,6 +238,7 @@ JSON_CALLS: Final = {
     "sync": ["sync", "--home", "home", "--json"],
     "watch": ["watch", "--home", "home", "--json"],
     "sessions": ["sessions", "--json"],
+    "search": ["search", "parser", "--json"],
     "log": ["log", SESSION, "--json"],
     "show": ["show", SESSION, "a1", "--json"],
     "tree": ["tree", SESSION, "--json"],

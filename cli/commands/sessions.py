@@ -34,7 +34,12 @@ _ORDERS: Final = {
 
 @click.command("sessions", epilog="Example:  refold sessions --project web --since 2w --sort cost")
 @session_filters
-@click.option("--subagents", is_flag=True, help="List subagents below the session that started them.")
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Also list each session's subagents and its earlier generations, below it.",
+)
 @click.option(
     "--sort",
     type=click.Choice(list(_ORDERS)),
@@ -50,7 +55,7 @@ def command(
     ctx: click.Context,
     *,
     chosen: SessionFilter,
-    subagents: bool,
+    is_all: bool,
     sort: str,
     limit: int | None,
     prices: str | None,
@@ -58,7 +63,7 @@ def command(
 ) -> None:
     """List the sessions of the store, the most recently written last.
 
-    Tokens and cost of a session include its subagents, unless these are listed below it.
+    Tokens and cost of a session include its subagents, except with --all, where each line has its own.
     """
     from cli.output import console, echo_json, echo_problem, paged
     from cli.store import chosen_sessions, opened
@@ -68,29 +73,29 @@ def command(
         found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
     found = sorted(found, key=_ORDERS[sort])[-(limit or 0) :]
     if as_json:
-        rows = [_json(family, each) for family in found for each in _listed(family, subagents=subagents)]
+        rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]
         echo_json({"sessions": rows})
     else:
         out = console()
         with paged(out):
-            out.print(_listing(found, out.width, subagents=subagents), crop=False)
+            out.print(_listing(found, out.width, is_all=is_all), crop=False)
     damaged = [each for family in found for each in family.members if each.problem]
     for each in damaged:
         echo_problem(each.problem)
     ctx.exit(1 if damaged else 0)
 
 
-def _listed(family: Family, *, subagents: bool) -> list[SessionOverview]:
-    return family.members if subagents else [family.overview]
+def _listed(family: Family, *, is_all: bool) -> list[SessionOverview]:
+    return family.members if is_all else [family.overview]
 
 
-def _listing(found: list[Family], width: int, *, subagents: bool) -> Table:
+def _listing(found: list[Family], width: int, *, is_all: bool) -> Table:
     from cli.output import one_line, safe_line, table, thousands, when
     from cli.store import short_names
     from cli.terminal import CutLine
     from cli.views.texts import spent_dollars
 
-    names = [each.name for family in found for each in _listed(family, subagents=subagents)]
+    names = [each.name for family in found for each in _listed(family, is_all=is_all)]
     is_wide = width >= _WIDE
     shown = {name: name for name in names} if is_wide else short_names(names)
     last, title = "LAST ENTRY (UTC)" if is_wide else "AGE", "TITLE OR FIRST REQUEST"
@@ -114,10 +119,10 @@ def _listing(found: list[Family], width: int, *, subagents: bool) -> Table:
         ),
     )
     for family in found:
-        for each in _listed(family, subagents=subagents):
+        for each in _listed(family, is_all=is_all):
             is_root = each is family.overview
-            spent = each.spent if subagents else family.spent
-            ended = each.head.last_time if subagents else family.ended
+            spent = each.spent if is_all else family.spent
+            ended = each.head.last_time if is_all else family.ended
             listing.add_row(
                 ("" if is_root else "└ ") + safe_line(shown[each.name]),
                 when(ended)[:16] if is_wide else _age(ended),
@@ -164,6 +169,7 @@ def _json(family: Family, each: SessionOverview) -> dict[str, Any]:
 
     is_root = each is family.overview
     spent = each.spent
+    newer = next((other.name for other in family.members if other.earlier == each.name), None)
     return {
         "id": each.name,
         "title": each.title or None,
@@ -179,6 +185,7 @@ def _json(family: Family, each: SessionOverview) -> dict[str, Any]:
         "started": iso_time(each.head.first_time),
         "ended": iso_time(each.head.last_time),
         "parent": each.parent or None,
+        "newer": newer,
         "original": each.original or None,
         "subagents": len(family.subagents) if is_root else 0,
         "spent": msgspec.to_builtins(spent),

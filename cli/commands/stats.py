@@ -77,7 +77,7 @@ def _show_spent(
     parts: dict[str, list[Spent]] = {}
     sessions: dict[str, set[str]] = {}
     for family in found:
-        for session in family.members:
+        for session in family.counted:
             for group, spent in _grouped(by, family, session):
                 parts.setdefault(group, []).append(spent)
                 sessions.setdefault(group, set()).add(session.name)

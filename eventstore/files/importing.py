@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.glue import SegmentWriter
-from eventstore.files.matching import BEGINNING, NOTHING, ImportTarget, SessionMatcher
+from eventstore.files.matching import BEGINNING, NOTHING, ImportTarget, SessionMatcher, Waiting
 from eventstore.formats import format_of
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
@@ -184,6 +185,7 @@ class _Importing:
         self._elsewhere: dict[str, dict[str, NewEvent]] = {}
         self._batched = 0
         self._batch_bytes = 0
+        self._waited = 0
 
     def run(self) -> list[ImportResult]:
         """Import the source unless it is unchanged since the newest import."""
@@ -332,7 +334,7 @@ class _Importing:
         while target.waiting:
             parent, waiting = next(iter(target.waiting.items()))
             # One by one: storing one record of a cycle gives the others their parents.
-            segment, slot, record = waiting.pop(0)
+            _, segment, slot, record = waiting.pop(0)
             if not waiting:
                 del target.waiting[parent]
             orphans.append((record.line, parent))
@@ -357,23 +359,29 @@ class _Importing:
         elif event.id in target.shared.exported:
             segment.between(event.body)
         elif record.waits_for or event.parent in target.held:
-            parent = record.waits_for or str(event.parent)
-            target.waiting.setdefault(parent, []).append((segment, segment.record(), record))
-            target.held.add(event.id)
+            self._wait(target, segment, segment.record(), record)
             return
         else:
             self._add(target, segment, segment.record(), event)
         if target.waiting:
             self._release(target, event.id)
 
+    def _wait(self, target: ImportTarget, segment: SegmentWriter, slot: int, record: SourceRecord) -> None:
+        """Keep a record until its parent is stored."""
+        parent = record.waits_for or str(record.event.parent)
+        self._waited += 1
+        target.waiting.setdefault(parent, []).append(Waiting(self._waited, segment, slot, record))
+        target.held.add(record.event.id)
+
     def _release(self, target: ImportTarget, parent: str) -> None:
-        """Store the records that waited for a parent, and recursively their children."""
+        """Store the records that waited for a parent, and all below them, in their order."""
         ready = target.waiting.pop(parent, [])
         while ready:
-            segment, slot, record = ready.pop(0)
+            _, segment, slot, record = heappop(ready)
             target.held.discard(record.event.id)
             self._add(target, segment, slot, record.event)
-            ready[:0] = target.waiting.pop(record.event.id, [])
+            for each in target.waiting.pop(record.event.id, ()):
+                heappush(ready, each)
 
     def _add(self, target: ImportTarget, segment: SegmentWriter, slot: int, event: NewEvent) -> None:
         target.batch.append((segment, slot, event))
@@ -389,7 +397,11 @@ class _Importing:
             self._elsewhere.setdefault(piece.into, {}).setdefault(event_id, piece.event)
         elif event_id not in target.derived and not self._is_there(target.session, piece.event):
             target.derived.add(event_id)
-            self._add(target, segment, -1, piece.event)
+            if piece.waits_for or piece.event.parent in target.held:
+                waiting = SourceRecord(piece.event, piece.session, waits_for=piece.waits_for)
+                self._wait(target, segment, -1, waiting)
+            else:
+                self._add(target, segment, -1, piece.event)
 
     def _is_there(self, session: str, event: NewEvent) -> bool:
         with self._log.snapshot() as snapshot, suppress(NotFoundError):

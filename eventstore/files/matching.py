@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
@@ -37,6 +37,15 @@ BEGINNING: Final = Resume(offset=0, digest=NOTHING, line=1)
 NOTHING_SHARED: Final = ComparisonResult(same=0, exported=frozenset(), changed={}, new=0)
 
 
+class Waiting(NamedTuple):
+    """A record that waits for its parent: its number among these, and its place."""
+
+    number: int
+    segment: SegmentWriter
+    slot: int
+    record: SourceRecord
+
+
 class ImportTarget:
     """A session of the source, and the session of the log that it goes into.
 
@@ -61,7 +70,7 @@ class ImportTarget:
         self.skipped: list[Remark] = []
         self.differs: list[Remark] = []
         self.not_utf8: list[Remark] = []
-        self.waiting: dict[str, list[tuple[SegmentWriter, int, SourceRecord]]] = {}
+        self.waiting: dict[str, list[Waiting]] = {}
         self.held = set[str]()
         self.derived = set[str]()
 
@@ -122,6 +131,19 @@ class _KnownParts:
 
     def name(self, session: int) -> str:
         return self._targets[session].session
+
+    def descendants(self, session: str, event_id: str) -> Sequence[Event]:
+        found: list[Event] = []
+        with self._log.snapshot() as snapshot, suppress(NotFoundError):
+            if seq := snapshot.locate(session, event_id):
+                names = {event_id}
+                for each in (decode(frame, session) for frame in snapshot.frames(session, first=seq)):
+                    if not found or (
+                        each.is_entry and each.parent in names and each.format == found[0].format
+                    ):
+                        names.add(each.id)
+                        found.append(each)
+        return found
 
     def next(self, session: str, event_id: str) -> Event | None:
         with self._log.snapshot() as snapshot, suppress(NotFoundError):

@@ -113,16 +113,17 @@ class Glue(msgspec.Struct, frozen=True, gc=False):
 
 
 class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event that follows from the source without bytes in it: a link, a move, a note.
+    """An event that follows from the source without bytes in it: a link, a move, a note, a copy.
 
-    `into` names the session of another source that gets the event, in its newest generation; if it is not in
-    the store, the event is dropped. An event with an existing id is skipped, so that of several with one id the
-    first counts.
+    `waits_for` is as in `SourceRecord`. `into` names the session of another source that gets the event, in its newest
+    generation; if it is not in the store, the event is dropped. An event with an existing id is skipped, so that of
+    several with one id the first counts.
     """
 
     event: NewEvent
     session: int = 0
     into: str = ""
+    waits_for: str = ""
 
 
 class SourceRemark(msgspec.Struct, frozen=True, gc=False):
@@ -161,6 +162,9 @@ class KnownEvents(Protocol):
 
     def event(self, session: str, event_id: str) -> Event | None:
         """Return an event of any session in the store, or None."""
+
+    def descendants(self, session: str, event_id: str) -> Sequence[Event]:
+        """Return an event of any session and the entries of its format below it, oldest first."""
 
     def next(self, session: str, event_id: str) -> Event | None:
         """Return the entry of the same format that a session has behind an event, or None."""

@@ -16,11 +16,14 @@ from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
+    Kept,
     fields_of,
     is_boundary,
     kept_by,
     shown_messages,
 )
+from eventstore.formats.claude_code.transcript_reader import copy_id
+from eventstore.formats.pi.entry import stored_id
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
@@ -75,7 +78,9 @@ class ClaudeCodeRules(Rules):
         boundary = fields_of(above.body) if above is not None else None
         kept = kept_by(boundary) if boundary is not None and is_boundary(boundary) else None
         ids = (
-            _ids_kept(snapshot, compaction, kept.ids, kept.last) - kept.removed if kept else frozenset[str]()
+            _ids_kept(snapshot, compaction, kept, _continued_from(snapshot, leaf, compaction))
+            if kept
+            else frozenset[str]()
         )
         places = [seq for name in ids if (seq := snapshot.locate(leaf.session, name))]
         return msgspec.structs.replace(
@@ -204,26 +209,54 @@ def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
     return EntryRef(link.session, link.event) if is_there else None
 
 
-def _ids_kept(
-    snapshot: Snapshot, compaction: LazyEvent, listed: tuple[str, ...] | None, last: str
-) -> frozenset[str]:
+def _ids_kept(snapshot: Snapshot, compaction: LazyEvent, kept: Kept, last: str) -> frozenset[str]:
     """Return the ids that a compaction keeps: a list, or a run with the entries beside it.
 
-    A broken run keeps nothing.
+    A path that continues from the kept message `last` shows none after it. A broken run keeps nothing.
     """
-    if listed is not None:
-        return frozenset(listed)
-    end, start = snapshot.locate(compaction.session, last), compaction.target_seq
+    last = "" if kept.before else last
+    if kept.ids is not None:
+        listed = kept.ids[: kept.ids.index(last) + 1] if last in kept.ids else kept.ids
+        return frozenset(listed) - kept.removed
+    end, start = snapshot.locate(compaction.session, kept.last), compaction.target_seq
     if not start or not end or end < start:
         return frozenset()
     run = list(path(snapshot, compaction.session, end, first=start))
     if not run or run[0].seq != start:
         return frozenset()
+    names = [entry.id for entry in run]
+    if last in names:
+        run = run[: names.index(last) + 1]
     joined = _Joined(snapshot, compaction.session)
     for entry in run:
         joined.add(entry)
     beside = (event(snapshot, compaction.session, seq) for seq in joined.found)
-    return frozenset(entry.id for entry in (*run, *beside))
+    return frozenset(entry.id for entry in (*run, *beside)) - kept.removed
+
+
+def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) -> str:
+    """Return the id that the first record behind a compaction names as its parent.
+
+    That is "" if there is none. After a rewind that may be any message that the compaction keeps.
+    """
+    behind, at, seq = list[LazyEvent](), leaf, 0
+    while at.seq > compaction.seq and not (seq := _FIRST_BEHIND.find((at.digest, compaction.seq)) or 0):
+        behind.append(at)
+        at = event(snapshot, leaf.session, at.parent_seq)
+    entries = [event(snapshot, leaf.session, seq)] if seq else reversed(behind)
+    if (first := next(filter(_named_parent, entries), None)) is None:
+        return ""
+    _FIRST_BEHIND.get((leaf.digest, compaction.seq), lambda: first.seq)
+    return _named_parent(first)
+
+
+def _named_parent(entry: Event | LazyEvent) -> str:
+    """Return the id that a record names as its parent; a rewrite without an id names none."""
+    parent = fields_of(entry.body).parentUuid if entry.format == VERSION else None
+    return parent if isinstance(parent, str) else ""
+
+
+_FIRST_BEHIND: Final = SnapshotCache[int]()
 
 
 class _Joined:
@@ -239,7 +272,7 @@ class _Joined:
         self.resumed = 0
         self._newest = 0
         self._on_path, self._joined = set[int](), set[int]()
-        self._awaited = set[str]()
+        self._summary = ""
         self._unread: list[Event | LazyEvent] = []
         self._process: _Process | None = None
 
@@ -252,20 +285,29 @@ class _Joined:
                     self.found.append(each.seq)
         self._newest = entry.seq
         self._on_path.add(entry.seq)
-        if Flag.ORPHAN in entry.flags and entry.format == VERSION:
-            # The parent may have arrived in a later import.
-            self._awaited.add(str(fields_of(entry.body).parentUuid))
+        is_cut = self._is_cut(entry)
         self._unread.append(entry)
         if not self.found and not self.lost:
             # If nothing can have been lost, it does not matter which process wrote a record.
-            return True
+            return not is_cut
         for unread in self._unread:
             self._read(unread)
         self._unread = []
         lost = [seq for seq in self.found if seq <= self.resumed]
         self.lost += lost
         self.found = self.found[len(lost) :]
-        return not lost
+        return not lost and not is_cut
+
+    def _is_cut(self, entry: Event | LazyEvent) -> bool:
+        """Return True if what a summary keeps may end earlier, because a path continues within it."""
+        if entry.kind == "compaction":
+            self._summary = entry.id if entry.format == VERSION else ""
+            return False
+        named = _named_parent(entry) if self._summary else ""
+        if not named:
+            return False
+        summary, self._summary = self._summary, ""
+        return named != summary
 
     def _read(self, entry: Event | LazyEvent) -> None:
         """Detect whether another process begins at an entry."""
@@ -281,14 +323,19 @@ class _Joined:
         above = entry.parent_seq
         if entry.format != VERSION or (above not in self._on_path and above not in self._joined):
             return False
-        if self._awaited and entry.id in self._awaited:
-            return True
+        if Flag.ORPHAN in entry.flags and self._is_copied(entry):
+            return False
         parent = event(self._snapshot, self._session, above)
         if entry.role == "assistant":
             return self._group(parent) == _group(entry) != ""
         if entry.role == "toolResult":
             return parent.role == "assistant"
         return above in self._joined and entry.kind in ("custom", "custom_message")
+
+    def _is_copied(self, entry: LazyEvent) -> bool:
+        """Return True if an entry has a copy below its parent, which came with a later import."""
+        parent = _named_parent(entry)
+        return parent != "" and self._snapshot.locate(self._session, copy_id(entry.id, stored_id(parent))) > 0
 
     def _group(self, entry: Event | LazyEvent) -> str:
         """Return the group of the assistant message that an entry belongs to or answers."""

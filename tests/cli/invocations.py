@@ -19,6 +19,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
     """From the name of each command that works on a store and ends to a call of it; some read `line_for` them."""
     return {
         "sessions": ["sessions"],
+        "search": ["search", "the"],
         "log": ["log", session],
         "show": ["show", session, "#1"],
         "tree": ["tree", session, "--full"],

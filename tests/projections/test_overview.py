@@ -12,7 +12,7 @@ from eventstore import EventLog, open_store
 from eventstore.files.importing import import_sessions
 from eventstore.formats import harnesses
 from eventstore.formats.refold.events import compose
-from eventstore.imports import origin_link
+from eventstore.imports import generation_link, origin_link
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, Link, SessionInfo
 from projections import overview as module
@@ -221,6 +221,33 @@ class TestFamilies:
         assert [each.project for each in families(overviews(store))] == [project]
 
 
+class TestGenerations:
+    @pytest.fixture
+    def rewritten(self, store: EventLog, tmp_path: Path) -> EventLog:
+        """A session of two generations, and a subagent of the first."""
+        for version in (1, 2, 3):
+            message = {"role": "assistant", "content": [], "usage": used(10, cost=version)}
+            lines = [entry(f"{version}-{at}", None, "message", message=message) for at in range(5)]
+            bring(store, tmp_path / "s.jsonl", header(session="s", cwd="/work") + b"".join(lines))
+        Story(store, "sub").says(assistant("hi", usage=used(1, cost=7)))
+        linked(store, "sub", "subagent", "s")
+        return store
+
+    def test_only_the_newest_counts(self, rewritten: EventLog) -> None:
+        (family,) = families(overviews(rewritten))
+        assert [each.name for each in family.counted] == ["s~3", "sub"]
+        assert [each.name for each in family.earlier] == ["s~2", "s"]
+        assert family.spent == Spent(calls=6, input=51, cost=5 * 3 + 7)
+        assert [each.spent.cost for each in family.earlier] == [10, 5]
+
+    def test_sessions_that_name_each_other_as_earlier_are_all_there(self, store: EventLog) -> None:
+        for name, other, number in (("s~2", "s~3", 1), ("s~3", "s~2", 2), ("t~2", "t~" + "9" * 5000, 1)):
+            link = Link(relation="generation", session=other)
+            store.append(name, [compose(link, id=generation_link(number), time=None)])
+        found = families(overviews(store))
+        assert sorted(one.name for each in found for one in each.members) == ["s~2", "s~3", "t~2"]
+
+
 class TestFilter:
     @pytest.fixture
     def three(self, store: EventLog, tmp_path: Path) -> EventLog:
@@ -307,7 +334,7 @@ class TestCached:
         first = overviews(store)
         store.keep([(module._key(first[0].head), kept)])
         assert (overviews(store), len(reads)) == (first, 2)
-        monkeypatch.setattr(module, "_VERSION", 2)
+        monkeypatch.setattr(module, "_VERSION", 99)
         assert (overviews(store), len(reads)) == (first, 3)
 
     def test_a_fork_pays_for_its_prefix_until_its_original_is_there(
@@ -363,5 +390,4 @@ def test_the_figures_are_those_of_audit_and_tree_for_every_session_of_the_corpus
         assert each.spent.cost == pytest.approx(
             spent.priced if spent.recorded is None else spent.recorded, rel=1e-9
         )
-        title = each.title or ("" if each.parent else each.first_request)
-        assert (title, each.head.entries) == (audited.title, audited.entries)
+        assert (each.title or each.first_request, each.head.entries) == (audited.title, audited.entries)

@@ -384,6 +384,13 @@ NOT_CONTENT: Final[list[tuple[str, Any, str]]] = [
     ("user", [{"type": "tool_result", "tool_use_id": "a", "is_error": "no"}], "[0].is_error"),
     ("user", [{"type": "image"}], "[0]"),
     ("user", [{"type": "image", "data": "abc"}], "[0]"),
+    ("user", [{"type": "image", "data": "!!!", "mimeType": "image/png"}], "[0].data"),
+    (
+        "user",
+        [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "!!!"}}],
+        "[0].source.data",
+    ),
+    ("user", [{"type": "tool_result", "tool_use_id": "unknown"}], "[0].tool_use_id"),
     ("user", [{"type": "image", "source": {"type": "url", "url": "https://a"}}], "[0].source"),
     ("user", [{"type": "image", "source": {"type": "base64", "media_type": "image/png"}}], "[0].source"),
     ("user", [{"type": "document", "source": {"type": "text"}}], "[0].source"),

@@ -10,10 +10,11 @@ from typing import Final
 from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, Tools, View
 from eventstore.formats.claude_code.api_message import payloads, result_block, view_of
-from eventstore.formats.claude_code.record import facts_of, fields_of, shown_by
+from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, shown_by
 from eventstore.formats.claude_code.record_view import view
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
-from eventstore.formats.claude_code.transcript_file import VERSION, ClaudeCodeFile, parse
+from eventstore.formats.claude_code.transcript_file import ClaudeCodeFile
+from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.records import TextReplacement

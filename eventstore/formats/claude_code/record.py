@@ -26,6 +26,8 @@ from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
 
+VERSION: Final = "claude-code/1"
+"""The format of the records in frames."""
 CLEARED: Final = "[Old tool result content cleared]"
 """Sent by Claude Code in place of a cleared tool output; the record names only the output."""
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF

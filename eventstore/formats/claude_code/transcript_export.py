@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eventstore.event import Event
-from eventstore.formats.claude_code.transcript_file import VERSION
+from eventstore.formats.claude_code.record import VERSION
 from eventstore.frame import decode
 from eventstore.javascript import iso_time, stringify, tolerant_json
 from eventstore.log import Snapshot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeVar
 
@@ -41,8 +42,8 @@ def stored_messages(message: object, tool_of: Callable[[str], str]) -> list[dict
     """Convert a message of the API to the messages that a session stores.
 
     `message` is an object of the `anthropic` client or a mapping. Each tool result becomes a message of its
-    own; `tool_of` returns the tool's name by call id. A message in refold's own shape is unchanged. Raises
-    BadInputError with the block's path for content that no request could carry.
+    own; `tool_of` returns the tool's name by call id, "" for an unknown call. A message in refold's own shape
+    is unchanged. Raises BadInputError with the block's path for content that no request could carry.
     """
     if not isinstance(message, Mapping) and not _is_client_object(message):
         raise BadInputError(
@@ -216,7 +217,7 @@ def _read(value: object, shape: type[_T], path: str) -> _T:
         if "matching regex" in problem:
             problem = "the text is blank"
         raise BadInputError(
-            path + within.rstrip("`"), problem, "give text that the Messages API accepts"
+            path + within.rstrip("`"), problem, "give a value that the Messages API accepts"
         ) from None
 
 
@@ -232,8 +233,22 @@ def _check_blocks(blocks: list[dict[str, Any]], shapes: Shapes, path: str = "mes
         found = _read(block, shape, where)
         if isinstance(found, _ToolResult) and isinstance(found.content, list):
             _check_blocks(found.content, _RESULT, f"{where}.content")
-        if isinstance(found, _Image) and found.source is UNSET and UNSET in (found.data, found.mimeType):
-            raise BadInputError(where, "the image has no data", "give it as base64, with its media type")
+        if isinstance(found, _Image):
+            _check_image(found, where)
+
+
+def _check_image(image: _Image, path: str) -> None:
+    remedy = "give it as base64, with its media type"
+    if image.source is not UNSET:
+        data, path = image.source.data, f"{path}.source.data"
+    elif image.data is UNSET or image.mimeType is UNSET:
+        raise BadInputError(path, "the image has no data", remedy)
+    else:
+        data, path = image.data, f"{path}.data"
+    try:
+        b64decode(data, validate=True)
+    except ValueError:
+        raise BadInputError(path, "the image's data is not base64", remedy) from None
 
 
 def _own(role: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -288,26 +303,34 @@ def _turn(fields: dict[str, Any], tool_of: Callable[[str], str]) -> Iterator[dic
     blocks = _read(fields, _Turn, "message").content
     _check_blocks(blocks, _TURN)
     run: list[dict[str, Any]] = []
-    for block in blocks:
+    for number, block in enumerate(blocks):
         if block["type"] != "tool_result":
             run.append(_block(block))
             continue
         if run:
             yield {**fields, "content": run}
             run = []
-        yield _result(block, tool_of)
+        call = block["tool_use_id"]
+        tool = tool_of(call)
+        if not tool:
+            raise BadInputError(
+                f"message.content[{number}].tool_use_id",
+                f"the newest answer with calls has no call {call!r}",
+                "append that answer first",
+            )
+        yield _result(block, tool)
     if run:
         yield {**fields, "content": run}
 
 
-def _result(block: Mapping[str, Any], tool_of: Callable[[str], str]) -> dict[str, Any]:
-    content, call = block.get("content"), block["tool_use_id"]
+def _result(block: Mapping[str, Any], tool: str) -> dict[str, Any]:
+    content = block.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}] if content else []
     return {
         "role": "toolResult",
-        "toolCallId": call,
-        "toolName": tool_of(call),
+        "toolCallId": block["tool_use_id"],
+        "toolName": tool,
         "content": list(map(_block, content or ())),
         "isError": block.get("is_error") is True,
     }

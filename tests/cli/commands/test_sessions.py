@@ -59,6 +59,7 @@ def test_json_tells_what_is_known_of_each_session(told: Refold, tmp_path: Path) 
         "started": "2025-12-08T22:00:01.000Z",
         "ended": "2025-12-08T22:00:16.000Z",
         "parent": None,
+        "newer": None,
         "original": None,
         "subagents": 0,
         "spent": spent,
@@ -71,7 +72,7 @@ def test_json_tells_what_is_known_of_each_session(told: Refold, tmp_path: Path) 
 def test_what_is_not_known_of_a_session_is_null(refold: Refold) -> None:
     refold("append", "s", stdin=line({"type": "custom", "customType": "x"}))
     (session,) = refold("sessions", "--json").json["sessions"]
-    unknown = ("title", "firstRequest", "source", "project", "folder", "model", "parent", "original")
+    unknown = ("title", "firstRequest", "source", "project", "folder", "model", "parent", "original", "newer")
     assert [session[name] for name in unknown] == [None] * len(unknown)
     assert session["spent"]["cost"] is None
 
@@ -175,13 +176,13 @@ def test_subagents_are_counted_and_what_they_used_is_added(family: Refold) -> No
 
 
 def test_subagents_are_listed_below_the_session_that_started_them(family: Refold) -> None:
-    found = family("sessions", "--subagents", "--json").json["sessions"]
+    found = family("sessions", "--all", "--json").json["sessions"]
     assert [(each["id"], each["parent"], each["project"], each["firstRequest"]) for each in found] == [
         (claude_code.SESSION, None, "alpha", "ask"),
         (f"{claude_code.SESSION}/agent-7", claude_code.SESSION, "alpha", "ask 7"),
     ]
     assert [each["total"] == each["spent"] for each in found] == [False, True]
-    lines = family("sessions", "--subagents").lines[1:]
+    lines = family("sessions", "--all").lines[1:]
     assert [line.startswith("└ ") for line in lines] == [False, True]
 
 

@@ -115,7 +115,7 @@ def test_groups_add_up_to_the_sessions_that_are_listed(
     used: Refold, by: str, options: tuple[str, ...]
 ) -> None:
     found = used("stats", "--by", by, *options, "--json").json
-    alone = used("sessions", "--subagents", *options, "--json").json["sessions"]
+    alone = used("sessions", "--all", *options, "--json").json["sessions"]
     folded = used("sessions", *options, "--json").json["sessions"]
     for name in ("calls", "input", "cacheRead", "cacheWrite", "output", "cost", "withoutCost"):
         whole = pytest.approx(sum(each["spent"][name] or 0 for each in alone))
@@ -147,3 +147,15 @@ def test_nothing_chosen_is_an_empty_table(used: Refold) -> None:
     found = used("stats", "--by", "day", "--title", "nowhere", "--json").json
     assert (found["groups"], found["total"]["calls"], found["total"]["cost"]) == ([], 0, None)
     assert len(used("stats", "--by", "day", "--title", "nowhere").lines) == 1
+
+
+def test_earlier_generations_of_a_rewritten_file_are_not_added_up(refold: Refold, tmp_path: Path) -> None:
+    for version in (1, 2):
+        message = {"role": "assistant", "content": [], "usage": {"input": 10, "cost": {"total": 1}}}
+        lines = [entry(f"{version}-{at}", None, "message", message=message) for at in range(5)]
+        (tmp_path / "s.jsonl").write_bytes(header(session="s") + b"".join(lines))
+        refold("import", "s.jsonl")
+    assert refold("stats", "--by", "harness", "--json").json["total"]["calls"] == 5
+    assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == ["s~2"]
+    every = refold("sessions", "--all", "--json").json["sessions"]
+    assert [(each["id"], each["newer"]) for each in every] == [("s~2", None), ("s", "s~2")]

@@ -15,7 +15,9 @@ from eventstore.paths import path
 from eventstore.writing import SessionWriter
 from projections.audit.checks import STRUCTURE, check_session
 from projections.audit.session import audit
-from projections.context.build import build_context, context_json, harness_json
+from projections.context.build import build_context, context_at, context_json, harness_json
+from projections.context.cursor import resolve_cursor
+from projections.context.incremental import IncrementalContexts
 from projections.diff import Change, diff
 from projections.rules import claude_code
 from tests.support.claude_code import (
@@ -239,6 +241,53 @@ def test_what_a_boundary_keeps_stands_before_or_behind_the_summary(
 
 
 @pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
+@pytest.mark.parametrize("first", [1, 7, 8])
+def test_a_rewind_to_a_kept_message_shows_the_summary_and_what_is_kept_up_to_it(
+    log: MemoryLog, tmp_path: Path, kept: Any, first: int
+) -> None:
+    metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
+    lines = (
+        *BEFORE,
+        boundary("k", "b", **metadata),
+        summary("s", "k"),
+        said("w", "b", "third"),
+        answer("c", "w", "m3", "done"),
+        said("x", "v", "other"),
+        answer("d", "x", "m4", "well"),
+    )
+    assert len(BEFORE) == 4
+    bring(log, tmp_path / "s.jsonl", *lines[:first])
+    bring(log, tmp_path / "s.jsonl", *lines)
+    told = ("compactionSummary", ["so far"])
+    rewound = [told, ("user", ["second"]), ("user", ["other"]), ("assistant", ["well"])]
+    assert shown(log) == rewound
+    assert shown(log, "c") == [
+        told,
+        ("user", ["second"]),
+        ("assistant", ["indeed"]),
+        ("user", ["third"]),
+        ("assistant", ["done"]),
+    ]
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, SESSION)
+        entries = [each.decode() for each in path(snapshot, SESSION, cursor.leaf)]
+        along = IncrementalContexts(snapshot, cursor, entries)
+        for entry in entries:
+            assert along.context_at(entry.seq).parts == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
+
+
+@pytest.mark.parametrize("last", ["v", "b"])
+def test_a_listed_message_that_is_missing_changes_nothing_for_the_others(
+    log: MemoryLog, tmp_path: Path, last: str
+) -> None:
+    kept = {"uuids": ["v", "b", "gone"], "anchorUuid": "s"}
+    lines = (*BEFORE, boundary("k", "b", preservedMessages=kept), summary("s", "k"))
+    bring(log, tmp_path / "s.jsonl", *lines, said("w", last, "third"))
+    kept_until = [("user", ["second"]), ("assistant", ["indeed"])][: 1 + (last == "b")]
+    assert shown(log) == [("compactionSummary", ["so far"]), *kept_until, ("user", ["third"])]
+
+
+@pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
 def test_what_a_boundary_snips_is_not_kept(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
     metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
     mark = system(
@@ -401,15 +450,10 @@ def test_a_prompt_that_comes_with_the_next_import_is_not_lost(log: MemoryLog, tm
     bring(log, tmp_path / "s.jsonl", *lines[:5])
     (imported,) = bring(log, tmp_path / "s.jsonl", *lines)
     assert (imported.rewritten, imported.diverged) == (0, False)
-    assert sorted(part.id for part in build_context(log, SESSION).parts) == [
-        "a",
-        "b",
-        "c",
-        "h",
-        "u",
-        "v",
-        "w",
-    ]
+    alone = MemoryLog()
+    bring(alone, tmp_path / "s.jsonl", *lines)
+    assert context_json(log, SESSION) == context_json(alone, SESSION)
+    assert {part.id.partition("~")[0] for part in build_context(log, SESSION).parts} == set("abchuvw")
 
 
 def test_a_record_that_lost_the_name_of_its_parent_goes_on_from_the_one_before(

@@ -1,0 +1,500 @@
+"""Read the records of a Claude Code file, and place them in the trees of its sessions.
+
+Records name their parent, which may come later in the file, or with a later import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from eventstore.event import Event, Flag, NewEvent
+from eventstore.formats.claude_code.links import Links
+from eventstore.formats.claude_code.record import (
+    VERSION,
+    Fields,
+    facts_of,
+    fields_of,
+    is_boundary,
+    kept_by,
+    kind_of,
+)
+from eventstore.formats.claude_code.transcript_lines import parse
+from eventstore.formats.pi.entry import is_name, stored_id
+from eventstore.formats.pi.file import REPEAT
+from eventstore.formats.refold.events import compose
+from eventstore.formats.source import (
+    DerivedEvent,
+    Glue,
+    KnownEvents,
+    Piece,
+    SessionReader,
+    Source,
+    SourceRecord,
+    SourceRemark,
+    SourceSession,
+    Tail,
+)
+from eventstore.javascript import epoch_ms
+from eventstore.records import LeafMoved, Resume
+
+_IN_PLACE: Final = "Claude Code shows this record in place of the other"
+
+
+class Transcript(Protocol):
+    """An open file.
+
+    `session` owns it. `sides` maps ids of sidechain records to the places of their sessions.
+    """
+
+    source: Source
+    sessions: Sequence[SourceSession]
+    session: str
+    is_of_agent: bool
+    sides: dict[str, int]
+
+
+def copy_id(name: str, parent: str) -> str:
+    """Return the id of a record's copy below another parent."""
+    copy = f"{name}~{sha256(f'{name} {parent}'.encode()).hexdigest()[:8]}"
+    return copy if is_name(copy) else sha256(copy.encode()).hexdigest()
+
+
+class _Chain:
+    """The state of a session while its file is read: the newest record, and substituted parents.
+
+    `chained` is the newest record with an id of its own. `instead` maps a record to the one that children have in
+    its place: a rewrite without an id below it, another record with its id, or its copy below a late parent.
+    `summaries` maps boundaries to their summaries, `kept` the messages that these keep to the summary. `orphans`
+    maps missing parents to the records that name them.
+    """
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.last: str | None = state.get("last")
+        self.chained: str | None = state.get("chained", self.last)
+        self.instead: dict[str, str] = dict(state.get("instead", {}))
+        self.boundary: str | None = state.get("boundary")
+        self.records: int = state.get("records", 0)
+        self.summaries: dict[str, str] = dict(state.get("summaries", {}))
+        self.orphans: dict[str, list[str]] = {
+            parent: [*waiting] for parent, waiting in state.get("orphans", {}).items()
+        }
+        self.kept: dict[str, str] = {}
+
+    def parent(self, name: str) -> str:
+        """Return the record that a child has as its parent if it names `name`."""
+        return self.current(self.kept.get(name, name))
+
+    def current(self, name: str) -> str:
+        """Return the record that stands in a record's place."""
+        seen = set[str]()
+        while name in self.instead and name not in seen:
+            seen.add(name)
+            name = self.instead[name]
+        return name
+
+    def replace(self, copies: dict[str, str]) -> None:
+        """Continue from copies in place of the records that are this mapping's keys."""
+        self.last, self.chained, self.boundary = (
+            copies.get(each, each) if each else each for each in (self.last, self.chained, self.boundary)
+        )
+        self.summaries = {above: copies.get(each, each) for above, each in self.summaries.items()}
+        self.kept = {name: copies.get(each, each) for name, each in self.kept.items()}
+        self.orphans = {
+            parent: [copies.get(each, each) for each in waiting] for parent, waiting in self.orphans.items()
+        }
+        self.instead |= copies
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {
+            "last": self.last,
+            "records": self.records,
+            **({"chained": self.chained} if self.chained != self.last else {}),
+            **({"instead": dict(self.instead)} if self.instead else {}),
+            **({"boundary": self.boundary} if self.boundary else {}),
+            **({"summaries": dict(self.summaries)} if self.summaries else {}),
+            **({"orphans": {name: [*some] for name, some in self.orphans.items()}} if self.orphans else {}),
+        }
+
+
+class TranscriptReader(SessionReader):
+    """One reading of a file, from where an earlier one ended."""
+
+    def __init__(self, contents: Transcript, resume: Resume, known: KnownEvents) -> None:
+        self._contents, self._known = contents, known
+        self._offset, self._line = resume.offset, resume.line
+        states: dict[str, Any] = resume.state.get("sessions", {})
+        self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
+        self._ids: list[dict[str, bytes]] = [{} for _ in contents.sessions]
+        self._boundaries: dict[tuple[int, str], bytes] = {}
+        self._links = Links(
+            contents.session,
+            [each.name for each in contents.sessions],
+            known,
+            VERSION,
+            begun={place for place, chain in enumerate(self._chains) if chain.last is not None},
+            newest=self._chains[0].chained,
+        )
+        self._begun = [chain.last for chain in self._chains]
+        self._to_come: list[dict[str, str | None]] = [{} for _ in contents.sessions]
+        self._parents: list[dict[str, tuple[str, str | None]]] = [{} for _ in contents.sessions]
+
+    @property
+    def line(self) -> int:
+        return self._line
+
+    @property
+    def state(self) -> dict[str, Any]:
+        names = (each.name for each in self._contents.sessions)
+        return {
+            "sessions": {name: chain.state for name, chain in zip(names, self._chains, strict=True)},
+        }
+
+    def records(self, session: int) -> int:
+        return self._chains[session].records
+
+    def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002  rules attach them
+        return []
+
+    def pieces(self) -> Iterator[Piece]:
+        file = self._contents.source.file
+        self._look_ahead()
+        for place in range(len(self._chains)):
+            yield from self._continue(place)
+        file.seek(self._offset)
+        for raw in file:
+            is_whole = raw.endswith(b"\n")
+            if not is_whole:
+                yield Tail()
+            parsed, at = parse(raw), 0
+            for start, stop, fields in parsed.records:
+                place = self._place(fields)
+                body = raw[start:stop]
+                remarks: list[tuple[str, str]] = []
+                record = self._record(body, fields, place, remarks.append)
+                if record is not None:
+                    if at < start:
+                        yield Glue(raw[at:start])
+                    yield record
+                    at = stop
+                    yield from self._links.of(place, record.event.id, fields)
+                    yield from self._moved(place, record.event, fields)
+                for what, reason in remarks:
+                    yield SourceRemark(
+                        "skipped" if what == "skipped" else "differs", self._line, reason, place
+                    )
+            if at < len(raw):
+                yield Glue(raw[at:])
+            if parsed.problem:
+                yield SourceRemark("skipped", self._line, parsed.problem)
+            self._line += is_whole
+        yield from self._links.at_end()
+
+    def _look_ahead(self) -> None:
+        """Find the ids of the records that follow, because a parent may come later than its child."""
+        file = self._contents.source.file
+        file.seek(self._offset)
+        for raw in file:
+            for start, stop, fields in parse(raw).records:
+                if fields.is_chained:
+                    place, own = self._place(fields), stored_id(fields.uuid)
+                    parent = fields.parentUuid
+                    named = stored_id(parent) if isinstance(parent, str) and is_name(parent) else None
+                    self._to_come[place].setdefault(own, named)
+                    if is_boundary(fields):
+                        # A boundary is read together with its summary, and may come after it.
+                        self._boundaries.setdefault((place, own), raw[start:stop])
+
+    def _continue(self, place: int) -> Iterator[DerivedEvent]:
+        """Find what earlier summaries keep; yield copies of records whose parents come now."""
+        chain = self._chains[place]
+        for above, own in chain.summaries.items():
+            self._keep(place, above, own)
+        here = chain.orphans.keys() & self._to_come[place].keys()
+        arrived = {own: parent for parent in here for own in chain.orphans.pop(parent)}
+        if arrived:
+            yield from self._copies(place, arrived)
+
+    def _copies(self, place: int, arrived: dict[str, str]) -> Iterator[DerivedEvent]:
+        """Yield copies of records, and of all below them, below the parents that they name.
+
+        Events never change.
+
+        `arrived` are the names of these records with those of their parents.
+        """
+        below = {
+            each.seq: each
+            for own in arrived
+            for each in self._known.descendants(self._known.name(place), own)
+        }
+        parents = {each.id: arrived.get(each.id, each.parent) for each in below.values()}
+        way = {each for parent in arrived.values() for each in self._above_it(place, parent, parents)}
+        copies: dict[str, str] = {}
+        for _, stored in sorted(below.items()):
+            fields = fields_of(stored.body)
+            if stored.id not in arrived and (
+                stored.parent not in copies or self._has_copy(place, stored, fields)
+            ):
+                continue
+            parent = arrived.get(stored.id) or copies.get(stored.parent or "", stored.parent)
+            if Flag.ORPHAN in stored.flags and stored.id in way and stored.id not in arrived:
+                # It was attached to a record that turns out to be below it.
+                parent = self._above_copies(place, stored.parent, copies)
+            copies[stored.id] = copy = copy_id(stored.id, str(parent))
+            self._parents[place][copy] = stored.kind, parent
+            if is_boundary(fields):
+                self._boundaries[place, copy] = stored.body
+            above = self._above(place, parent) if stored.kind == "compaction" else None
+            facts = facts_of(stored.kind, stored.body, fields, above)
+            if Flag.ORPHAN in stored.flags and stored.id not in arrived:
+                facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
+            event = NewEvent(
+                id=copy,
+                kind=stored.kind,
+                body=stored.body,
+                format=VERSION,
+                parent=parent,
+                time=stored.time,
+                facts=facts,
+            )
+            yield DerivedEvent(event, session=place, waits_for=arrived.get(stored.id, ""))
+        self._begun[place] = self._above_copies(place, self._begun[place], copies)
+        self._chains[place].replace(copies)
+
+    def _has_copy(self, place: int, stored: Event, fields: Fields) -> bool:
+        """Return True if a record was copied to below its parent before."""
+        named = fields.parentUuid
+        if Flag.ORPHAN not in stored.flags or not (isinstance(named, str) and is_name(named)):
+            return False
+        return self._known.event(self._known.name(place), copy_id(stored.id, stored_id(named))) is not None
+
+    def _above_copies(self, place: int, name: str | None, copies: Mapping[str, str]) -> str | None:
+        """Return the first of a record and those above it that has no copy."""
+        while name in copies:
+            name = self._parent_of(place, str(name))[1]
+        return name
+
+    def _keep(self, place: int, above: str, own: str) -> None:
+        """Give records behind a summary that continue from a message it keeps the summary as parent."""
+        boundary = self._above(place, above)
+        kept = kept_by(boundary) if boundary else None
+        if kept is None or kept.before:
+            return
+        # What follows names the last message that is kept; a rewind, any of them.
+        names = self._run(place, kept.first, kept.last) if kept.ids is None else kept.ids
+        self._chains[place].kept |= dict.fromkeys(map(stored_id, {*names, kept.last}), own)
+
+    def _run(self, place: int, first: str, last: str) -> Sequence[str]:
+        """Return the ids of the path from a record to a later one; empty if it is broken."""
+        names: list[str] = []
+        at: str | None = stored_id(last)
+        first = stored_id(first)
+        while at is not None and at not in names:
+            names.append(at)
+            if at == first:
+                return names
+            at = self._parent_of(place, at)[1]
+        return ()
+
+    def _parent_of(self, place: int, name: str) -> tuple[str, str | None]:
+        """Return the kind of a record read so far, and its parent; ("", None) if it is unknown."""
+        if (found := self._parents[place].get(name)) is not None:
+            return found
+        stored = self._known.event(self._known.name(place), name)
+        return (stored.kind, stored.parent) if stored else ("", None)
+
+    def _place(self, fields: Fields) -> int:
+        if self._contents.is_of_agent or fields.isSidechain is not True or not fields.is_chained:
+            return 0
+        return self._contents.sides.get(fields.uuid, 0)
+
+    def _record(
+        self, body: bytes, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
+    ) -> SourceRecord | None:
+        """Return a record's piece; None for a duplicate, or a record that cannot be stored."""
+        chain = self._chains[place]
+        try:
+            kind = kind_of(fields)
+            time = epoch_ms(fields.timestamp)
+            if fields.is_chained:
+                own = stored_id(fields.uuid)
+                if self._is_repeat(place, own, body):
+                    remark(("skipped", REPEAT))
+                    return None
+                if self._is_taken(place, own):
+                    remark(("differs", f"id {fields.uuid!r} is taken: {_IN_PLACE}"))
+                    own = self._free(place, own)
+                parent, waits_for, is_guessed = self._parent(fields, own, kind, place, remark)
+            else:
+                own, parent, waits_for, is_guessed = self._minted(place, kind, body), chain.last, "", False
+            above = self._above(place, parent) if kind == "compaction" else None
+            facts = facts_of(kind, body, fields, above)
+            if is_guessed:
+                facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
+        except Exception as error:  # noqa: BLE001  no record may keep the others from being read
+            remark(("skipped", f"cannot be read ({type(error).__name__})"))
+            return None
+        chain.records += 1
+        self._ids[place][own] = sha256(body).digest()
+        if kind != "note":
+            self._parents[place][own] = kind, parent
+            if is_boundary(fields):
+                self._boundaries[place, own] = body
+            self._go_on(place, fields, kind, own)
+        event = NewEvent(id=own, kind=kind, body=body, format=VERSION, parent=parent, time=time, facts=facts)
+        return SourceRecord(event, session=place, line=self._line, waits_for=waits_for)
+
+    def _go_on(self, place: int, fields: Fields, kind: str, own: str) -> None:
+        """Make a record the newest one in the tree."""
+        chain = self._chains[place]
+        if not fields.is_chained and chain.last is not None:
+            chain.instead[chain.last] = own
+        if is_boundary(fields):
+            chain.boundary = own
+        elif kind == "compaction" and chain.boundary is not None:
+            chain.summaries[chain.boundary] = own
+            self._keep(place, chain.boundary, own)
+            chain.boundary = None
+        chain.last = own
+        if fields.is_chained:
+            chain.chained = own
+
+    def _moved(self, place: int, note: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
+        """Yield a move to the leaf that a `last-prompt` names, if the newest path leaves its path.
+
+        So a rewind after which nothing was said moves the session too.
+        """
+        chain, named = self._chains[place], fields.leafUuid
+        if fields.type != "last-prompt" or not (isinstance(named, str) and is_name(named)):
+            return
+        leaf, newest = chain.current(stored_id(named)), chain.last
+        if newest is None or not self._is_placed(place, leaf):
+            return
+        if not self._leaves_messages(place, leaf, newest):
+            return
+        chain.last = leaf
+        move = compose(LeafMoved(from_id=newest), id=f"moved-{note.id}", time=note.time, parent=leaf)
+        yield DerivedEvent(move, session=place)
+
+    def _is_placed(self, place: int, leaf: str) -> bool:
+        """Return True if a leaf and all its ancestors have been read so far."""
+        above, seen = self._parents[place], set[str]()
+        at: str | None = leaf
+        while at in above and at not in seen:
+            seen.add(at)
+            at = above[at][1]
+        is_known = at in self._chains[place].instead.values() or self._known.body(place, str(at)) is not None
+        return at is None or (at not in seen and is_known)
+
+    def _leaves_messages(self, place: int, leaf: str, newest: str) -> bool:
+        """Return True if a message is on the path to the newest record but not on the leaf's."""
+        at: str | None = newest
+        has_message, seen = False, set[str]()
+        while at is not None and at != leaf and at not in seen:
+            seen.add(at)
+            kind, at = self._parent_of(place, at)
+            has_message = has_message or kind == "message"
+        return has_message or at != leaf
+
+    def _above(self, place: int, parent: str | None) -> Fields | None:
+        if parent is None:
+            return None
+        body = self._boundaries.get((place, parent)) or self._known.body(place, parent)
+        if body is None and (copy := self._known.event(self._known.name(place), parent)) is not None:
+            body = copy.body
+        return fields_of(body) if body else None
+
+    def _parent(
+        self,
+        fields: Fields,
+        own: str,
+        kind: str,
+        place: int,
+        remark: Callable[[tuple[str, str]], None],
+    ) -> tuple[str | None, str, bool]:
+        """Return a record's parent, the id of a parent still to come, and True if it is a guess."""
+        chain = self._chains[place]
+        named = fields.parentUuid
+        if is_boundary(fields) and named is None:
+            named = fields.logicalParentUuid
+        if kind == "compaction" and chain.boundary is not None:
+            return chain.boundary, "", False
+        if named is None and not is_boundary(fields):
+            return None, "", False
+        if isinstance(named, str) and is_name(named) and (name := stored_id(named)) != own:
+            if name in self._ids[place] or name in chain.kept or self._is_stored(place, name):
+                return chain.parent(name), "", False
+            if name in self._to_come[place]:
+                return name, name, False
+            chain.orphans.setdefault(name, []).append(own)
+        before = self._before(place, own)
+        if is_boundary(fields) or before is None:
+            return before, "", False
+        problem = f"its parent {str(named)[:80]!r} is not in the file: it continues from the previous record"
+        remark(("differs", problem))
+        return before, "", True
+
+    def _before(self, place: int, own: str) -> str | None:
+        """Return the newest record that is not below another one, which it was read before."""
+        last = self._chains[place].last
+        if last is None or own not in self._above_it(place, last):
+            return last
+        others = (each for each in reversed(self._parents[place]) if own not in self._above_it(place, each))
+        return next(others, self._begun[place])
+
+    def _above_it(
+        self, place: int, name: str, earlier: Mapping[str, str | None] = MappingProxyType({})
+    ) -> Iterator[str]:
+        """Yield the ids of a record and of those above it.
+
+        Records of earlier readings end the walk, except those in `earlier`.
+        """
+        above, seen = self._parents[place], set[str]()
+        at: str | None = name
+        while at is not None and at not in seen:
+            seen.add(at)
+            yield at
+            known = earlier if at in earlier else self._to_come[place]
+            named = None if at in above else known.get(at)
+            at = above[at][1] if at in above else named and self._chains[place].current(named)
+
+    def _is_stored(self, place: int, name: str) -> bool:
+        return self._known.has(place, name)
+
+    def _is_repeat(self, place: int, own: str, body: bytes) -> bool:
+        if own in self._ids[place]:
+            return self._ids[place][own] == sha256(body).digest()
+        return self._known.body(place, own) == body
+
+    def _is_taken(self, place: int, own: str) -> bool:
+        return own in self._ids[place] or self._known.body(place, own) is not None
+
+    def _free(self, place: int, own: str) -> str:
+        nth = 2
+        while self._is_taken(place, f"{own}~{nth}"):
+            nth += 1
+        return f"{own}~{nth}"
+
+    def _minted(self, place: int, kind: str, body: bytes) -> str:
+        """Return an id for a record without one, made from its contents and a repetition count."""
+        base = f"{kind}-{sha256(body).hexdigest()[:16]}"
+        return base if not self._is_taken(place, base) else self._counted(place, base)
+
+    def _counted(self, place: int, base: str) -> str:
+        """Return the first free numbered id, in as many steps as its number has digits."""
+        high = 2
+        while self._is_taken(place, f"{base}-{high}"):
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_taken(place, f"{base}-{middle}"):
+                low = middle
+            else:
+                high = middle
+        return f"{base}-{high}"

@@ -1,0 +1,141 @@
+"""Search the messages of all sessions, and tell what has become of each in its session's context."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from enum import StrEnum
+
+import msgspec
+
+from eventstore.errors import NotFoundError
+from eventstore.formats import view_of, view_of_message
+from eventstore.log import EventLog, Snapshot
+from eventstore.paths import LazyEvent, event, path
+from projections.context.build import context_at
+from projections.context.cursor import resolve_cursor
+from projections.context.parts import Fate, Part
+from projections.descriptions import event_name
+from projections.search.full_text import Progress, open_index
+from projections.search.words import Excerpt, Query, text_of_message, text_of_view
+
+
+class State(StrEnum):
+    """The place of a found event, as seen from its session's current leaf."""
+
+    CONTEXT = "context"
+    """In the context: the model is sent it."""
+    COMPACTED = "compacted"
+    """Before the compaction in effect, and not kept."""
+    REWRITTEN = "rewritten"
+    """In the context, but a rewrite replaced the text that matches."""
+    REMOVED = "removed"
+    """On the path to the leaf, but left out of the context otherwise: undone, or by the harness's rules."""
+    BRANCH = "branch"
+    """On another branch of the session."""
+    UNSENT = "unsent"
+    """A record that no model is sent, such as a title."""
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the model was sent it, but is no longer."""
+        return self not in (State.CONTEXT, State.UNSENT)
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that matches a query. `name` is its role or kind, as `event_name`; `time` is in milliseconds."""
+
+    session: str
+    seq: int
+    id: str
+    name: str
+    time: int | None
+    state: State
+    excerpt: Excerpt
+
+
+def search(
+    log: EventLog,
+    folder: str | os.PathLike[str] | None,
+    query: Query,
+    *,
+    limit: int,
+    sessions: Collection[str] | None = None,
+    lost: bool = False,
+    width: int = 200,
+    progress: Progress = lambda _done, _total: None,
+) -> list[Hit]:
+    """Return the events that match a query, at most `limit`, those with the newest time first.
+
+    The index in the store's `folder` catches up first (None: a temporary one); each hit is read from the log, and
+    matched again. `sessions` are those to search, None for all. With `lost`, only hits that the model was sent but
+    no longer is. Excerpts have about `width` characters. Raises StoreError, CorruptionError.
+    """
+    hits: list[Hit] = []
+    # A fork has the events that it shares with its original under the same digests: one of them is enough.
+    shown: set[bytes] = set()
+    with open_index(folder) as index:
+        index.catch_up(log, progress)
+        found = index.find(query.expression, sessions)
+        with log.snapshot() as snapshot:
+            contexts: dict[str, _Context] = {}
+            for session, seq in found:
+                try:
+                    each = event(snapshot, session, seq)
+                except NotFoundError:
+                    # The store was replaced just now.
+                    continue
+                view = view_of(each, snapshot)
+                excerpt = query.excerpt(text_of_view(view), width)
+                if excerpt is None:
+                    continue
+                if session not in contexts:
+                    contexts[session] = _Context(snapshot, session)
+                has_messages = bool(view.messages) or view.summary is not None
+                state = contexts[session].state(each, query) if has_messages else State.UNSENT
+                if (lost and not state.is_lost) or each.digest in shown:
+                    continue
+                shown.add(each.digest)
+                hits.append(
+                    Hit(
+                        session=session,
+                        seq=seq,
+                        id=each.id,
+                        name=event_name(each.decode()),
+                        time=each.time,
+                        state=state,
+                        excerpt=excerpt,
+                    )
+                )
+                if len(hits) == limit:
+                    break
+    return hits
+
+
+class _Context:
+    """The current context of a session, and the path to its leaf."""
+
+    def __init__(self, snapshot: Snapshot, session: str) -> None:
+        cursor = resolve_cursor(snapshot, session)
+        self._parts: dict[int, list[Part]] = {}
+        for part in context_at(snapshot, cursor).parts:
+            if part.session == session:
+                for seq in (part.seq, *part.merged):
+                    self._parts.setdefault(seq, []).append(part)
+        self._path = {each.seq for each in path(snapshot, session, cursor.leaf)}
+        self._compaction = event(snapshot, session, cursor.leaf).compaction_seq if cursor.leaf else 0
+
+    def state(self, found: LazyEvent, query: Query) -> State:
+        """Return where an event with messages is."""
+        if parts := self._parts.get(found.seq):
+            is_changed = all(part.fate is Fate.REWRITTEN for part in parts)
+            if is_changed and not any(query.matches(_text_of(part)) for part in parts):
+                return State.REWRITTEN
+            return State.CONTEXT
+        if found.seq not in self._path:
+            return State.BRANCH
+        return State.COMPACTED if found.seq < self._compaction else State.REMOVED
+
+
+def _text_of(part: Part) -> str:
+    return text_of_message(view_of_message(part.raw, part.format))

@@ -1,0 +1,224 @@
+"""Keep a full-text index of a log in SQLite: a projection that can be thrown away at any time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from eventstore.errors import NotFoundError, StoreError
+from eventstore.formats import view_of
+from eventstore.log import EventLog, Snapshot
+from eventstore.paths import LazyEvent, event
+from projections.search.words import divided_names, normalized, text_of_view
+
+INDEX_FILE: Final = "search.sqlite"
+_VERSION: Final = 1
+"""The version of the tables and of the texts in them; increase it when either changes."""
+_BATCH: Final = 8 << 20
+"""Characters of text that one transaction indexes, or as many events as it has bytes in `_LEAST`."""
+_LEAST: Final = 512
+"""Characters that an event counts for at least, so that a batch of small ones ends too."""
+_PATIENCE: Final = 120
+"""Seconds to wait for another process that writes a batch."""
+_PRIVATE: Final = 0o600
+_BESIDE: Final = ("", "-wal", "-shm")
+_OF_DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_TABLES: Final = ("texts", "events", "sessions", "state")
+_SCHEMA: Final = (
+    # Only the index is stored: texts are read from the log. The names in `names` are divided at capitals.
+    "CREATE VIRTUAL TABLE texts USING fts5(text, names, content='', tokenize='ascii')",
+    "CREATE TABLE events (position INTEGER PRIMARY KEY, session INTEGER, seq INTEGER, time INTEGER)",
+    "CREATE TABLE sessions (number INTEGER PRIMARY KEY, name TEXT UNIQUE, seq INTEGER, digest BLOB)",
+    "CREATE TABLE state (position INTEGER)",
+    "INSERT INTO state VALUES (0)",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+Progress = Callable[[int, int], None]
+"""Takes the number of indexed events, and that of all."""
+
+
+@contextmanager
+def open_index(folder: str | os.PathLike[str] | None) -> Iterator[FullTextIndex]:
+    """Open the index in a store's folder. Raises StoreError.
+
+    Where the folder cannot be written, or for None, the index is temporary: SQLite keeps it in memory and in
+    temporary files, and deletes it at the end. A damaged index is made again.
+    """
+    path = _writable(folder)
+    try:
+        try:
+            index = FullTextIndex(path)
+        except sqlite3.DatabaseError as error:
+            if not path or not _is_damage(error):
+                raise
+            _remove(path)
+            index = FullTextIndex(path)
+        with closing(index):
+            yield index
+    except sqlite3.Error as error:
+        if path and _is_damage(error):
+            _remove(path)
+        problem = f"the search index cannot be used ({error})"
+        raise StoreError(path or "search", problem, _remedy(error, path)) from error
+
+
+def _remedy(error: sqlite3.Error, path: str) -> str:
+    if "fts5" in str(error):
+        return "use a Python whose SQLite has FTS5"
+    return f"search again; if that fails, remove {path}: it will be made again" if path else "search again"
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_DAMAGE
+
+
+def _remove(path: str) -> None:
+    for end in _BESIDE:
+        Path(path + end).unlink(missing_ok=True)
+
+
+def _writable(folder: str | os.PathLike[str] | None) -> str:
+    """Return the path of the index's file, made private if it is new; "" if it cannot be written."""
+    if folder is None or not os.access(folder, os.W_OK):
+        return ""
+    path = os.path.join(os.path.abspath(folder), INDEX_FILE)  # noqa: PTH118  SQLite takes texts
+    try:
+        # SQLite gives its other files the rights of this one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE))
+    except OSError:
+        return ""
+    return path
+
+
+class FullTextIndex:
+    """An open index. It knows up to which position of the log it goes, in the same transaction as the rows."""
+
+    def __init__(self, path: str) -> None:
+        self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            # A search can read while another writes.
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._number("PRAGMA user_version")
+        except BaseException:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Close the index."""
+        self._db.close()
+
+    def catch_up(self, log: EventLog, progress: Progress = lambda _done, _total: None) -> None:
+        """Index the events that are new since the last time, in batches.
+
+        An index that does not describe the log, because the store was restored or replaced, is made again.
+        """
+        with self._transaction("BEGIN"):
+            # The index is read first: what others index meanwhile is in the log already when it is read.
+            position = self._position()
+            with log.snapshot() as snapshot:
+                total = max((head.position for head in snapshot.heads()), default=0)
+                is_sound = self._describes(snapshot, position)
+        while not is_sound or position < total:
+            if position:
+                progress(position, total)
+            with self._transaction("BEGIN IMMEDIATE"):
+                position = self._position()
+                with log.snapshot() as snapshot:
+                    if not is_sound and not self._describes(snapshot, position):
+                        position = self._clear()
+                    is_sound = True
+                    position = self._extend(snapshot, position)
+
+    def find(self, expression: str, sessions: Collection[str] | None = None) -> Iterator[tuple[str, int]]:
+        """Return the session and number of each matching event, those with the newest time first.
+
+        The index is read before this returns. `sessions` are those to search, None for all.
+        """
+        sql = (
+            "SELECT sessions.name, events.seq FROM texts"
+            " JOIN events ON events.position = texts.rowid"
+            " JOIN sessions ON sessions.number = events.session"
+            " WHERE texts MATCH ?"
+        )
+        if sessions is not None:
+            self._db.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (name TEXT PRIMARY KEY)")
+            self._db.executemany("INSERT OR IGNORE INTO chosen VALUES (?)", ((name,) for name in sessions))
+            sql += " AND sessions.name IN (SELECT name FROM chosen)"
+        return self._db.execute(f"{sql} ORDER BY events.time DESC, events.position DESC", (expression,))
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        self._db.execute(begin)
+        try:
+            yield
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _number(self, sql: str) -> int:
+        (found,) = self._db.execute(sql).fetchone()
+        return int(found)
+
+    def _position(self) -> int:
+        """Return the position up to which the log is indexed, 0 for a new index or one of another version."""
+        is_current = self._number("PRAGMA user_version") == _VERSION
+        return self._number("SELECT position FROM state") if is_current else 0
+
+    def _describes(self, snapshot: Snapshot, position: int) -> bool:
+        """Return True if the log's events up to a position are exactly those that were indexed.
+
+        The chained digest of the newest indexed event of each session covers those before it.
+        """
+        if not position:
+            return self._number("PRAGMA user_version") == _VERSION
+        indexed = 0
+        for name, seq, digest in self._db.execute("SELECT name, seq, digest FROM sessions"):
+            try:
+                found = event(snapshot, name, seq)
+            except NotFoundError:
+                return False
+            if found.digest != digest or found.position > position:
+                return False
+            indexed += seq
+        return indexed == position
+
+    def _clear(self) -> int:
+        for table in _TABLES:
+            self._db.execute(f"DROP TABLE IF EXISTS {table}")
+        for each in _SCHEMA:
+            self._db.execute(each)
+        return 0
+
+    def _extend(self, snapshot: Snapshot, position: int) -> int:
+        """Index a batch of events after a position, and return the new one."""
+        size, newest = 0, dict[str, tuple[int, bytes]]()
+        numbers = dict(self._db.execute("SELECT name, number FROM sessions"))
+        for item in snapshot.feed(position):
+            found = LazyEvent(item.frame, item.session)
+            normal = normalized(text_of_view(view_of(found, snapshot)))
+            number = numbers.setdefault(item.session, len(numbers) + 1)
+            row = (item.position, number, item.seq, found.time)
+            self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
+            self._db.execute(
+                "INSERT INTO texts (rowid, text, names) VALUES (?, ?, ?)",
+                (item.position, normal, divided_names(normal)),
+            )
+            newest[item.session] = item.seq, found.digest
+            position = item.position
+            size += max(len(normal), _LEAST)
+            if size >= _BATCH:
+                break
+        self._db.executemany(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)",
+            ((numbers[name], name, seq, digest) for name, (seq, digest) in newest.items()),
+        )
+        self._db.execute("UPDATE state SET position = ?", (position,))
+        return position

@@ -1,0 +1,26 @@
+"""The scenes of `refold search`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tests.cli.golden import Scene
+from tests.cli.golden.steps import help_of, the_tale
+
+SCENES: Final[Sequence[Scene]] = [
+    help_of("search"),
+    Scene(
+        the_tale,
+        [
+            "search parser",
+            "search parser --limit 1",
+            "search --lost parser",
+            "search '\"the parser\" fix'",
+            "search 'src/parser.py' --json --limit 1",
+            "search nowhere",
+            "search '\"not closed'",
+            "search '?!'",
+        ],
+    ),
+]
