@@ -93,8 +93,8 @@ class SummaryView(msgspec.Struct, frozen=True, kw_only=True):
 class CompactionView(SummaryView, frozen=True, kw_only=True):
     """A compaction as its record describes it.
 
-    `kept` lists the ids of the kept messages, if the harness lists them; `keeps_before` means that they
-    precede the summary in the context.
+    `kept` lists the ids of the kept messages, if the harness lists them. `last_kept` is the id of the last one if
+    they are a run that ends above the compaction. `keeps_before` means that they precede the summary in the context.
     """
 
     tokens_before: int | None = None
@@ -103,6 +103,7 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
     policy: str = ""
     by_extension: bool = False
     kept: tuple[str, ...] | None = None
+    last_kept: str = ""
     keeps_before: bool = False
 
 

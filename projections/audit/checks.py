@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
+from eventstore import paths
 from eventstore.checked import checked
 from eventstore.event import Event
 from eventstore.formats import view_of
+from eventstore.formats.base import CompactionView
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import event, events, events_of_kinds
+from eventstore.paths import LazyEvent, event, events, events_of_kinds
 from eventstore.records import FORMAT
 from projections.audit.calls import (
     ModelCall,
@@ -22,8 +25,8 @@ from projections.audit.calls import (
 )
 from projections.audit.measure import MetricStruct
 from projections.context.build import context_at, parts_of
-from projections.context.cursor import Cursor, path, resolve_cursor
-from projections.rules import rules_at, rules_of_format
+from projections.context.cursor import Cursor, resolve_cursor
+from projections.rules import rules_at
 from projections.rules.base import Check
 from projections.tokens import COUNTERS, Counter, counter
 
@@ -82,9 +85,7 @@ def check_session(log: EventLog | Snapshot, session: str) -> SessionChecks:
 
 
 def _result(name: str, checks: Sequence[Check], *, is_exact: bool) -> CheckResult:
-    worst = max(
-        checks, key=lambda each: abs(each.found - each.expected) / max(each.expected, 1), default=None
-    )
+    worst = max(checks, key=_distance, default=None)
     return CheckResult(
         name=name,
         exact=is_exact,
@@ -96,6 +97,7 @@ def _result(name: str, checks: Sequence[Check], *, is_exact: bool) -> CheckResul
 
 
 def _distance(check: Check) -> tuple[bool, float]:
+    """Order checks: those that failed are farther than those that passed."""
     return not check.passed, abs(check.found - check.expected) / max(check.expected, 1)
 
 
@@ -161,33 +163,25 @@ def _prefixes(calls: Iterable[ModelCall]) -> Iterator[Check]:
 def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterator[Check]:
     """Check that the context at a compaction is its summary and the kept messages, nothing else.
 
-    `expected` counts those messages, `found` the ones that the context has.
+    `expected` counts the messages that the record keeps, and its summary; `found` the ones that the context has.
     """
-    at = cursor.at_leaf(compaction.seq)
     view = view_of(compaction, snapshot).compaction
     if view is None:
         return
+    at = cursor.at_leaf(compaction.seq)
     leaf = event(snapshot, cursor.session, compaction.seq)
-    above = [entry for entry in path(snapshot, at) if entry.seq != compaction.seq]
-    # Results of parallel calls stand beside the path and show with it.
-    beside = rules_at(snapshot, leaf).all_beside(snapshot, leaf, 1)
-    above += [event(snapshot, cursor.session, seq).decode() for seq in beside]
-    if view.kept is None:
-        first = compaction.target_seq or compaction.seq
-        kept = {entry.seq: entry for entry in above if entry.seq >= first}
-    else:
-        listed = frozenset(view.kept)
-        kept = {entry.seq: entry for entry in above if entry.id in listed}
+    kept, lacking = _kept(snapshot, compaction, view)
     parts = context_at(snapshot, at).parts
     mine = [part for part in parts if part.session == cursor.session]
     summaries = [place for place, part in enumerate(mine) if part.seq == compaction.seq]
     others = [part for part in mine if part.seq != compaction.seq]
     strange = [part for part in others if not any(seq in kept for _, seq in part.events)]
-    shown = {seq for part in others for _, seq in part.events}
-    is_plain = not (leaf.is_overlaid or cursor.has_observed or rules_of_format(compaction.format).arranges)
-    missing = (
-        sum(seq not in shown and bool(parts_of(entry)) for seq, entry in kept.items()) if is_plain else 0
-    )
+    missing = lacking
+    if not (leaf.is_overlaid or cursor.has_observed):
+        shown = {seq for part in others for _, seq in part.events}
+        alone = [part for entry in kept.values() for part in parts_of(entry)]
+        due = rules_at(snapshot, leaf).arrange(snapshot, leaf, alone)
+        missing += sum(not any(seq in shown for _, seq in part.events) for part in due)
     first_place = len(mine) - len(summaries) if view.keeps_before else 0
     is_in_place = summaries == list(range(first_place, first_place + len(summaries)))
     yield Check(
@@ -198,6 +192,26 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
         found=len(mine),
         passed=not strange and not missing and bool(summaries) and is_in_place and len(mine) == len(parts),
     )
+
+
+def _kept(snapshot: Snapshot, compaction: Event, view: CompactionView) -> tuple[dict[int, LazyEvent], int]:
+    """Return the entries that a compaction's record keeps, in order, and how many of them the session lacks."""
+    session, above, lacking = compaction.session, compaction.parent_seq, 0
+    if view.kept is not None:
+        places = [snapshot.locate(session, name) for name in view.kept]
+        found = [event(snapshot, session, seq) for seq in sorted(filter(None, places))]
+        lacking = places.count(0)
+    else:
+        if view.last_kept:
+            above = snapshot.locate(session, view.last_kept)
+            lacking = int(not above or not compaction.target_seq)
+        first = compaction.target_seq or compaction.seq
+        run = [] if lacking else list(paths.path(snapshot, session, above, first=first))
+        # Results of parallel calls stand beside the path and show with it.
+        end = run[-1] if run else None
+        beside = rules_at(snapshot, end).all_beside(snapshot, end, first) if end else []
+        found = sorted((*run, *(event(snapshot, session, seq) for seq in beside)), key=attrgetter("seq"))
+    return {entry.seq: entry for entry in found}, lacking
 
 
 def _claims(
@@ -217,8 +231,9 @@ def _claims(
         yield _claim(compaction, view.tokens_before, _nearest_count(snapshot, at, view.tokens_before))
         return
     in_effect = event(snapshot, cursor.session, compaction.parent_seq).compaction_seq
-    above = {entry.seq for entry in path(snapshot, at, first=in_effect + 1)}
-    call = next((each for each in reversed(calls) if each.seq in above), None)
+    above = paths.path(snapshot, cursor.session, at.leaf, first=in_effect + 1)
+    on_path = {entry.seq for entry in above}
+    call = next((each for each in reversed(calls) if each.seq in on_path), None)
     if call is None:
         return
     growth = sum(tokens.count(context_at(snapshot, at).parts)) - call.tokens

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, islice, takewhile
+from operator import attrgetter
+from typing import NamedTuple
 
 from eventstore.event import Event
 from eventstore.formats import rewrites_of
@@ -24,6 +27,16 @@ from projections.tokens import Counter
 _FOLDED_ANEW = frozenset({"compaction", "undone", "reset_boundary"})
 CHANGES = _FOLDED_ANEW | {"rewrite"}
 """Kinds of entries whose context is not simply the one above plus their own messages."""
+
+
+class ArrangedParts(NamedTuple):
+    """The messages at an entry: those that nothing can change any more, and the others.
+
+    While `settled` is the same list, it only grows.
+    """
+
+    settled: list[Part]
+    others: list[Part]
 
 
 class IncrementalContexts:
@@ -69,23 +82,27 @@ class IncrementalContexts:
         """Return the context at an entry of the session, given by its number; 0 is the root."""
         if seq not in self._seqs or (self._next and seq < self._entries[self._next - 1].seq):
             return context_at(self._snapshot, self._at.at_leaf(seq))
-        while not self._next or self._entries[self._next - 1].seq < seq:
-            self._add(self._entries[self._next])
-            self._next += 1
+        settled, others = self.advance(seq)
         entry = self._entries[self._next - 1]
         return Context(
             session=entry.session,
             leaf=entry.id,
             as_of=self._at.as_of,
             rules=self._rules.name,
-            parts=tuple(self._arrange(entry.seq)),
+            parts=(*settled, *others),
             settings=settings_at(self._snapshot, entry.session, entry.seq),
         )
 
-    def _arrange(self, seq: int) -> list[Part]:
-        """Return the messages at an entry; those that nothing can change any more are arranged once."""
+    def advance(self, seq: int) -> ArrangedParts:
+        """Return the messages at an entry of the path that is not above one asked for before.
+
+        Those that nothing can change any more are arranged once.
+        """
+        while not self._next or self._entries[self._next - 1].seq < seq:
+            self._add(self._entries[self._next])
+            self._next += 1
         if not self._rules.arranges:
-            return self._parts
+            return ArrangedParts(self._parts, [])
         fresh = self._parts[self._settled :]
         leaf = event(self._snapshot, self._at.session, seq)
         settled = self._rules.settled(self._snapshot, fresh)
@@ -93,7 +110,8 @@ class IncrementalContexts:
             self._arranged += self._rules.arrange(self._snapshot, leaf, fresh[:settled])
             self._settled += settled
             self._awaited |= self._rules.awaited(fresh[:settled])
-        return [*self._arranged, *self._rules.arrange(self._snapshot, leaf, fresh[settled:])]
+        others = self._rules.arrange(self._snapshot, leaf, fresh[settled:])
+        return ArrangedParts(self._arranged, [*others])
 
     def own_parts(self, entry: Event) -> list[Part]:
         """Return the parts of an entry after its harness's changes, ignoring all other entries."""
@@ -167,9 +185,10 @@ class IncrementalContexts:
         if self._beside is not None:
             leaf = event(self._snapshot, entry.session, entry.seq)
             first = self._rules.select(self._snapshot, leaf).first
-            for each in self._entries:
-                if first <= each.seq <= entry.seq:
-                    self._beside.add(each)
+            start = bisect_left(self._entries, first, key=attrgetter("seq"))
+            end = bisect_right(self._entries, entry.seq, key=attrgetter("seq"))
+            for each in islice(self._entries, start, end):
+                self._beside.add(each)
 
     def _rewrite(self, entry: Event) -> None:
         targets = resolve_targets(rewrites_of(entry), [*self._entries, *self._others()])
@@ -184,6 +203,8 @@ class IncrementalContexts:
                 changes.setdefault(self._places[shown.target], []).append(shown)
             else:
                 self._not_yet.add(shown.target)
+        # Others may still hold the messages as they were.
+        self._parts = [*self._parts]
         for place, changed in changes.items():
             after = apply_rewrites(self._parts[place : place + 1], changed)
             if len(after) != 1 or self._parts[place].id in {
@@ -204,37 +225,64 @@ class IncrementalContexts:
 class IncrementalSizes:
     """The context at each entry of a path in turn, and its size.
 
-    `parts` is the context; `sizes[n]` is the number of tokens in its first n messages. While the context only
-    grows, the same two lists grow in place, so the whole walk costs no more than its last step.
+    A context is built only when it is read, and only its messages that can differ from the last one read are
+    compared. While the context only grows, the same two lists grow in place, so the whole walk costs little more
+    than its last step.
     """
 
     def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], tokens: Counter) -> None:
         """Start at the root; `entries` are those of the path from the root to the cursor."""
         self._along, self._tokens = IncrementalContexts(snapshot, cursor, entries), tokens
-        self.parts: list[Part] = []
-        self.sizes = [0]
+        self._parts: list[Part] = []
+        self._sizes = [0]
+        self._due: int | None = None
+        self._settled: list[Part] = []
+        self._taken = 0
         self._own: dict[int, list[tuple[Part, int]]] = {}
         # Count all at once: the counter caches its counts in the log.
         if self._along.only_grows:
             own = [part for entry in entries if has_message(entry) for part in self._along.own_parts(entry)]
             for part, size in zip(own, tokens.count(own), strict=True):
                 self._own.setdefault(part.seq, []).append((part, size))
-        else:
+        elif tokens.is_exact:
             tokens.count(context_at(snapshot, cursor).parts)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The context at the newest entry added."""
+        self._build()
+        return self._parts
+
+    @property
+    def sizes(self) -> list[int]:
+        """`sizes[n]` is the number of tokens in the first n messages of the context."""
+        self._build()
+        return self._sizes
 
     def add(self, entry: Event) -> None:
         """Advance to the next entry of the path."""
-        if self._along.only_grows and entry.kind not in CHANGES:
-            for part, size in self._own.get(entry.seq, ()):
-                self.parts.append(part)
-                self.sizes.append(self.sizes[-1] + size)
+        if not self._along.only_grows or entry.kind in CHANGES:
+            self._due = entry.seq
             return
-        parts = self._along.context_at(entry.seq).parts
-        same = sum(
-            1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(self.parts, parts, strict=False))
+        self._build()
+        for part, size in self._own.get(entry.seq, ()):
+            self._parts.append(part)
+            self._sizes.append(self._sizes[-1] + size)
+
+    def _build(self) -> None:
+        if self._due is None:
+            return
+        settled, others = self._along.advance(self._due)
+        self._due = None
+        start = self._taken if settled is self._settled and not self._along.only_grows else 0
+        now = settled[start:] + others
+        known = islice(self._parts, start, None)
+        same = start + sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, now, strict=False))
         )
-        if same < len(self.parts):
-            self.parts, self.sizes = self.parts[:same], self.sizes[: same + 1]
-        fresh = parts[same:]
-        self.parts += fresh
-        self.sizes += islice(accumulate(self._tokens.count(fresh), initial=self.sizes[-1]), 1, None)
+        if same < len(self._parts):
+            self._parts, self._sizes = self._parts[:same], self._sizes[: same + 1]
+        fresh = now[same - start :]
+        self._parts += fresh
+        self._sizes += islice(accumulate(self._tokens.count(fresh), initial=self._sizes[-1]), 1, None)
+        self._settled, self._taken = settled, len(settled)

@@ -146,12 +146,13 @@ class ClaudeCodeRules(Rules):
 
     def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:
         """Check each recorded count of the messages in memory at the end of a turn."""
+        memory = _Memory(self, snapshot)
         for entry in events_of_kinds(snapshot, session, {"custom"}):
             if entry.format != VERSION or _COUNTED not in entry.body or not entry.parent_seq:
                 continue
             expected = fields_of(entry.body).messageCount
             if isinstance(expected, int) and not isinstance(expected, bool):
-                found = self._in_memory(snapshot, event(snapshot, session, entry.parent_seq))
+                found = memory.count(event(snapshot, session, entry.parent_seq))
                 yield Check(
                     name=COUNTS,
                     event=entry.id,
@@ -160,18 +161,6 @@ class ClaudeCodeRules(Rules):
                     found=found,
                     passed=found == expected,
                 )
-
-    def _in_memory(self, snapshot: Snapshot, leaf: LazyEvent) -> int:
-        """Count a process's records in memory: from the newest boundary on, with what it keeps."""
-        selected = self.select(snapshot, leaf)
-        boundary = selected.compaction.parent_seq if selected.compaction else 1
-        kept = sum(
-            entry.seq >= boundary or entry.id in (selected.kept or ())
-            for entry in path(
-                snapshot, leaf.session, leaf.seq, first=selected.first if selected.kept else boundary
-            )
-        )
-        return kept + len(self.all_beside(snapshot, leaf, boundary))
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
         return shown_messages("compaction", record)
@@ -342,6 +331,44 @@ class _Joined:
         while entry.role != "assistant" and entry.parent_seq and entry.role != "user":
             entry = event(self._snapshot, self._session, entry.parent_seq)
         return _group(entry) if entry.role == "assistant" else ""
+
+
+class _Memory:
+    """Count a process's records in memory: from the newest boundary on, with what it keeps.
+
+    An entry below the last one counted costs only the entries between them.
+    """
+
+    def __init__(self, rules: Rules, snapshot: Snapshot) -> None:
+        self._rules, self._snapshot = rules, snapshot
+        self._newest: LazyEvent | None = None
+        self._counted = 0
+        self._joined: _Joined | None = None
+
+    def count(self, leaf: LazyEvent) -> int:
+        before, joined = self._newest, self._joined
+        below = [] if before is None else list(self._path(leaf, before.seq + 1))
+        end = below[0].parent_seq if below else leaf.seq
+        if (
+            before is None
+            or joined is None
+            or end != before.seq
+            or leaf.compaction_seq != before.compaction_seq
+        ):
+            selected = self._rules.select(self._snapshot, leaf)
+            boundary = selected.compaction.parent_seq if selected.compaction else 1
+            kept = (self._snapshot.locate(leaf.session, name) for name in selected.kept or ())
+            self._counted = sum(0 < seq < boundary for seq in kept)
+            self._joined = joined = _Joined(self._snapshot, leaf.session)
+            below = list(self._path(leaf, boundary))
+        for entry in below:
+            joined.add(entry)
+        self._counted += len(below)
+        self._newest = leaf
+        return self._counted + len(joined.found)
+
+    def _path(self, leaf: LazyEvent, first: int) -> Iterator[LazyEvent]:
+        return path(self._snapshot, leaf.session, leaf.seq, first=first)
 
 
 def _group(entry: Event | LazyEvent) -> str:

@@ -90,6 +90,7 @@ def _compaction(fields: Fields, boundary: Fields) -> View:
             tokens_after=_count(claims.get("postTokens")),
             reason=text_or_empty(claims.get("trigger")),
             kept=kept.ids if kept else None,
+            last_kept=kept.last if kept and kept.ids is None else "",
             keeps_before=kept.before if kept else False,
         ),
     )

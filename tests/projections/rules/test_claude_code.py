@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from compaction import record_compaction
 from compaction.branching.fork import fork
+from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
 from eventstore.writing import SessionWriter
 from projections.audit.checks import STRUCTURE, check_session
 from projections.audit.session import audit
 from projections.context.build import build_context, context_at, context_json, harness_json
+from projections.context.cursor import path as context_path
 from projections.context.cursor import resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.diff import Change, diff
 from projections.rules import claude_code
+from projections.timeline import timeline
 from tests.support.claude_code import (
     SESSION,
     answer,
@@ -34,6 +38,7 @@ from tests.support.claude_code import (
     summary,
     system,
 )
+from tests.support.recording_snapshot import RecordingSnapshot
 
 
 @pytest.fixture
@@ -508,3 +513,74 @@ def test_parallel_results_that_a_compaction_of_refold_keeps_pass_its_check(
     assert "r1" in [part.id for part in build_context(log, SESSION).parts]
     results = {each.name: each for each in check_session(log, SESSION).results}
     assert (results[STRUCTURE].passed, results[STRUCTURE].checked) == (1, 1)
+
+
+def turns(number: int, *, compact_every: int = 0) -> list[bytes]:
+    """The lines of a session of several turns, each with parallel calls and a count of the records in memory."""
+    lines: list[bytes] = []
+    parent = None
+    for turn in range(number):
+        u, a, b, r, q, d = (f"{name}{turn}" for name in ("u", "a", "b", "r", "q", "d"))
+        lines += [
+            said(u, parent, "go on", at=turn),
+            answer(a, u, f"m{turn}", call(f"x{turn}"), usage=PAID, at=turn),
+            answer(b, a, f"m{turn}", call(f"y{turn}"), usage=PAID, at=turn),
+            result(r, a, f"x{turn}", "one", at=turn),
+            result(q, b, f"y{turn}", "two", at=turn),
+            system(d, q, "turn_duration", messageCount=1, at=turn),
+        ]
+        parent = d
+        if compact_every and turn % compact_every == compact_every - 1:
+            lines += [boundary(f"k{turn}", parent), summary(f"s{turn}", f"k{turn}")]
+            parent = f"s{turn}"
+    return lines
+
+
+PAID = {"input_tokens": 100, "output_tokens": 5}
+
+
+@pytest.mark.parametrize("compact_every", [0, 10])
+@pytest.mark.parametrize("look", [check_session, audit, timeline])
+def test_the_work_of_looking_at_a_session_grows_with_its_length(
+    tmp_path: Path, compact_every: int, look: Callable[[Snapshot, str], object]
+) -> None:
+    """Four times as many turns take about four times as many reads of events, not sixteen."""
+
+    def events_read(number: int) -> int:
+        log = MemoryLog()
+        bring(log, tmp_path / "s.jsonl", *turns(number, compact_every=compact_every))
+        with log.snapshot() as snapshot:
+            recording = RecordingSnapshot(snapshot)
+            look(cast("Snapshot", recording), SESSION)
+        return recording.read
+
+    assert events_read(160) < 5 * events_read(40)
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        ({"preservedMessages": {"uuids": ["v", "b"], "anchorUuid": "s"}}, (3, 3)),
+        ({"preservedMessages": {"uuids": ["v", "gone", "b"], "anchorUuid": "s"}}, (4, 3)),
+        ({"preservedSegment": {"headUuid": "v", "tailUuid": "b", "anchorUuid": "s"}}, (3, 3)),
+        ({"preservedSegment": {"headUuid": "v", "tailUuid": "gone", "anchorUuid": "s"}}, (2, 1)),
+    ],
+)
+def test_a_kept_message_that_the_file_lacks_fails_a_check(
+    log: MemoryLog, tmp_path: Path, kept: Any, found: tuple[int, int]
+) -> None:
+    bring(log, tmp_path / "s.jsonl", *BEFORE, boundary("k", "b", **kept), summary("s", "k"))
+    (structure,) = (each for each in check_session(log, SESSION).results if each.name == STRUCTURE)
+    failed = [(each.expected, each.found) for each in structure.failures]
+    assert (structure.checked, failed) == (1, [] if found[0] == found[1] else [found])
+
+
+def test_few_messages_of_a_growing_context_can_still_change(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path / "s.jsonl", *turns(50))
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, SESSION)
+        entries = context_path(snapshot, cursor)
+        along = IncrementalContexts(snapshot, cursor, entries)
+        arranged = [along.advance(entry.seq) for entry in entries]
+    assert max(len(each.others) for each in arranged) == 4
+    assert all(each.settled is arranged[0].settled for each in arranged)
