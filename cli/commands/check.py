@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from projections.audit.checks import CheckResult, SessionChecks
     from projections.overview import SessionFilter
     from projections.rules.base import Check
+
+
+_NOTHING: Final = "-"
+"""Shown where the records say nothing that could be checked."""
+_OF_ESTIMATES: Final = (
+    "'about' marks an estimate: a difference from it does not fail the check."
+)
 
 
 @click.command("check", epilog="Example:  refold check session.jsonl")
@@ -90,8 +97,10 @@ def _checked(
 
 def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
     from cli.output import console, paged, print_line, safe_line
+    from cli.store import short_names
 
     out = console()
+    short = short_names([checks.session for checks in found])
     with paged(out):
         if is_all and found:
             out.print(_sessions_table(found), crop=False)
@@ -101,9 +110,12 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
                 out.print(_checks_table(checks.results), crop=False)
             for result in checks.results:
                 for failure in result.failures:
-                    where = f"{safe_line(checks.session)}: " if is_all else ""
-                    line = f"{where}{result.name}, {safe_line(failure.event)} #{failure.seq}: {_figures(failure)}"
+                    where = f"{safe_line(short[checks.session])}: " if is_all else ""
+                    figures = _figures(failure, is_exact=result.exact)
+                    line = f"{where}{result.name}, {safe_line(failure.event)} #{failure.seq}: {figures}"
                     print_line(out, line, style="red" if result.exact else "yellow")
+        if any(result.failures and not result.exact for checks in found for result in checks.results):
+            print_line(out, _OF_ESTIMATES, style="dim")
 
 
 def _checks_table(results: Sequence[CheckResult]) -> object:
@@ -112,7 +124,11 @@ def _checks_table(results: Sequence[CheckResult]) -> object:
     listing = table("CHECK", "PASSED", "FARTHEST OFF", right=("PASSED",))
     for each in results:
         worst = each.worst
-        off = f"{_figures(worst)}, at {safe_line(worst.event)} #{worst.seq}" if worst else ""
+        off = (
+            f"{_figures(worst, is_exact=each.exact)}, at {safe_line(worst.event)} #{worst.seq}"
+            if worst
+            else ""
+        )
         listing.add_row(each.name, _share(each.passed, each.checked), off)
     return listing
 
@@ -127,7 +143,8 @@ def _sessions_table(found: Sequence[SessionChecks]) -> object:
     for checks in found:
         by_name = {result.name: result for result in checks.results}
         shares = [
-            _share(by_name[name].passed, by_name[name].checked) if name in by_name else "" for name in names
+            _share(by_name[name].passed, by_name[name].checked) if name in by_name else _NOTHING
+            for name in names
         ]
         listing.add_row(safe_line(short[checks.session]), *shares)
     sums = [
@@ -140,10 +157,11 @@ def _sessions_table(found: Sequence[SessionChecks]) -> object:
 
 
 def _share(passed: int, checked: int) -> str:
-    return f"{passed:,} of {checked:,}" if checked else "none"
+    return f"{passed:,} of {checked:,}" if checked else _NOTHING
 
 
-def _figures(check: Check) -> str:
+def _figures(check: Check, *, is_exact: bool) -> str:
     from cli.output import thousands
 
-    return f"{thousands(check.found)} {check.unit}, expected {thousands(check.expected)}"
+    about = "" if is_exact else "about "
+    return f"{thousands(check.found)} {check.unit}, expected {about}{thousands(check.expected)}"
