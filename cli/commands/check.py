@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 _NOTHING: Final = "-"
 """Shown where the records say nothing that could be checked."""
-_OF_ESTIMATES: Final = (
-    "'about' marks an estimate: a difference from it does not fail the check."
-)
+_OF_ESTIMATES: Final = "'about' marks an estimate: a difference from it does not fail the check."
 
 
 @click.command("check", epilog="Example:  refold check session.jsonl")
