@@ -25,9 +25,10 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
             newest_first = events_of_kinds(snapshot, session, {"session_info"}, last=as_of, backward=True)
             info = next((each.seq for each in newest_first), 0)
         seqs = sorted(seq for seq in (info, *head.titles) if seq and (as_of is None or seq <= as_of))
-        found = (view_of(event(snapshot, session, seq)).title for seq in reversed(seqs))
+        given = (view_of(event(snapshot, session, seq)).title for seq in reversed(seqs))
+        found = (each for each in given if each and (not each.about or snapshot.locate(session, each.about)))
         # Of those of one rank, max gives the first: the newest.
-        newest = max(filter(None, found), key=lambda each: each.rank, default=None)
+        newest = max(found, key=lambda each: each.rank, default=None)
         return newest.text if newest else ""
 
 

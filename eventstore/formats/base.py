@@ -142,11 +142,14 @@ class TitleRank(IntEnum):
 class TitleView(msgspec.Struct, frozen=True, kw_only=True):
     """A title of the session. Of several of the highest rank, the newest counts.
 
+    With `about`, it counts only in a session that has the event with this id.
+
     A record with a title whose kind is not `session_info` needs `Flag.GIVES_TITLE` in its facts.
     """
 
     text: str
     rank: TitleRank = TitleRank.PERSON
+    about: str = ""
 
 
 class PromptView(msgspec.Struct, frozen=True, kw_only=True):

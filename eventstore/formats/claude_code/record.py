@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -20,7 +20,7 @@ from eventstore.formats.claude_code.api_message import (
     wire_of,
 )
 from eventstore.formats.claude_code.attachments import attachment_text
-from eventstore.formats.pi.entry import is_name
+from eventstore.formats.pi.entry import is_name, stored_id
 from eventstore.javascript import is_utf8, stringify, tolerant_decoder, tolerant_json, trim_whitespace
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
@@ -258,12 +258,18 @@ _TITLES: Final = {
 """The types and fields of records that hold a session's title, with the title's rank."""
 
 
+def _is_id(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and is_name(value)
+
+
 def title_of(fields: Fields) -> TitleView | None:
     """Return the title that a record gives its session."""
     for (named, field), rank in _TITLES.items():
         text = getattr(fields, field) if fields.type == named else None
         if isinstance(text, str) and (title := trim_whitespace(text)):
-            return TitleView(text=title, rank=rank)
+            leaf = fields.leafUuid
+            about = stored_id(leaf) if rank is TitleRank.SUMMARY and _is_id(leaf) else ""
+            return TitleView(text=title, rank=rank, about=about)
     return None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -13,19 +14,31 @@ from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
 
 class _Beginnings:
-    """The beginnings of Claude Code's records. New types may appear at any time."""
+    """The beginnings of Claude Code's records. New types may appear at any time.
+
+    Blocks of content, and other values inside records, begin like records, but name no session and no parent.
+    """
 
     entry = re.compile(r'\{\s*"(?:parentUuid|type)"\s*:')
 
-    def is_type(self, type_: Any) -> bool:
-        return isinstance(type_, str)
+    def is_record(self, decoded: Mapping[str, Any]) -> bool:
+        is_of_session = isinstance(decoded.get("sessionId"), str) or "parentUuid" in decoded
+        return isinstance(decoded.get("type"), str) and (is_of_session or decoded["type"] in _WITHOUT_SESSION)
+
+
+_WITHOUT_SESSION: Final = frozenset({"file-history-snapshot", "fork-context-ref", "summary"})
+"""Types of records that may name neither a session nor a parent."""
 
 
 class _Parsed(msgspec.Struct, frozen=True):
-    """The records of a line with their spans, and the problem with the rest, "" for none."""
+    """The records of a line with their spans, and the problem with the rest, "" for none.
+
+    `differs` says how Claude Code reads the line, if otherwise.
+    """
 
     records: list[tuple[int, int, Fields]]
     problem: str
+    differs: tuple[str, ...] = ()
 
 
 def parse(line: bytes) -> _Parsed:
@@ -56,5 +69,6 @@ def parse(line: bytes) -> _Parsed:
     except Exception as error:  # noqa: BLE001
         return _Parsed([], TOO_DEEP if is_too_deep else f"cannot be read ({type(error).__name__})")
     if not found and not line.endswith(b"\n"):
-        problem = problem or "the file ends in the middle of this record"
-    return _Parsed(found, problem)
+        problem = "the file ends in the middle of this record"
+    what = "a record that shares its line" if len(found) == 1 else f"{len(found)} records in one line"
+    return _Parsed(found, problem, (f"{what}: Claude Code reads nothing of this line",) if found else ())

@@ -192,6 +192,7 @@ class TranscriptReader(SessionReader):
                 yield Glue(raw[at:])
             if parsed.problem:
                 yield SourceRemark("skipped", self._line, parsed.problem)
+            yield from (SourceRemark("differs", self._line, each) for each in parsed.differs)
             self._line += is_whole
         yield from self._links.at_end()
 
@@ -330,6 +331,8 @@ class TranscriptReader(SessionReader):
                     remark(("differs", f"id {fields.uuid!r} is taken: {_IN_PLACE}"))
                     own = self._free(place, own)
                 parent, waits_for, is_guessed = self._parent(fields, own, kind, place, remark)
+                if own != (named := stored_id(fields.uuid)):
+                    chain.instead[chain.current(named)] = own
             else:
                 own, parent, waits_for, is_guessed = self._minted(place, kind, body), chain.last, "", False
             above = self._above(place, parent) if kind == "compaction" else None

@@ -55,6 +55,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return True for the types of the harness's own entries and header."""
         return isinstance(type_, str) and type_ in self.types
 
+    def is_record(self, decoded: Mapping[str, Any]) -> bool:
+        """Return True if an object has the type of one of the harness's records."""
+        return self.is_type(decoded.get("type"))
+
     def kind(self, type_: Any) -> str:
         """Return the kind of an entry; a type that clashes with refold's own gets another kind."""
         if not isinstance(type_, str) or not is_name(type_):
@@ -400,8 +404,8 @@ class Beginnings(Protocol):
     def entry(self) -> re.Pattern[str]:
         """The beginning of a line's record."""
 
-    def is_type(self, type_: Any) -> bool:
-        """Return True for the types of the harness's own records."""
+    def is_record(self, decoded: Mapping[str, Any]) -> bool:
+        """Return True if an object behind damaged text is a record, not a value inside one."""
 
 
 def objects_in(text: bytes, dialect: Beginnings = PI) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
@@ -425,7 +429,7 @@ def objects_in(text: bytes, dialect: Beginnings = PI) -> tuple[list[tuple[int, i
             budget -= len(decoded) - at
         except ValueError as error:
             budget -= _read_by(error, decoded)
-        if isinstance(value, dict) and (not is_torn or dialect.is_type(value.get("type"))):
+        if isinstance(value, dict) and (not is_torn or dialect.is_record(value)):
             stop = offset + _size(decoded[at:end])
             spans.append((offset, stop, value))
             is_torn = False

@@ -17,6 +17,7 @@ from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
+from projections.descriptions import title
 from projections.usage import answers
 from tests.support.claude_code import (
     SESSION,
@@ -125,6 +126,64 @@ def test_a_repeat_is_skipped_and_another_record_under_its_id_is_kept(tmp_path: P
     assert [each.line for each in imported.skipped] == [2]
     assert [each.line for each in imported.differs_from_harness] == [3]
     assert [each.id for each in events(log, SESSION) if each.kind == "message"] == ["u", "u~2"]
+
+
+def test_records_continue_from_the_one_that_took_an_id(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    lines = (HI, said("u", None, "other"), answer("a", "u", "m", "ok"))
+    bring(log, path, *lines)
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u~2", "a"]
+    bring(log, path, *lines, answer("b", "u", "n", "again"))
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u~2", "b"]
+    # A record that names itself does not go round in a circle.
+    bring(log, path, *lines, answer("b", "u", "n", "again"), said("u", "u", "third"))
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u~2", "u~3"]
+
+
+CALLS = answer(
+    "a", "u", "m", {"type": "tool_use", "id": "c", "name": "Read", "input": {"type": "text", "x": {}}}
+)
+
+
+@pytest.mark.parametrize("cut", [*range(1, 40), *range(len(CALLS) - 200, len(CALLS), 7)])
+def test_a_record_that_is_being_written_is_read_when_it_is_complete(tmp_path: Path, cut: int) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    path.write_bytes(HI + b"\n" + CALLS[:cut])
+    (torn,) = import_sessions(log, path)
+    assert [each.id for each in events(log, SESSION) if each.kind != "import"] == ["u"]
+    assert [(each.line, each.reason) for each in torn.skipped] == [
+        (2, "the file ends in the middle of this record")
+    ]
+    (whole,) = bring(log, path, HI, CALLS)
+    assert (whole.added, whole.skipped) == (1, [])
+    assert [each.id for each in events(log, SESSION) if each.kind != "import"] == ["u", "a"]
+
+
+def test_a_record_behind_a_torn_one_is_found_but_no_block_inside_it(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    (imported,) = bring(log, path, HI, CALLS[:-30] + said("v", "u", "more"))
+    assert [each.id for each in events(log, SESSION) if each.kind != "import"] == ["u", "v"]
+    assert [each.line for each in imported.skipped] == [2]
+    assert [each.line for each in imported.differs_from_harness] == [2]
+
+
+def test_two_records_in_one_line_are_read_and_reported(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    (imported,) = bring(log, path, HI, CALLS + said("v", "a", "more"))
+    assert [each.id for each in events(log, SESSION) if each.kind != "import"] == ["u", "a", "v"]
+    assert imported.skipped == []
+    assert [(each.line, each.reason) for each in imported.differs_from_harness] == [
+        (2, "2 records in one line: Claude Code reads nothing of this line")
+    ]
+
+
+@pytest.mark.parametrize(("leaf", "expected"), [("u", "Talk"), ("elsewhere", ""), (None, "Talk")])
+def test_a_summary_is_the_title_of_the_session_that_has_its_leaf(
+    tmp_path: Path, leaf: str | None, expected: str
+) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", line(type="summary", summary="Talk", leafUuid=leaf), HI)
+    assert title(log, SESSION) == expected
 
 
 TALK = (HI, answer("a", "u", "m", "ok"), said("v", "a", "more"), answer("b", "v", "n", "done"))
