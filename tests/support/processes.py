@@ -27,11 +27,11 @@ def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def output_of(script: str, *arguments: str | Path) -> str:
-    """Return the output of a Python program, which must exit with 0."""
+def output_of(script: str, *arguments: str | Path, patience: float = _PATIENCE) -> str:
+    """Return the output of a Python program, which must exit with 0 within `patience` seconds."""
     process = start(script, *arguments)
     try:
-        printed, errors = process.communicate(timeout=_PATIENCE)
+        printed, errors = process.communicate(timeout=patience)
     finally:
         process.kill()
     assert process.returncode == 0, errors or f"ended with {process.returncode}"
