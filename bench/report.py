@@ -95,6 +95,7 @@ COMPARISONS: Final = (
     Comparison("deep-tree", "context of 2,500 entries, a jump an entry", "run", "the same in one run"),
     Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),
     Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
+    Comparison("overviews", "cached figures of 2,000 sessions", "heads", "reading their heads", Limit(4)),
     Comparison("audit", "audit of 2,000 events with every metric", "import", "importing them"),
     Comparison(
         "compaction-60-10k",

@@ -21,6 +21,7 @@ from eventstore.frame import body_of
 from eventstore.records import Compaction, MessageRecord
 from projections import tree
 from projections.context.build import context_json
+from projections.overview import overviews
 
 WRITERS = 8
 EACH = 40
@@ -147,6 +148,16 @@ def test_heads_of_sessions_by_the_thousand(measure, log):
         log.append(f"session {number}", [message(number)])
     found = measure("sessions", "refold", lambda: _heads(log), rounds=20)
     assert len(found) == SESSIONS
+
+
+@pytest.mark.parametrize("role", ["refold", "heads"])
+def test_the_figures_of_sessions_by_the_thousand(measure, log, role):
+    """Once they are cached, figures are listed in a few times the time of reading heads."""
+    for number in range(SESSIONS):
+        log.append(f"session {number}", [message(number)])
+    overviews(log)
+    listed = overviews if role == "refold" else _heads
+    assert len(measure("overviews", role, listed, log, rounds=20)) == SESSIONS
 
 
 def test_the_rows_of_sessions_by_the_thousand(measure, log):

@@ -1,4 +1,4 @@
-"""Describe all sessions of a store in one line each: where they ran, how long they are, what they cost.
+"""Describe each session of a store in one line: project, length, tokens, cost.
 
 The figures of a session follow from its log. They are cached beside the log, and computed again whenever the
 session, the prices or this module have changed since.
@@ -273,11 +273,11 @@ def _by_day(calls: Iterable[PaidCall]) -> list[DaySpent]:
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
-    """A session with its subagents, parents before children, and its earlier generations, newest first.
+    """A session with its subagents and its earlier generations.
 
-    Earlier generations are older states of a file that was rewritten: what they hold is in the session too, so
-    nothing adds them up. `folder` is the project's: where the session began to work, without the path of a git
-    worktree inside of it.
+    Subagents are in the order of a tree, generations are newest first. Earlier generations are older states of
+    a file that was rewritten: the session holds their calls too, so nothing adds them up. `folder` is the
+    project's: where the session began to work, without the path of a git worktree inside of it.
     """
 
     overview: SessionOverview
@@ -363,7 +363,7 @@ def _earlier(overview: SessionOverview, by_name: Mapping[str, SessionOverview]) 
 def _parent(
     overview: SessionOverview, by_name: Mapping[str, SessionOverview], newer: Mapping[str, str]
 ) -> str:
-    """Return the newest generation of a subagent's parent, "" for none. Of a cycle, each is its own."""
+    """Return the newest generation of a subagent's parent; "" for none, or in a cycle."""
     found, seen, at = "", {overview.name}, overview
     while (above := _newest(at.parent, newer)) in by_name:
         if above in seen:
