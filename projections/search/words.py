@@ -26,7 +26,7 @@ _WORD: Final = r"0-9A-Za-z\x80-\U0010ffff"
 _HUMP: Final = "(?<=[a-z])(?=[A-Z])"
 """The place between two words in `findModel`."""
 _HUMPS: Final = re.compile(_HUMP)
-_WITH_HUMPS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]*[a-z][A-Z][A-Za-z]*")
+_WITH_HUMPS: Final = re.compile(r"(?<![A-Za-z])[A-Z]*+[a-z]++[A-Z][A-Za-z]*+")
 _LONGEST_NAME: Final = 64
 """Characters of the longest name that is divided at its capitals; encoded data is longer."""
 _BEGINS: Final = f"(?:(?<![{_WORD}])|{_HUMP})"
@@ -34,6 +34,7 @@ _ENDS: Final = f"(?:(?![{_WORD}])|{_HUMP})"
 _BETWEEN: Final = f"(?:[^{_WORD}]+|{_HUMP})"
 _WORDS: Final = re.compile(f"[{_WORD}]+")
 _TERM: Final = re.compile(r'"([^"]*)("?)(\*?)|([^\s"]+)')
+_FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 _SPACE: Final = re.compile(r"\s+")
 _ACCENTS: Final = range(0x300, 0x370)
 _IDEOGRAPHIC: Final = (range(0x2E80, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x40000))
@@ -62,12 +63,17 @@ _TABLE: Final = _Table()
 
 def normalized(text: str) -> str:
     """Return a text in which all that is not ASCII belongs to a word, folded. The case of ASCII stays."""
-    return text if text.isascii() else text.translate(_TABLE)
+    # Most characters are ASCII even in other texts: only the rest is worth a look at the table.
+    return text if text.isascii() else _FOREIGN.sub(_translated, text)
+
+
+def _translated(found: re.Match[str]) -> str:
+    return found[0].translate(_TABLE)
 
 
 def divided_names(normal: str) -> str:
-    """Return the names of a normalized text that have capitals inside, divided there."""
-    names = (found[0] for found in _WITH_HUMPS.finditer(normal))
+    """Return the names of a normalized text that have capitals inside, each once and divided there."""
+    names = dict.fromkeys(_WITH_HUMPS.findall(normal))
     return " ".join(_HUMPS.sub(" ", name) for name in names if len(name) <= _LONGEST_NAME)
 
 

@@ -42,6 +42,7 @@ def marked(query: str, text: str, width: int = WIDTH) -> str | None:
         ("findModel", "await findModel()", "await [findModel]()"),
         ("findmodel", "findModel", "[findModel]"),
         ("model", "findModel()", "find[Model]()"),
+        ("model", "é ÀfindModel()", "é Àfind[Model]()"),
         ("find", "findModelNow", "[find]ModelNow"),
         ("cafe", "Café, cafe\u0301", "[Café], [cafe]\u0301"),
         ("STRASSE", "die Straße", "die [Straße]"),
@@ -79,7 +80,7 @@ def test_an_excerpt_has_the_terms_that_are_near_each_other() -> None:
 
 
 def test_names_are_divided_at_capitals_unless_they_are_data() -> None:
-    assert divided_names("findModel in getApiKey, find HTTPServer") == "find Model get Api Key"
+    assert divided_names("findModel in getApiKey, find HTTPServer findModel") == "find Model get Api Key"
     assert divided_names("aB" * 100) == ""
 
 
