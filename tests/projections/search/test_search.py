@@ -15,6 +15,7 @@ from eventstore.memory import MemoryLog
 from projections.search import State, search
 from projections.search.full_text import INDEX_FILE, open_index
 from projections.search.words import Query
+from tests.projections.search.indexes import dump
 from tests.support.events import compaction, event, message, undone
 
 
@@ -25,15 +26,6 @@ def found(log: EventLog, query: str, folder: Path | None = None, **options: obje
 
 def states(log: EventLog, query: str) -> dict[str, str]:
     return {hit.id: hit.state.value for hit in search(log, None, Query(query), limit=100)}
-
-
-def dump(folder: Path) -> list[tuple[object, ...]]:
-    """Everything in an index, in the order of the log."""
-    with sqlite3.connect(folder / INDEX_FILE) as db:
-        db.execute("CREATE VIRTUAL TABLE temp.v USING fts5vocab(main, texts, instance)")
-        words = db.execute("SELECT doc, col, offset, term FROM temp.v ORDER BY 1, 2, 3").fetchall()
-        tables = ("events", "sessions", "state")
-        return [*words, *(row for table in tables for row in db.execute(f"SELECT * FROM {table} ORDER BY 1"))]  # noqa: S608
 
 
 def test_a_search_finds_what_is_new_the_newest_time_first(store: EventLog, tmp_path: Path) -> None:
