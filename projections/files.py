@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from eventstore import paths
@@ -67,9 +66,28 @@ def _files_on_path(
     root = next(entries, None)
     if root is None:
         return FileSets()
-    counted = (entry for entry in chain((root,), entries) if before is None or entry.seq < before)
+    on_path = [root, *entries]
+    counted = (
+        entry for entry in (*on_path, *beside(snapshot, on_path)) if before is None or entry.seq < before
+    )
     own = files_of((entry.decode() for entry in counted if _may_touch(entry)), snapshot)
     return files_elsewhere(snapshot, root, behind=behind) | own
+
+
+def beside(snapshot: Snapshot, on_path: Sequence[LazyEvent | Event]) -> list[LazyEvent]:
+    """Return the entries beside a path that the model was shown with it, such as further blocks of its messages.
+
+    They count even if a resumed session no longer shows them.
+    """
+    newest = on_path[-1]
+    finder = rules_at(snapshot, paths.event(snapshot, newest.session, newest.seq)).beside(
+        snapshot, newest.session
+    )
+    if finder is None:
+        return []
+    for entry in on_path:
+        finder.add(entry)
+    return [paths.event(snapshot, newest.session, seq) for seq in sorted((*finder.found, *finder.lost))]
 
 
 def _may_touch(entry: LazyEvent) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import attrgetter
 
 from eventstore.event import Event
 from eventstore.formats import rewrites_of, view_of, view_of_event
@@ -29,7 +30,7 @@ from projections.context.incremental import IncrementalContexts
 from projections.context.overlay import resolve_targets
 from projections.context.parts import Context
 from projections.descriptions import first_request, title
-from projections.files import abandoned_entries, claimed_files, files_elsewhere, files_of
+from projections.files import abandoned_entries, beside, claimed_files, files_elsewhere, files_of
 from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
 from projections.rules import rules_named
@@ -265,6 +266,8 @@ class _Branch:
         self._facts, self._prices = facts, prices
         self.calls = model_calls(snapshot, cursor, tokens)
         self.entries = path(snapshot, cursor)
+        others = [entry.decode() for entry in beside(snapshot, self.entries)] if self.entries else []
+        self._touching = sorted((*self.entries, *others), key=attrgetter("seq"))
         self._contexts = IncrementalContexts(snapshot, cursor, self.entries)
         self._effective = {entry.seq for entry in in_effect_on(snapshot, cursor.session, cursor.leaf)}
         self._coverage = {each.compaction.seq: each for each in compaction_coverage(self.entries, snapshot)}
@@ -277,7 +280,7 @@ class _Branch:
         """Return the files touched in the entries that a compaction's summary covers."""
         if not coverage.kept:
             return self._files_before[coverage.end]
-        above = self.entries[: bisect_left(self.entries, coverage.end, key=lambda entry: entry.seq)]
+        above = self._touching[: bisect_left(self._touching, coverage.end, key=attrgetter("seq"))]
         own = files_of([entry for entry in above if entry.seq not in coverage.kept], self._snapshot)
         return self._files_elsewhere() | own
 
@@ -285,8 +288,8 @@ class _Branch:
         """Compute the files touched before each of several entries, reading the path once."""
         sets, done = self._files_elsewhere(), 0
         for end in sorted(ends):
-            at = bisect_left(self.entries, end, key=lambda entry: entry.seq)
-            sets |= files_of(self.entries[done:at], self._snapshot)
+            at = bisect_left(self._touching, end, key=attrgetter("seq"))
+            sets |= files_of(self._touching[done:at], self._snapshot)
             done = at
             yield end, sets
 

@@ -88,10 +88,12 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Beside(Protocol):
     """Find the entries off a path that a context shows, such as results of parallel calls.
 
-    `found` lists the numbers of those that show with the path so far, in order.
+    `found` lists the numbers of those that show with the path so far, in order, and `lost` those of entries that
+    showed above, but no longer do.
     """
 
     found: list[int]
+    lost: list[int]
 
     def add(self, entry: Event | LazyEvent) -> bool:
         """Advance to the next entry of the path. Return False if any of those found no longer show."""

@@ -22,6 +22,7 @@ from projections.context.cursor import path as context_path
 from projections.context.cursor import resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.diff import Change, diff
+from projections.files import file_operations
 from projections.rules import claude_code
 from projections.timeline import timeline
 from tests.support.claude_code import (
@@ -584,3 +585,24 @@ def test_few_messages_of_a_growing_context_can_still_change(log: MemoryLog, tmp_
         arranged = [along.advance(entry.seq) for entry in entries]
     assert max(len(each.others) for each in arranged) == 4
     assert all(each.settled is arranged[0].settled for each in arranged)
+
+
+@pytest.mark.parametrize("version", ["2.1.7", "2.1.170"])
+def test_files_of_parallel_calls_beside_the_path_count(log: MemoryLog, tmp_path: Path, version: str) -> None:
+    """Files that were read stay read, even if a resumed session lost the results."""
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "read both", version=version),
+        answer("a1", "u", "m1", call("x", file_path="/one"), version=version),
+        answer("a2", "a1", "m1", call("y", file_path="/two"), version=version),
+        result("r1", "a1", "x", "one", version=version),
+        result("r2", "a2", "y", "two", version=version),
+        system("e", "r1", "local_command", content="<command-name>/exit</command-name>", version=version),
+        answer("b", "e", "m2", "done", version=version),
+    )
+    assert ("r2" in {part.id for part in build_context(log, SESSION).parts}) == (version == "2.1.170")
+    assert file_operations(log, SESSION).read_files == ["/one", "/two"]
+    record_compaction(SessionWriter(log, SESSION), summary="so far", first_kept="b")
+    (compaction,) = audit(log, SESSION).compactions
+    assert compaction.files.recomputed.read_files == ["/one", "/two"]
