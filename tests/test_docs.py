@@ -158,27 +158,46 @@ def test_the_readme_names_the_two_commands_that_do_everything() -> None:
     assert "pip install -e '.[dev]' && pytest" in readme
 
 
-@pytest.mark.slow
-def test_the_readmes_tour_can_be_followed(tmp_path: Path) -> None:
+def test_a_newcomer_with_sessions_runs_sync_second(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    tour = readme[readme.index("## A tour by task") : readme.index("## From Python")]
-    commands = [line.strip() for line in tour.splitlines() if line.startswith("    ") and "~/" not in line]
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-    }
-    refold = f'refold() {{ "{sys.executable}" -m cli.main "$@"; }}'
-    script = "\n".join(["set -e", refold, *commands])
-    done = subprocess.run(
-        ["sh", "-c", script],
-        cwd=tmp_path,
-        env=environment,
+    commands = [line.strip() for line in readme.splitlines() if line.startswith("    ")]
+    assert commands[:2] == ["pip install . && refold demo", "refold sync && refold sessions"]
+    sessions = tmp_path / ".pi" / "agent" / "sessions" / "--project--"
+    sessions.mkdir(parents=True)
+    (sessions / "one.jsonl").write_bytes(header(session="one") + said("hello", "a", None))
+    done = run_in(tmp_path, commands[1])
+    assert (done.returncode, done.stderr, "hello" in done.stdout) == (0, "", True)
+
+
+def run_in(home: Path, *commands: str) -> subprocess.CompletedProcess[str]:
+    """Run commands of the README in a shell, in a folder that is home to nobody else."""
+    return subprocess.run(
+        [
+            "sh",
+            "-c",
+            "\n".join(["set -e", f'refold() {{ "{sys.executable}" -m cli.main "$@"; }}', *commands]),
+        ],
+        cwd=home,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(home),
+            "XDG_DATA_HOME": str(home / "data"),
+        },
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
+
+
+@pytest.mark.slow
+def test_the_readmes_tour_can_be_followed(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    tour = readme[readme.index("## A tour by task") : readme.index("## From Python")]
+    commands = [line.strip() for line in tour.splitlines() if line.startswith("    ") and "~/" not in line]
+    done = run_in(tmp_path, *commands)
     assert (done.returncode, done.stderr) == (0, "")
     first, again = (tmp_path / name for name in ("continued.jsonl", "the-same-again.jsonl"))
     assert first.read_bytes() == again.read_bytes()

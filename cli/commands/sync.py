@@ -43,7 +43,7 @@ def command(
     """Import what is new in the session files of all harnesses.
 
     Files that have not changed since they were last imported are not opened. If you interrupt it, run it again: it
-    goes on where it was. If a file cannot be read, the others are imported all the same, and the exit code is 1.
+    continues where it stopped. If a file cannot be read, the others are imported all the same, and the exit code is 1.
     """
     import os
 
