@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.errors import CorruptionError
+from eventstore.errors import CorruptionError, StoreError
 from eventstore.formats import format_of, view_of
 from eventstore.imports import copied_through, earlier_generation, newest_import, origin_of
 from eventstore.javascript import iso_time
@@ -151,7 +151,9 @@ def overviews(
         made = [_overview(log, name, table) for name in missing[done : done + _BATCH]]
         found.update((overview.name, overview) for overview, _ in made)
         if cached_with is not None:
-            log.keep(_kept(made, cached_with))
+            # A full disk takes no figures, but they can be listed.
+            with suppress(StoreError):
+                log.keep(_kept(made, cached_with))
     return [each for each in found.values() if each is not None]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eventstore import EventLog, open_store
+from eventstore.errors import StoreError
 from eventstore.files.importing import import_sessions
 from eventstore.formats import harnesses
 from eventstore.formats.refold.events import compose
@@ -362,6 +364,16 @@ class TestCached:
             assert (sound.problem, sound.spent.calls) == ("", 40)
             overviews(log)
         assert reads == [*names, names[0]]
+
+    def test_a_store_without_room_is_read_each_time(self, store: MemoryLog, reads: list[str]) -> None:
+        class Full(MemoryLog):
+            def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:  # noqa: ARG002
+                raise StoreError("store", "is full", "make room")
+
+        log = Full()
+        Story(log).says(user("hello"))
+        assert overviews(log) == overviews(log)
+        assert reads == ["s", "s"]
 
     def test_a_title_that_has_no_utf_8_form_is_shown(self, store: EventLog, tmp_path: Path) -> None:
         text = pi_session("s", folder="/work", text="half \ud83d")
