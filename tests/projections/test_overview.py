@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -365,7 +366,7 @@ class TestCached:
             overviews(log)
         assert reads == [*names, names[0]]
 
-    def test_a_store_without_room_is_read_each_time(self, store: MemoryLog, reads: list[str]) -> None:
+    def test_a_store_without_room_is_read_each_time(self, reads: list[str]) -> None:
         class Full(MemoryLog):
             def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:  # noqa: ARG002
                 raise StoreError("store", "is full", "make room")
@@ -381,14 +382,8 @@ class TestCached:
         assert [the(store).first_request for _ in range(2)] == ["half \ud83d"] * 2
 
 
-def test_the_figures_are_those_of_audit_and_tree_for_every_session_of_the_corpus(
-    corpus: Path, store: MemoryLog
-) -> None:
-    for harness in harnesses():
-        for file in sorted((corpus / harness.name).rglob("*.jsonl")) if harness.name != "refold" else ():
-            import_sessions(store, file)
+def assert_figures_are_those_of_audit_and_tree(store: EventLog) -> None:
     found = overviews(store)
-    assert len(found) > 10
     assert overviews(store) == found
     for each in found:
         spent = session_cost(store, each.name, prices=library_prices()).spent
@@ -399,7 +394,27 @@ def test_the_figures_are_those_of_audit_and_tree_for_every_session_of_the_corpus
             ends,
             len(audited.compactions),
         )
-        assert each.spent.cost == pytest.approx(
-            spent.priced if spent.recorded is None else spent.recorded, rel=1e-9
-        )
+        cost = spent.priced if spent.recorded is None else spent.recorded
+        assert (each.spent.cost is None) == (cost is None)
+        assert (each.spent.cost or 0) == pytest.approx(cost or 0, rel=1e-9)
         assert (each.title or each.first_request, each.head.entries) == (audited.title, audited.entries)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_figures_are_those_of_audit_and_tree_for_any_session(
+    store: MemoryLog, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    claude_code.bring(store, tmp_path / "c.jsonl", *claude_code.some_session(rng, 40))
+    bring(store, tmp_path / "o.jsonl", oh_my_pi_sessions.file_of(oh_my_pi_sessions.entries_of(rng, 40)))
+    assert_figures_are_those_of_audit_and_tree(store)
+
+
+def test_the_figures_are_those_of_audit_and_tree_for_every_session_of_the_corpus(
+    corpus: Path, store: MemoryLog
+) -> None:
+    for harness in harnesses():
+        for file in sorted((corpus / harness.name).rglob("*.jsonl")) if harness.name != "refold" else ():
+            import_sessions(store, file)
+    assert len(overviews(store)) > 10
+    assert_figures_are_those_of_audit_and_tree(store)
