@@ -83,6 +83,8 @@ COMPARISONS: Final = (
         is_faster=True,
     ),
     Comparison("oh-my-pi-import", "import of 10,000 events of oh-my-pi", "parse", "parsing every line"),
+    Comparison("sync", "sync of 80 new files, 80 MB", "one process", "by one process"),
+    Comparison("resync", "sync of 2,000 files without changes", "stat", "a stat of each file"),
     Comparison("batch-10", "append of 10 events at once", "floor", "LMDB: the events' rows alone"),
     Comparison("batch-100", "append of 100", "floor", "LMDB: the events' rows alone"),
     Comparison("batch-1000", "append of 1,000", "floor", "LMDB: the events' rows alone"),
