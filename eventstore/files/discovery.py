@@ -105,11 +105,6 @@ class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     status: os.stat_result
 
-    @property
-    def depth(self) -> int:
-        """The number of folders between the place and the file."""
-        return len(Path(self.path).relative_to(self.place).parts) - 1
-
 
 class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The session files of one harness in a folder and below.
@@ -143,7 +138,7 @@ def session_files(
     """
     found: dict[tuple[int, int], SessionFile] = {}
     in_places = (
-        _session_file(path, place, owner)
+        _session_file(str(path), place, owner)
         for owner, place, pattern in _places(environment, homes)
         for path in Path(place).glob(pattern)
     )
@@ -158,8 +153,10 @@ def files_below(folder: str) -> list[SessionFile]:
 
     Files of harnesses that refold cannot import yet are among them.
     """
+    # Paths below the current folder do not begin with its name, ".".
+    place = str(Path(folder)) if Path(folder).parts else ""
     paths = filter(_looks_like_session, Path(folder).rglob("*"))
-    found = (_session_file(path, folder, "") for path in paths)
+    found = (_session_file(str(path), place, "") for path in paths)
     return _parents_first(file for file in found if file is not None)
 
 
@@ -173,17 +170,18 @@ def _looks_like_session(path: Path) -> bool:
     return _writer(str(path), "") != ""
 
 
-def _session_file(path: Path, place: str, owner: str) -> SessionFile | None:
+def _session_file(path: str, place: str, owner: str) -> SessionFile | None:
     """Return a regular file with its status, None for anything else."""
+    # There may be many thousands: a Path costs several times as much as the status.
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    inside = path.relative_to(place).parts[:-1]
-    folder = str(Path(place, *inside[:1]))
-    return SessionFile(harness=owner, place=place, folder=folder, path=str(path), status=status)
+    first, is_deeper, _ = path[len(place) :].lstrip(os.sep).partition(os.sep)
+    folder = os.path.join(place, first) if is_deeper else place  # noqa: PTH118
+    return SessionFile(harness=owner, place=place, folder=folder, path=path, status=status)
 
 
 def _parents_first(files: Iterable[SessionFile]) -> list[SessionFile]:
@@ -191,7 +189,12 @@ def _parents_first(files: Iterable[SessionFile]) -> list[SessionFile]:
 
     Harnesses keep subagents in folders below their parent's file, and many begin file names with a time.
     """
-    return sorted(files, key=lambda each: (each.depth, Path(each.path).name, each.path))
+
+    def order(file: SessionFile) -> tuple[int, str, str]:
+        depth = file.path.count(os.sep, len(file.place))
+        return depth, file.path.rpartition(os.sep)[2], file.path
+
+    return sorted(files, key=order)
 
 
 def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
@@ -229,7 +232,8 @@ def _places(environment: Mapping[str, str], homes: Sequence[str] = ()) -> Iterat
                 for home in homes:
                     yield name, str(Path(home, place.default.removeprefix("~/")).absolute()), place.pattern
             else:
-                yield name, os.path.expanduser(place.folder(environment)), place.pattern  # noqa: PTH111  no Path
+                folder = os.path.expanduser(place.folder(environment))  # noqa: PTH111  no Path
+                yield name, str(Path(folder)), place.pattern
 
 
 def writer_of(file: SessionFile) -> str:

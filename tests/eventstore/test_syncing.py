@@ -89,6 +89,20 @@ class TestFinding:
         found = [Path(each.path).name for each in files_below(str(tmp_path))]
         assert found == ["b.jsonl", "codex.json", "made.up"]
 
+    @pytest.mark.parametrize("folder", [".", "./", "below", "{}"])
+    def test_a_file_belongs_to_the_folder_directly_in_its_place(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        folder = folder.format(tmp_path)
+        write(Path(folder) / "here.jsonl", header(session="a"))
+        write(Path(folder) / "project" / "there.jsonl", header(session="b"))
+        write(Path(folder) / "project" / "deep" / "er.jsonl", header(session="c"))
+        found = {Path(each.path).name: each.folder for each in files_below(folder)}
+        assert found.keys() == {"here.jsonl", "there.jsonl", "er.jsonl"}
+        assert Path(found["here.jsonl"]) == Path(folder)
+        assert {Path(found[name]) for name in ("there.jsonl", "er.jsonl")} == {Path(folder, "project")}
+
 
 class TestImporting:
     def test_a_second_run_finds_everything_unchanged(self, store: LmdbLog, tmp_path: Path) -> None:

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from eventstore.errors import StoreError
+from tests.cli.running import Refold
+from tests.support.homes import PI, a_home, pi_session, write
+from tests.support.pi_files import said
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return a_home(tmp_path)
+
+
+def counts(printed: dict[str, object]) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    """Return the new, changed and unchanged files and the new events by harness and project."""
+    return {
+        (each["harness"], Path(each["folder"]).name): (
+            each["new"],
+            each["changed"],
+            each["unchanged"],
+            each["events"],
+        )
+        for each in printed["projects"]
+    }
+
+
+def test_everything_new_is_imported_and_counted_by_harness_and_project(refold: Refold, home: Path) -> None:
+    printed = refold("sync", "--home", home, "--json").json
+    assert (printed["dryRun"], printed["failed"], printed["unread"]) == (False, [], [])
+    assert counts(printed) == {
+        ("pi", "one"): (4, 0, 0, 12),
+        ("pi", "two"): (4, 0, 0, 12),
+        ("pi", "three"): (4, 0, 0, 12),
+        ("oh-my-pi", "p"): (2, 0, 0, 2),
+        ("oh-my-pi", "q"): (2, 0, 0, 2),
+        ("claude-code", "-home-me"): (2, 0, 0, 6),
+    }
+    assert sum(each["sessions"] for each in printed["projects"]) == 18
+
+
+def test_only_what_has_changed_is_imported_the_next_time(refold: Refold, home: Path) -> None:
+    refold("sync", "--home", home)
+    path = home / PI / "one" / "one-0.jsonl"
+    with path.open("ab") as file:
+        file.write(said("more", "n1", "e2"))
+    os.utime(path, (2e9, 2e9))
+    pi_session(home, "two", "new")
+    found = counts(refold("sync", "--home", home, "--json").json)
+    assert found["pi", "one"] == (0, 1, 3, 1)
+    assert found["pi", "two"] == (1, 0, 4, 3)
+    assert found["pi", "three"] == (0, 0, 4, 0)
+
+
+def test_a_dry_run_says_the_same_and_makes_no_store(refold: Refold, home: Path) -> None:
+    dry = refold("sync", "--home", home, "--dry-run", "--json").json
+    assert not refold.store.exists()
+    assert dry["dryRun"] is True
+    real = refold("sync", "--home", home, "--json").json
+    assert {key: files[:3] for key, files in counts(dry).items()} == {
+        key: files[:3] for key, files in counts(real).items()
+    }
+    before = refold("sessions", "--json").raw
+    pi_session(home, "two", "new")
+    again = counts(refold("sync", "--home", home, "--dry-run", "--json").json)
+    assert again["pi", "two"] == (1, 0, 4, 0)
+    assert refold("sessions", "--json").raw == before
+
+
+def test_a_dry_run_of_a_damaged_store_is_refused(refold: Refold, home: Path) -> None:
+    refold.store.mkdir()
+    (refold.store / "data.mdb").write_bytes(b"x" * 40_000)
+    refold.refused(StoreError, "sync", "--home", home, "--dry-run")
+
+
+def test_files_that_cannot_be_read_have_a_line_each_and_the_others_are_imported(
+    refold: Refold, home: Path
+) -> None:
+    for name in ("bad", "worse"):
+        write(home / PI / "one" / f"{name}.jsonl", b"a shopping list\n")
+    outcome = refold("sync", "--home", home, "--json", code=1)
+    expected = [str(home / PI / "one" / f"{name}.jsonl") for name in ("bad", "worse")]
+    assert [each["file"] for each in outcome.json["failed"]] == expected
+    assert [line.split(": ")[1] for line in outcome.errors.splitlines()] == expected
+    assert counts(outcome.json)["pi", "one"] == (4, 0, 0, 12)
+    # It is tried again, and said again.
+    assert len(refold("sync", "--home", home, code=1).errors.splitlines()) == 2
+
+
+def test_many_files_of_another_harness_in_one_place_are_told_in_one_line(refold: Refold, home: Path) -> None:
+    for name in ("a", "b", "c"):
+        write(home / PI / "one" / f"{name}.jsonl", b'{"type":"session_meta","payload":{}}\n')
+    outcome = refold("sync", "--home", home, "--json", code=1)
+    (line,) = outcome.errors.splitlines()
+    assert ("3 files" in line, "Codex" in line) == (True, True)
+    assert len(outcome.json["failed"]) == 3
+
+
+def test_harnesses_that_cannot_be_imported_are_named_and_no_failure(refold: Refold, home: Path) -> None:
+    write(home / ".codex/sessions/2026/01/01/rollout-a.jsonl", b'{"type":"session_meta","payload":{}}\n')
+    assert refold("sync", "--home", home, "--json").json["unread"] == ["Codex"]
+
+
+def test_another_folder_is_searched_beside_the_usual_places(
+    refold: Refold, home: Path, tmp_path: Path
+) -> None:
+    pi_session(tmp_path / "backup", "x", "kept")
+    found = counts(refold("sync", "--home", home, "--path", tmp_path / "backup", "--json").json)
+    assert len(found) == 7
+    assert found["pi", ".pi"] == (1, 0, 0, 3)
+
+
+def test_several_homes(refold: Refold, home: Path, tmp_path: Path) -> None:
+    pi_session(tmp_path / "other", "x", "hers")
+    found = counts(refold("sync", "--home", home, "--home", tmp_path / "other", "--json").json)
+    assert found["pi", "x"] == (1, 0, 0, 3)
+    assert len(found) == 7
+
+
+def test_where_no_session_is_found_it_says_where_it_looked(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    outcome = refold("sync", "--home", tmp_path / "empty")
+    assert str(tmp_path / "empty" / PI) in outcome.out
+    assert not refold.store.exists()
+
+
+def test_a_file_whose_name_is_no_utf_8_is_imported_and_remembered(refold: Refold, home: Path) -> None:
+    path = home / PI / "one" / "one-0.jsonl"
+    path.rename(path.with_name(os.fsdecode(b"one-\xff.jsonl")))
+    refold("sync", "--home", home)
+    assert counts(refold("sync", "--home", home, "--json").json)["pi", "one"] == (0, 0, 4, 0)
+
+
+def test_what_was_imported_by_its_path_is_known(refold: Refold, home: Path) -> None:
+    refold("import", home / PI / "one", home / PI / "two" / "two-0.jsonl")
+    found = counts(refold("sync", "--home", home, "--json").json)
+    assert (found["pi", "one"], found["pi", "two"][:3]) == ((0, 0, 4, 0), (3, 0, 1))
