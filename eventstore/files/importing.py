@@ -191,8 +191,10 @@ class _Importing:
         """Import the source unless it is unchanged since the newest import."""
         with self._log.snapshot() as snapshot:
             self._matching.find(snapshot)
-        if self._matching.is_unchanged():
-            self._remember(self._main.newest.resume if self._main.newest is not None else BEGINNING)
+            is_export = self._matching.is_export(snapshot, _path_of(self._source))
+        if is_export or self._matching.is_unchanged():
+            newest = None if is_export else self._main.newest
+            self._remember(newest.resume if newest is not None else BEGINNING)
             return [
                 self._report(each, each.newest, is_diverged=False)
                 for each in self._targets
@@ -469,7 +471,7 @@ class _Importing:
                     [*events, *([move] if move else [])],
                     expected=version,
                     blobs=glue,
-                    source=str(Path(self._source.name).absolute()),
+                    source=_path_of(self._source),
                     seen=seen,
                 )
             except VersionConflictError:
@@ -512,6 +514,11 @@ class _Importing:
             orphans=record.orphans,
             not_utf8=record.not_utf8,
         )
+
+
+def _path_of(source: Source) -> str:
+    """Return a source's absolute path, as a session's head has it."""
+    return str(Path(source.name).absolute())
 
 
 def _is_new(target: ImportTarget) -> bool:

@@ -195,6 +195,19 @@ class SessionMatcher:
             return not any(each.shared.new or each.shared.changed for each in self.targets)
         return self._is_read(self.main.newest)
 
+    def is_export(self, snapshot: Snapshot, path: str) -> bool:
+        """Return True if the source is an export of the sessions, and another file than theirs.
+
+        It must not take the place of the imported file.
+        """
+        if not self.has_bytes or self.continued is not None:
+            return False
+        are_exported = all(
+            each.newest is not None and each.shared.exported and not (each.shared.new or each.shared.changed)
+            for each in self.targets
+        )
+        return are_exported and snapshot.head(self.main.session).source != path
+
     def _is_read(self, newest: Import | None) -> bool:
         """Return True if the file equals, byte for byte, what an import read."""
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.exporting import export_original, export_session
-from eventstore.files.importing import import_file
+from eventstore.files.importing import import_file, import_sessions
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, encode
+from eventstore.memory import MemoryLog
 from eventstore.records import (
     BranchSummary,
     Compaction,
@@ -33,6 +35,7 @@ from eventstore.records import (
     ThinkingLevelChange,
     Undone,
 )
+from tests.support import claude_code, oh_my_pi_sessions
 from tests.support.events import NOW, events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 from tests.support.tampering import event_key, tables
@@ -296,3 +299,25 @@ def test_an_unknown_format_is_refused(native: EventLog) -> None:
     with pytest.raises(BadInputError) as refused:
         list(export_session(native, "s", "nobody's"))
     assert "pi" in refused.value.remedy
+
+
+@pytest.mark.parametrize("harness", ["oh-my-pi", "claude-code"])
+@pytest.mark.parametrize("seed", range(5))
+def test_an_export_for_another_harness_does_not_take_the_place_of_the_original(
+    tmp_path: Path, harness: str, seed: int
+) -> None:
+    rng = random.Random(seed)
+    if harness == "oh-my-pi":
+        original = oh_my_pi_sessions.file_of(oh_my_pi_sessions.entries_of(rng, 12), title="A title")
+    else:
+        original = b"".join(each + b"\n" for each in claude_code.some_session(rng, 12))
+    log, path, exported = MemoryLog(), tmp_path / "s.jsonl", tmp_path / "export.jsonl"
+    path.write_bytes(original)
+    session = import_sessions(log, path)[0].id
+    exported.write_bytes(b"".join(export_session(log, session, "pi")))
+    for _ in range(2):
+        (again,) = import_sessions(log, exported)
+        assert (again.id, again.earlier, again.added, again.rewritten) == (session, None, 0, 0)
+        assert b"".join(export_original(log, session)) == original
+    path.write_bytes(original)
+    assert not any(each.added or each.rewritten for each in import_sessions(log, path))

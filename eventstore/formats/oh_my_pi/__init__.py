@@ -9,13 +9,16 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from eventstore.event import EventFacts
+from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, View
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, as_sent, message_view, note_facts, view
 from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
+from eventstore.formats.pi.export import is_exported
+from eventstore.formats.pi.file import PI
 from eventstore.formats.source import SessionLocation, Source, SourceContents
+from eventstore.log import Snapshot
 from eventstore.views import Message
 
 _FILES: Final = "*/**/*.jsonl"
@@ -59,6 +62,10 @@ class OhMyPiFormat(PiFormat):
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.SURE if has_marks(beginning) else Certainty.NONE
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
+        # An export for pi may have messages by which it is recognized as oh-my-pi's.
+        return any(is_exported(snapshot, event, stored, each) for each in (self.dialect, PI))
 
     def open(self, source: Source) -> SourceContents:
         return TitledFile(source)
