@@ -286,7 +286,7 @@ class Session:
 
         Raises NotFoundError, and CorruptionError where the store is damaged.
         """
-        at = _converted("as_of", as_of, int | None)
+        at = _converted("as_of", as_of, Annotated[int, msgspec.Meta(ge=0)] | None)
         context = build_context(self._log, self.id, as_of=at, leaf=_leaf("leaf", leaf))
         return Context(**msgspec.structs.asdict(context))
 
@@ -340,7 +340,7 @@ class Session:
         """
         from compaction import go
 
-        return go(self._writer, _leaf("to", to))
+        return go(self._writer, to if to is ROOT else _converted("to", to, str))
 
     def export(self, format: str = "pi") -> bytes:
         """Return the session as a pi file, or the exact bytes of the file it was imported from.

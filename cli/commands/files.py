@@ -26,7 +26,7 @@ def command(
     as_json: bool,
 ) -> None:
     """List the files that a session read and modified, from its tool calls up to a leaf."""
-    from cli.output import console, echo_json, paged, print_line, safe_line
+    from cli.output import console, echo_json, echo_note, paged, print_line, safe_line
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations
 
@@ -41,6 +41,8 @@ def command(
     if as_json:
         echo_json({"session": name, "readFiles": read, "modifiedFiles": modified})
         return
+    if not read and not modified:
+        echo_note("no file that matches" if only_read or only_modified else "no file was read or modified")
     out = console()
     with paged(out):
         for done, paths in (("modified", modified), ("read", read)):

@@ -17,7 +17,7 @@ def command(ctx: click.Context, session: str, *, as_of: int | None, full: bool, 
     """Show a session as a tree, with labels and the leaf."""
     import msgspec
 
-    from cli.output import console, echo_json, paged
+    from cli.output import console, echo_json, echo_note, paged
     from cli.store import opened_session
     from projections.tree import tree
 
@@ -28,6 +28,8 @@ def command(ctx: click.Context, session: str, *, as_of: int | None, full: bool, 
         else:
             from cli.views.session_tree import print_tree
 
+            if not found.nodes:
+                echo_note("the tree has no entries" + (f" as of #{as_of}" if as_of is not None else ""))
             out = console()
             with paged(out):
                 print_tree(out, found, snapshot, name, is_full=full)

@@ -219,7 +219,7 @@ SESSION_CALLS: dict[str, tuple[Any, list[Any]]] = {
     "store.import_file": (lambda session, value: session.store.import_file(value), [*unlike(), ".", "a\0b"]),
     "as_of": (lambda session, value: session.context(as_of=value), [*unlike(type(None), int), -1, 99]),
     "leaf": (lambda session, value: session.context(leaf=value), unlike(type(None))),
-    "move": (lambda session, value: session.move(value), unlike(type(None))),
+    "move": (lambda session, value: session.move(value), unlike()),
     "export": (lambda session, value: session.export(value), unlike()),
     "append": (lambda session, value: session.append(value), unlike()),
     "compact": (
@@ -250,6 +250,13 @@ def test_every_wrong_argument_gives_a_documented_error_and_changes_nothing(
             make(session, value)
     assert session.context() == before
     assert list(store) == ["s"]
+
+
+def test_a_negative_number_is_no_moment(store: refold.Store) -> None:
+    session = store.new("s")
+    talk(session, "one")
+    with pytest.raises(refold.BadInputError, match="argument 'as_of'"):
+        session.context(as_of=-1)
 
 
 @pytest.mark.parametrize(

@@ -44,3 +44,10 @@ def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:
 
 def test_either_kind_can_be_asked_for_and_not_both(told: Refold) -> None:
     told.refused(click.UsageError, "files", SESSION, "--read", "--modified", code=2)
+
+
+def test_a_session_without_files_says_so_beside_the_list(refold: Refold) -> None:
+    refold("append", "s", stdin='{"type":"message","message":{"role":"user","content":"hi"}}\n')
+    outcome = refold("files", "s")
+    assert (outcome.out, len(outcome.notes)) == ("", 1)
+    assert refold("files", "s", "--json").notes == []

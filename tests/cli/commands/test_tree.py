@@ -43,3 +43,9 @@ def test_a_label_that_is_taken_away_is_gone(told: Refold) -> None:
 def test_roots_are_listed_in_order(told: Refold) -> None:
     told("append", SESSION, stdin=line({"type": "custom", "customType": "x", "id": "r9", "parentId": None}))
     assert told("tree", SESSION, "--json").json["roots"] == ["u1", "r9"]
+
+
+def test_a_tree_without_entries_says_so_beside_it(told: Refold) -> None:
+    outcome = told("tree", SESSION, "--as-of", "0")
+    assert (outcome.out.strip(), len(outcome.notes)) == ("", 1)
+    assert told("tree", SESSION).notes == []
