@@ -98,6 +98,15 @@ COMPARISONS: Final = (
     Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),
     Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
     Comparison("overviews", "cached figures of 2,000 sessions", "heads", "reading their heads", Limit(4)),
+    Comparison("search-index", "search index of 10,000 events", "floor", "reading their texts"),
+    Comparison(
+        "search",
+        "search of 10,000 events, 20 results",
+        "scan",
+        "scanning the log",
+        Limit(10, is_least=True),
+        is_faster=True,
+    ),
     Comparison("audit", "audit of 2,000 events with every metric", "import", "importing them"),
     Comparison(
         "compaction-60-10k",

@@ -41,6 +41,14 @@ from eventstore.verify import verify
 with open_store(sys.argv[1]) as log:
     assert not verify(log).findings
 """
+SEARCH = """
+import sys
+from eventstore import open_store
+from projections.search import search
+from projections.search.words import Query
+with open_store(sys.argv[1]) as log:
+    assert search(log, sys.argv[1], Query("the"), limit=20)
+"""
 
 
 def message(number, parent=None, **names):
@@ -177,13 +185,13 @@ def _heads(log):
         return list(snapshot.heads())
 
 
-@pytest.mark.parametrize(("what", "script"), [("import", IMPORT), ("verify", VERIFY)])
+@pytest.mark.parametrize(("what", "script"), [("import", IMPORT), ("verify", VERIFY), ("search", SEARCH)])
 def test_memory_does_not_follow_the_file(benchmark, tmp_path, what, script):
     """Measure the peak private memory for files of 23 MB and 230 MB."""
     sizes = {}
     for events in (10_000, 100_000):
         file, store = session_file(events, 60), tmp_path / str(events)
-        if what == "verify":
+        if what != "import":
             _peak(IMPORT, store, file)
         sizes[events] = _peak(script, store, file)
     benchmark.group = f"memory-{what}"

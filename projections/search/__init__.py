@@ -85,6 +85,8 @@ def search(
                 except NotFoundError:
                     # The store was replaced just now.
                     continue
+                if each.digest in shown:
+                    continue
                 view = view_of(each, snapshot)
                 excerpt = query.excerpt(text_of_view(view), width)
                 if excerpt is None:
@@ -93,7 +95,7 @@ def search(
                     contexts[session] = _Context(snapshot, session)
                 has_messages = bool(view.messages) or view.summary is not None
                 state = contexts[session].state(each, query) if has_messages else State.UNSENT
-                if (lost and not state.is_lost) or each.digest in shown:
+                if lost and not state.is_lost:
                     continue
                 shown.add(each.digest)
                 hits.append(

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
+from tests.support import claude_code
+from tests.support.pi_files import entry, header
+
+
+def ids(refold: Refold, *arguments: str) -> list[str]:
+    """The ids of the events that are found, the newest first."""
+    found = refold("search", *arguments, "--json", code=None).json["hits"]
+    return [each["id"] for each in found]
+
+
+@pytest.fixture
+def two(told: Refold, tmp_path: Path) -> Refold:
+    """A store with the tale and a newer session of another project."""
+    said = {"role": "user", "content": "Another parser, in Zürich"}
+    lines = entry("z1", None, "message", message=said, timestamp="2026-01-02T00:00:00.000Z")
+    (tmp_path / "other.jsonl").write_bytes(header(session="session-z", cwd="/home/user/web") + lines)
+    told("import", "other.jsonl")
+    return told
+
+
+def test_json_says_what_a_hit_is(told: Refold) -> None:
+    assert told("search", "expression", "regular", "--json").json == {
+        "hits": [
+            {
+                "session": SESSION,
+                "seq": 9,
+                "id": "b1",
+                "name": "user",
+                "time": "2025-12-08T22:00:09.000Z",
+                "state": "branch",
+                "excerpt": "Try a regular expression.",
+                "marks": [{"start": 6, "stop": 13}, {"start": 14, "stop": 24}],
+            }
+        ],
+        "more": False,
+    }
+
+
+def test_sessions_are_chosen(two: Refold) -> None:
+    assert ids(two, "parser")[0] == "z1"
+    assert ids(two, "parser", "--project", "web") == ["z1"]
+    assert ids(two, "parser", "--since", "2026-01-01") == ["z1"]
+    assert ids(two, "parser", "--session", "session-z") == ["z1"]
+    assert ids(two, "parser", "--session", "session-z", "--project", "project") == []
+    assert "z1" not in ids(two, "parser", "--title", "the parser")
+    assert ids(two, "parser", "--harness", "claude-code") == []
+    assert ids(two, "ZURICH") == ["z1"]
+
+
+def test_a_limit_says_that_there_is_more(two: Refold) -> None:
+    found = two("search", "parser", "--limit", "2", "--json").json
+    assert (len(found["hits"]), found["more"]) == (2, True)
+    count = len(ids(two, "parser"))
+    found = two("search", "parser", "--limit", str(count), "--json").json
+    assert (len(found["hits"]), found["more"]) == (count, False)
+
+
+def test_nothing_found_exits_with_1_and_a_bad_query_with_2(told: Refold) -> None:
+    assert told("search", "nowhere", "--json", code=1).json == {"hits": [], "more": False}
+    assert told("search", "nowhere", code=1).notes
+    for query in ('"half', "...", '""', "NEAR(", "*", "\udcff"):
+        code = 1 if query == "NEAR(" else 2
+        assert told("search", query, code=code).errors.startswith("refold: ")
+
+
+@pytest.mark.parametrize(
+    "query", ["a AND", "NOT a", "text: x", "{a b}: c", "^a", "a OR b", "a NEAR b", "-a", "'", "\\"]
+)
+def test_no_query_is_an_error_of_sqlite(told: Refold, query: str) -> None:
+    done = told("search", "--", query, code=None)
+    assert done.code in (0, 1, 2)
+    assert "sqlite" not in done.errors.lower()
+    assert "fts5" not in done.errors.lower()
+
+
+def test_a_query_of_thousands_of_words_is_a_query(told: Refold) -> None:
+    assert ids(told, *(f"word{number}" for number in range(3_000))) == []
+    assert ids(told, "parser " * 3_000) == ids(told, "parser")
+
+
+def test_records_of_one_claude_message_are_found_one_by_one(refold: Refold, tmp_path: Path) -> None:
+    lines = (
+        claude_code.said("u1", None, "Look into it"),
+        claude_code.answer("a1", "u1", "m1", "I look at the sparrow"),
+        claude_code.answer("a2", "a1", "m1", claude_code.call("k1", command="find sparrow")),
+        claude_code.result("r1", "a2", "k1", "no sparrow"),
+    )
+    (tmp_path / "session.jsonl").write_bytes(b"".join(lines))
+    refold("import", "session.jsonl")
+    assert sorted(ids(refold, "sparrow")) == ["a1", "a2", "r1"]
+    assert ids(refold, "find", "sparrow") == ["a2"]
+    assert ids(refold, "look sparrow") == ["a1"]
+
+
+def test_a_store_that_cannot_be_written_is_searched(told: Refold) -> None:
+    expected = ids(told, "parser")
+    for name in ("search.sqlite", "search.sqlite-wal", "search.sqlite-shm"):
+        (told.store / name).unlink(missing_ok=True)
+    told.store.chmod(0o500)
+    try:
+        assert ids(told, "parser") == expected
+        if os.geteuid():
+            assert not (told.store / "search.sqlite").exists()
+    finally:
+        told.store.chmod(0o700)
+
+
+def test_a_backup_holds_no_index_and_an_index_of_another_store_is_not_believed(
+    told: Refold, tmp_path: Path
+) -> None:
+    expected = ids(told, "parser")
+    told("backup", "copy")
+    assert sorted(each.name for each in (tmp_path / "copy").iterdir()) == ["data.mdb"]
+    told("rename", SESSION, "A sparrow")
+    assert len(ids(told, "sparrow")) == 1
+    # The store is restored from its backup, and the index stays.
+    (tmp_path / "copy" / "data.mdb").replace(told.store / "data.mdb")
+    (told.store / "lock.mdb").unlink()
+    assert ids(told, "sparrow") == []
+    assert ids(told, "parser") == expected
+
+
+def test_verify_and_stats_disregard_the_index(told: Refold) -> None:
+    before = told("stats", "--json").json
+    ids(told, "parser")
+    assert told("stats", "--json").json == before
+    told("verify")
+
+
+def test_a_locked_index_is_waited_for(told: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = ids(told, "parser")
+    told("rename", SESSION, "A sparrow")
+    monkeypatch.setattr("projections.search.full_text._PATIENCE", 0.1)
+    with sqlite3.connect(told.store / "search.sqlite", isolation_level=None) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert "the search index cannot be used (database is locked)" in told("search", "x", code=1).errors
+        db.execute("ROLLBACK")
+    assert ids(told, "parser") == expected
+
+
+def test_excerpts_on_a_terminal_are_marked_and_fit(two: Refold) -> None:
+    two.columns = 70
+    lines = two("search", "parser", "fix").lines
+    assert any("\x1b[7mparser\x1b[0m" in line for line in lines)
