@@ -141,6 +141,6 @@ def test_a_reader_sees_at_a_glance_that_messages_were_dropped(corpus: Path, tmp_
 def test_the_two_files_of_one_session_become_two_generations(corpus: Path, tmp_path: Path) -> None:
     refold = Refold(tmp_path / "store")
     refold("import", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
-    first, second = (each["id"] for each in refold("sessions", "--json").json["sessions"])
+    second, first = (each["id"] for each in refold("sessions", "--all", "--json").json["sessions"])
     assert second == f"{first}~2"
     assert refold("tree", first[:8], "--json").raw == refold("tree", second, "--json").raw
