@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from eventstore.event import Event
@@ -9,6 +11,10 @@ from eventstore.formats import view_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import events
 from projections.context.cursor import resolve_cursor
+from projections.rules import rules_of_format
+
+_ATTACHED: Final = frozenset({"custom", "custom_message"})
+"""Kinds of entries that a harness adds to a tool's result."""
 
 
 class LabelFold:
@@ -33,7 +39,11 @@ class LabelFold:
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry in its tree. `depth` is 0 at a root; `children` are ids in order of time."""
+    """An entry in its tree. `depth` is 0 at a root; `children` are ids in order of time.
+
+    `beside`: a record of a message, or a result of its calls, that stands beside the path which goes on from that
+    message. It is no branch, and nothing below it is one.
+    """
 
     id: str
     kind: str
@@ -41,6 +51,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
     label: str | None
     children: list[str]
+    beside: bool = False
+
+    @property
+    def ends_branch(self) -> bool:
+        """True for the last entry of a branch."""
+        return not self.children and not self.beside
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +66,14 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     roots: list[str]
     nodes: list[Node]
 
+    def branches(self) -> dict[str, int]:
+        """Return the number of branches that go on from each entry, by its id; 0 at the end of one."""
+        found = dict.fromkeys((node.id for node in self.nodes), 0)
+        for node in self.nodes:
+            if node.parent is not None and not node.beside:
+                found[node.parent] += 1
+        return found
+
 
 class TreeFold:
     """The tree after the events applied so far, in order of their numbers."""
@@ -58,6 +82,8 @@ class TreeFold:
         self._labels = LabelFold()
         self._events: dict[str, tuple[str, str | None, int | None]] = {}
         self._children: dict[str | None, list[str]] = {None: []}
+        self._groups: dict[str, str] = {}
+        self._joined: set[str] = set()
         self._leaf: str | None = None
 
     def apply(self, event: Event) -> None:
@@ -69,6 +95,45 @@ class TreeFold:
         self._children.setdefault(event.parent, []).append(event.id)
         self._children[event.id] = []
         self._leaf = event.id
+        if rules_of_format(event.format).arranges:
+            self._join(event)
+
+    def _join(self, event: Event) -> None:
+        """Remember the message that an entry is a record of, or answers."""
+        above = self._groups.get(event.parent or "", "")
+        if event.role == "assistant":
+            group = view_of(event).group
+            is_joined = bool(group) and group == above
+        elif event.role == "toolResult" or (event.kind in _ATTACHED and event.parent in self._joined):
+            group, is_joined = above, bool(above)
+        else:
+            return
+        self._groups[event.id] = group
+        if is_joined:
+            self._joined.add(event.id)
+
+    def _beside(self) -> set[str]:
+        """Return the entries beside a path that goes on from their message."""
+        if not self._joined:
+            return set()
+        only_joined = set[str]()
+        for node_id in reversed(self._events):
+            if node_id in self._joined and only_joined.issuperset(self._children[node_id]):
+                only_joined.add(node_id)
+        to_leaf, at = set[str](), self._leaf
+        while at is not None:
+            to_leaf.add(at)
+            at = self._events[at][1]
+        found = set[str]()
+        for node_id, (_, parent, _) in self._events.items():
+            siblings = self._children[parent]
+            if parent in found:
+                found.add(node_id)
+            elif node_id in only_joined and len(siblings) > 1:
+                goes_on = max(siblings, key=lambda each: (each not in only_joined, each in to_leaf))
+                if goes_on != node_id:
+                    found.add(node_id)
+        return found
 
     def view(self) -> Tree:
         """Return the current tree.
@@ -76,6 +141,7 @@ class TreeFold:
         Children are in order of time, as in pi; those without a time keep their place.
         """
         nodes: list[Node] = []
+        beside = self._beside()
         pending = [(root, 0) for root in reversed(self._children[None])]
         while pending:
             node_id, depth = pending.pop()
@@ -83,7 +149,15 @@ class TreeFold:
             children = self._in_order(self._children[node_id])
             label = self._labels.labels.get(node_id)
             nodes.append(
-                Node(id=node_id, kind=kind, parent=parent, depth=depth, label=label, children=children)
+                Node(
+                    id=node_id,
+                    kind=kind,
+                    parent=parent,
+                    depth=depth,
+                    label=label,
+                    children=children,
+                    beside=node_id in beside,
+                )
             )
             pending += [(child, depth + 1) for child in reversed(children)]
         return Tree(leaf=self._leaf, roots=list(self._children[None]), nodes=nodes)

@@ -67,9 +67,10 @@ def tree_rows(
     With `is_full`, every entry has its own row.
     """
     run: CollapsedRun | None = None
+    branches = tree.branches()
     for node, level in _in_order(tree, is_main):
         event = event_of(node.id)
-        is_turn = is_full or _is_turn(node, event)
+        is_turn = is_full or _is_turn(node, event, branches[node.id])
         if run and (is_turn or level != run.level):
             yield run
             run = None
@@ -86,27 +87,31 @@ def tree_rows(
 def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[Node, int]]:
     """Yield entries with their levels.
 
-    The sibling that leads to the leaf, or else the last, comes last.
+    The sibling that leads to the leaf, or else the last, comes last. Records beside a path come first, on its level.
     """
     nodes = {node.id: node for node in tree.nodes}
     # Use a stack, because trees are as deep as sessions are long.
+
+    def order(name: str) -> tuple[bool, bool]:
+        return not nodes[name].beside, is_main(name)
+
     pending = [(root, 0) for root in sorted(tree.roots, key=is_main)][::-1]
     while pending:
         node_id, level = pending.pop()
         yield nodes[node_id], level
-        children = sorted(nodes[node_id].children, key=is_main)
+        children = sorted(nodes[node_id].children, key=order)
         pending += [
-            (child, level if place == len(children) - 1 else level + 1)
+            (child, level if place == len(children) - 1 or nodes[child].beside else level + 1)
             for place, child in reversed(list(enumerate(children)))
         ]
 
 
-def _is_turn(node: Node, event: Event) -> bool:
+def _is_turn(node: Node, event: Event, branches: int) -> bool:
     return (
         (not is_continuation(event) and (event.kind in SIGNS or event.role == "user"))
         or node.label is not None
         or node.parent is None
-        or len(node.children) != 1
+        or (branches != 1 and not node.beside)
     )
 
 

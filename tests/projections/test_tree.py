@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from eventstore import open_store
 from eventstore.errors import NotFoundError
+from eventstore.memory import MemoryLog
 from eventstore.records import Decision, Label, LeafMoved
 from projections.tree import Node, Tree, TreeFold, tree
+from tests.support import claude_code
 from tests.support.events import event, message
 from tests.support.talk import user
 
@@ -100,3 +104,41 @@ def test_an_unknown_session_has_no_tree(log):
     with pytest.raises(NotFoundError) as refused:
         tree(log, "s")
     assert (refused.value.what, refused.value.name) == ("session", "s")
+
+
+def test_records_of_one_message_and_results_of_parallel_calls_are_no_branches(tmp_path: Path) -> None:
+    log = MemoryLog()
+    hook = {"type": "hook_additional_context", "content": ["mind"]}
+    claude_code.bring(
+        log,
+        tmp_path / "s.jsonl",
+        claude_code.said("u", None, "go"),
+        claude_code.answer("a", "u", "m1", claude_code.call("x")),
+        claude_code.answer("b", "a", "m1", claude_code.call("y")),
+        claude_code.result("r", "a", "x", "one"),
+        claude_code.attached("h", "r", hook),
+        claude_code.result("q", "b", "y", "two"),
+        claude_code.answer("c", "q", "m2", claude_code.call("z")),
+        claude_code.result("s", "c", "z", "three"),
+        claude_code.said("v", "a", "a rewind"),
+        claude_code.answer("d", "v", "m3", "done"),
+    )
+    found = tree(log, claude_code.SESSION)
+    assert {node.id for node in found.nodes if node.beside} == {"r", "h"}
+    assert {node.id for node in found.nodes if node.ends_branch} == {"s", "d"}
+    assert {name: number for name, number in found.branches().items() if number > 1} == {"a": 2}
+
+
+def test_one_of_several_parallel_results_goes_on_at_the_end(tmp_path: Path) -> None:
+    log = MemoryLog()
+    claude_code.bring(
+        log,
+        tmp_path / "s.jsonl",
+        claude_code.said("u", None, "go"),
+        claude_code.answer("a", "u", "m1", claude_code.call("x")),
+        claude_code.answer("b", "a", "m1", claude_code.call("y")),
+        claude_code.result("q", "b", "y", "two"),
+        claude_code.result("r", "a", "x", "one"),
+    )
+    found = tree(log, claude_code.SESSION)
+    assert [node.id for node in found.nodes if node.ends_branch] == ["r"]

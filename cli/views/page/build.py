@@ -36,7 +36,7 @@ def figures(material: Material) -> Iterator[Figure]:
         thousands(audit.context_tokens),
         f"tokens, {counted(audit.context_messages, 'message')}",
     )
-    branches = sum(not node.children for node in nodes)
+    branches = sum(node.ends_branch for node in nodes)
     yield _figure("entries", thousands(audit.entries), f"on {counted(branches, 'branch', 'branches')}")
     yield _figure("compactions", thousands(len(audit.compactions)), ", ".join(others))
     yield from _of_calls(material.calls, audit.cost.prices)

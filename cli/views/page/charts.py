@@ -222,10 +222,10 @@ def _needed(views: Sequence[Section]) -> Iterator[ChartMarker]:
 
 def _forks(material: Material) -> Iterator[ChartMarker]:
     seq_of = {event.id: event.seq for event in material.events}
-    for node in material.tree.nodes:
-        if len(node.children) > 1:
-            others = counted(len(node.children) - 1, "other branch leaves", "other branches leave")
-            seq = seq_of[node.id]
+    for name, branches in material.tree.branches().items():
+        if branches > 1:
+            others = counted(branches - 1, "other branch leaves", "other branches leave")
+            seq = seq_of[name]
             yield ChartMarker(
                 seq=seq,
                 kind="fork",

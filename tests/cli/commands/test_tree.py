@@ -21,6 +21,7 @@ def test_a_node_tells_its_kind_place_label_and_children(told: Refold) -> None:
         "depth": 6,
         "label": "halfway",
         "children": ["a3"],
+        "beside": False,
     }
     assert nodes["a3"]["children"] == ["b1", "s1"]
     assert (nodes["s1"]["parent"], nodes["s1"]["depth"], nodes["s1"]["kind"]) == ("a3", 8, "branch_summary")
