@@ -199,7 +199,7 @@ def _hidden_packages() -> Iterator[str]:
 def refold(ctx: click.Context, store: str | None) -> None:
     """Keep coding-agent sessions, replay every context, see what compactions lost.
 
-    Begin with `refold import`: it lists the session files on this machine.
+    Begin with `refold sync`: it imports the sessions on this machine.
 
     A SESSION is an id, a unique prefix of one, a title, @last, or the path of a session file.
     """

@@ -62,7 +62,7 @@ paths_option: Final[Decorator] = click.option(
     metavar="DIR",
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
-    help="Look in this folder and below it, too; repeatable.",
+    help="Also look in this folder and below it; repeatable.",
 )
 leaf_option: Final[Decorator] = click.option(
     "--leaf", metavar="ID|root", help="Use this entry instead of the session's leaf."

@@ -42,7 +42,7 @@ def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) 
 @click.argument("query", nargs=-1, required=True, callback=_joined)
 @session_filters
 @click.option("--session", metavar="SESSION", help="Only this session.")
-@click.option("--lost", is_flag=True, help="Only what the model was sent once and is no longer.")
+@click.option("--lost", is_flag=True, help="Only what the model was sent once but no longer is.")
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most N events."
 )
@@ -61,7 +61,7 @@ def command(
     """Search the messages of all sessions; exit with 1 if none matches.
 
     QUERY is one or more words that an event must contain, in any order and case. "two words" in double quotes
-    is a phrase, and findM* also finds words that begin so. The newest events come first.
+    is a phrase, and findM* matches every word that begins with findM. The newest events come first.
     """
     from cli.output import console, echo_json, echo_note, paged, progress_bar
     from cli.store import opened

@@ -29,7 +29,7 @@ _GROUPS: Final = ("project", "day", "model", "harness")
 def command(
     ctx: click.Context, *, by: str | None, chosen: SessionFilter, prices: str | None, as_json: bool
 ) -> None:
-    """Show the store's contents and size, or with --by what its sessions used."""
+    """Show the store's contents and size; with --by, the tokens and cost of its sessions."""
     if by is not None:
         _show_spent(ctx, by, chosen, prices, as_json=as_json)
     elif chosen.is_empty and prices is None:

@@ -22,7 +22,7 @@ _MEGABYTE: Final = 1_000_000
 @click.command("sync", epilog="Example:  refold sync --dry-run")
 @homes_option
 @paths_option
-@click.option("--dry-run", is_flag=True, help="Say what would be imported, and import nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported; import nothing.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),

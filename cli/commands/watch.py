@@ -30,7 +30,7 @@ _FORCE_POLLING: Final = "WATCHFILES_FORCE_POLLING"
 def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...], as_json: bool) -> None:
     """Import sessions while their harnesses write them, until you press Ctrl-C.
 
-    First it does what `refold sync` does. Then it prints a line for each session file with new events, mostly within
+    It begins like `refold sync`, then prints a line for each session file with new events, mostly within
     a second. With --json, each line is an object.
     """
     from cli.output import counted, echo_json, echo_note, echo_text, progress_bar
