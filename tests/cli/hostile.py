@@ -23,7 +23,7 @@ def hostile() -> bytes:
             {
                 "role": "assistant",
                 "content": [
-                    text("wide " * 4000 + EVIL),
+                    text("the " + "wide " * 4000 + EVIL),
                     text("x" * 20000),
                     call(f"read{EVIL}", "k1", path=f"a{EVIL}\n{LONE}[bold].py", size=10**30),
                     call("write", "k2", path=f"w{EVIL}\nforged.py"),
