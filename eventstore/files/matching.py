@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from eventstore.errors import NotFoundError
@@ -99,7 +101,7 @@ class _KnownParts:
 
     def __init__(self, log: EventLog, targets: list[ImportTarget], continued: Import | None) -> None:
         self._log, self._targets, self._continued = log, targets, continued
-        self._runs: list[tuple[int, int, int]] | None = None
+        self._runs: dict[int, list[tuple[int, int]]] | None = None
         self._own: set[str] | None = None
 
     def has(self, session: int, event_id: str) -> bool:
@@ -114,11 +116,13 @@ class _KnownParts:
             return None
         with self._log.snapshot() as snapshot:
             seq = snapshot.locate(target.session, event_id)
-            if seq and self._runs is None:
-                self._runs = list(self._read_before(snapshot, self._continued))
-            if not any(
-                place == session and first <= seq < first + count for place, first, count in self._runs or ()
-            ):
+            if not seq:
+                return None
+            if self._runs is None:
+                self._runs = self._read_before(snapshot, self._continued)
+            runs = self._runs.get(session, [])
+            at = bisect_right(runs, seq, key=itemgetter(0)) - 1
+            if at < 0 or seq >= runs[at][1]:
                 return None
             return bytes(body_of(snapshot.frame(target.session, seq)))
 
@@ -159,15 +163,20 @@ class _KnownParts:
                 return decode(snapshot.frame(session, seq), session)
         return None
 
-    def _read_before(self, snapshot: Snapshot, continued: Import) -> Iterator[tuple[int, int, int]]:
-        """Yield the runs of records in those parts, each with its session's place in the source."""
+    def _read_before(self, snapshot: Snapshot, continued: Import) -> dict[int, list[tuple[int, int]]]:
+        """Return the runs of records in those parts by their session's place in the source.
+
+        A run is the number of its first record, and that behind its last. The runs are sorted.
+        """
+        runs: dict[int, list[tuple[int, int]]] = {}
         places = {target.session: target.place for target in self._targets}
         main = self._targets[0].session
         for part in import_parts(snapshot, main, continued):
             sessions = [main, *part.sessions]
             which = part.lines.sessions or [0] * len(part.lines.records)
             for at, (first, count) in zip(which, part.lines.records, strict=True):
-                yield places.get(sessions[at], -1), first, count
+                runs.setdefault(places.get(sessions[at], -1), []).append((first, first + count))
+        return {place: sorted(each) for place, each in runs.items()}
 
 
 class SessionMatcher:

@@ -33,6 +33,7 @@ from eventstore.formats.source import (
 from eventstore.records import Resume
 
 _SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
+_PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
 _REMEDY: Final = "name a session file of Claude Code"
 
 
@@ -62,10 +63,13 @@ class ClaudeCodeFile(SourceContents):
         another's into it. Else it is that of the first record.
         """
         stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
+        named = stem.encode("ascii", "ignore")
         sidechains: list[Fields] = []
         self.source.file.seek(0)
         for line in self.source.file:
-            if name == stem and head.is_chained and not _SIDECHAIN.search(line):
+            # Escaped, a name in the record may differ from the file's.
+            may_be_named = name != stem and (named in line or not _PLAIN.fullmatch(stem))
+            if name and head.is_chained and not may_be_named and not _SIDECHAIN.search(line):
                 continue
             for start, stop, fields in parse(line).records:
                 first = first or line[start:stop]

@@ -407,9 +407,9 @@ class TranscriptReader(SessionReader):
     def _above(self, place: int, parent: str | None) -> Fields | None:
         if parent is None:
             return None
-        body = self._boundaries.get((place, parent)) or self._known.body(place, parent)
-        if body is None and (copy := self._known.event(self._known.name(place), parent)) is not None:
-            body = copy.body
+        body = self._boundaries.get((place, parent))
+        if body is None and (stored := self._known.event(self._known.name(place), parent)) is not None:
+            body = stored.body
         return fields_of(body) if body else None
 
     def _parent(
