@@ -65,7 +65,7 @@ def command(
 
     Tokens and cost of a session include its subagents, except with --all, where each line has its own.
     """
-    from cli.output import console, echo_json, echo_problem, paged
+    from cli.output import console, echo_json, echo_note, echo_problem, paged
     from cli.store import chosen_sessions, opened
     from projections.audit.prices import prices_of_file
 
@@ -79,6 +79,9 @@ def command(
         out = console()
         with paged(out):
             out.print(_listing(found, out.width, is_all=is_all), crop=False)
+        if not found:
+            empty = "the store is empty: run refold sync" if chosen.is_empty else "no session matches"
+            echo_note(empty)
     damaged = [each for family in found for each in family.members if each.problem]
     for each in damaged:
         echo_problem(each.problem)

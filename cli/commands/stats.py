@@ -67,7 +67,7 @@ def _show_store(ctx: click.Context, *, as_json: bool) -> None:
 def _show_spent(
     ctx: click.Context, by: str, chosen: SessionFilter, prices: str | None, *, as_json: bool
 ) -> None:
-    from cli.output import console, echo_json, echo_problem, paged
+    from cli.output import console, echo_json, echo_note, echo_problem, paged
     from cli.store import chosen_sessions, opened
     from projections.audit.prices import prices_of_file
     from projections.overview import total
@@ -92,6 +92,10 @@ def _show_spent(
         out = console()
         with paged(out):
             out.print(_listing(by, groups, whole), crop=False)
+        if not groups:
+            echo_note(
+                "no calls with usage are recorded" + ("" if chosen.is_empty else " in the chosen sessions")
+            )
     damaged = [each for family in found for each in family.members if each.problem]
     for each in damaged:
         echo_problem(each.problem)

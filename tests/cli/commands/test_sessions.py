@@ -226,6 +226,13 @@ def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
 def test_an_empty_store_lists_nothing(refold: Refold) -> None:
     refold("append", "s")
     assert refold("sessions", "--json").json == {"sessions": []}
+    (note,) = refold("sessions").notes
+    assert "refold sync" in note
+
+
+def test_an_empty_list_says_so(three: Refold) -> None:
+    assert (len(three("sessions", "--title", "x").notes), three("sessions").notes) == (1, [])
+    assert three("sessions", "--title", "x", "--json").notes == []
 
 
 def test_on_a_terminal_a_title_keeps_the_end_of_a_path(told: Refold) -> None:

@@ -146,7 +146,8 @@ def test_options_that_choose_sessions_need_a_group(used: Refold, options: tuple[
 def test_nothing_chosen_is_an_empty_table(used: Refold) -> None:
     found = used("stats", "--by", "day", "--title", "nowhere", "--json").json
     assert (found["groups"], found["total"]["calls"], found["total"]["cost"]) == ([], 0, None)
-    assert len(used("stats", "--by", "day", "--title", "nowhere").lines) == 1
+    shown = used("stats", "--by", "day", "--title", "nowhere")
+    assert (len(shown.lines), len(shown.notes)) == (1, 1)
 
 
 def test_earlier_generations_of_a_rewritten_file_are_not_added_up(refold: Refold, tmp_path: Path) -> None:
