@@ -35,7 +35,7 @@ _GRACE: Final = 2.0
 """Seconds in which the system may still report a change that a look has found."""
 _SETTLED: Final = 3.0
 """Seconds after which an unreadable file is a problem: a new one has no whole line yet."""
-_POLLING_SHARE: Final = 10
+_POLLING_SHARE: Final = 20
 _ROUTINE_SHARE: Final = 200
 _ASKED_SHARE: Final = 4
 """Multiples of a look's duration that must pass before the next, so that looks stay cheap."""
@@ -161,6 +161,8 @@ class Watcher:
         """Changed files that a look found before the system reported them, and the time then."""
         self._looked, self._duration, self._look_at = 0.0, 0.0, 0.0
         """The end of the last look at all files, its duration, and the time of the next."""
+        self._pause = INTERVAL
+        """Seconds between polls."""
         self._asked = 1
         """Looks to come that are no routine."""
 
@@ -193,21 +195,32 @@ class Watcher:
     def _wait(self) -> set[str] | None:
         """Return the paths that changed; None if any file may have."""
         if self._notifications is None:
-            time.sleep(max(0.0, self._look_at - time.monotonic()))
-            return set()
+            return self._poll()
         try:
             changed = self._notifications.wait()
         except NotificationsFailedError as error:
-            self._poll(str(error))
+            self._start_polling(str(error))
             return set()
         for path in changed or ():
             self._unreported.pop(path, None)
         late = [path for path, at in self._unreported.items() if time.monotonic() - at > _GRACE]
         if late:
-            self._poll(f"they did not tell of a change of {late[0]}")
+            self._start_polling(f"they did not tell of a change of {late[0]}")
         return changed
 
-    def _poll(self, reason: str) -> None:
+    def _poll(self) -> set[str]:
+        """Wait, and return the known files whose status has changed; only a look finds new ones."""
+        time.sleep(self._pause)
+        began = time.monotonic()
+        changed = {
+            path
+            for path, status in _existing(self._files)
+            if _change(status) != _change(self._files[path].status)
+        }
+        self._pause = max(INTERVAL, (time.monotonic() - began) * _ASKED_SHARE)
+        return changed
+
+    def _start_polling(self, reason: str) -> None:
         """Stop to rely on the system's reports."""
         if self._notifications is not None:
             self._notifications.close()
@@ -254,6 +267,7 @@ class Watcher:
         """Import files, and yield those with news."""
         for each in import_them(self._log, files):
             path = each.file.path
+            self._files[path] = each.file
             if each.error is None:
                 self._failures.pop(path, None)
                 if any(session.added or session.rewritten for session in each.sessions):
