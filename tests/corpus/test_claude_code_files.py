@@ -21,6 +21,7 @@ from projections.requests import request
 from projections.rules.claude_code import COUNTS, RULES
 from tests.support.events import events
 
+PROJECT = Path(__file__).parents[2]
 FOLDER = "claude-code"
 SNAPSHOTS = [f"0708a5fa-snap{number}.jsonl" for number in (1, 2, 3)]
 
@@ -77,22 +78,57 @@ def test_requests_hold_the_blocks_of_the_records_byte_for_byte(corpus: Path) -> 
         assert [block for block in blocks if block not in rendered.body] == []
 
 
+EXPLAINED_JUMPS = {
+    # A compaction: these versions sent files, lists and skills again, and recorded none of it.
+    "b180de74-0299-4dcd-8bde-847ac27bc215": 20_404,
+    "95bcfcaa-3e73-4b07-9f49-e6082f4a060f": 14_665,
+    "caa0a256-4866-4b7b-aac8-f0ad6ec456fa": 12_579,
+    "03517ab2-975a-4b4c-a777-7ad061ff18f1": 8_051,
+    # Tools were looked up.
+    "53204f50-dc97-4ef8-842f-8a698f12a62b": 5_440,
+    "45510341-8b55-4d5f-ab21-a21f3b3c0582": 9_838,
+    "6632542e-1674-436e-9a6a-ea98d57c476a": 4_523,
+    # A subagent made its first call.
+    "90d6d927-89b6-462b-8f92-b43940e3030b": 2_671,
+    "9451bb0c-9362-42e5-b99d-0da78310aaa9": 2_756,
+    "a36f38ff-c91a-42e3-843a-3f1c8f1390b1": 2_653,
+    "ae256f11-1e07-4da4-ad47-fa6bf495f848": 2_677,
+    "46db70d5-e28f-4c78-9825-6326a526d3b5": 2_648,
+    "e68047bb-c148-4109-bc3b-3c972f44292e": 2_674,
+}
+UNEXPLAINED_JUMPS = {
+    "bc636040-c942-4e63-9651-da3223f8cd5b": 3_724,
+    "ef1ccab3-bf59-48a1-9381-4c90b673ea1c": 3_216,
+    "a17a6c2e-728e-4df9-8035-5f2190de801e": 3_217,
+}
+
+
 def test_records_agree_with_the_contexts(corpus: Path) -> None:
-    passed, checked = Counter[str](), Counter[str]()
+    """These are the figures of docs/checks.md."""
+    log = MemoryLog()
     for path in files(corpus):
-        log = MemoryLog()
-        (imported,) = import_sessions(log, path)
-        for result in check_session(log, imported.id).results:
+        import_sessions(log, path)
+    passed, checked, jumps = Counter[str](), Counter[str](), dict[str, int]()
+    with log.snapshot() as snapshot:
+        names = [head.name for head in snapshot.heads()]
+    for name in names:
+        for result in check_session(log, name).results:
             checked[result.name] += result.checked
             passed[result.name] += result.passed
-    exact = (COUNTS, PREFIXES, STRUCTURE, CLAIMS)
-    assert {name: (passed[name], checked[name]) for name in exact} == {
-        COUNTS: (34, 34),
-        PREFIXES: (599, 599),
+            if result.name == JUMPS:
+                jumps |= {each.event: each.found - each.expected for each in result.failures}
+    assert {name: (passed[name], checked[name]) for name in checked} == {
+        COUNTS: (27, 27),
+        PREFIXES: (527, 527),
         STRUCTURE: (4, 4),
         CLAIMS: (4, 4),
+        JUMPS: (574, 590),
     }
-    assert passed[JUMPS] >= checked[JUMPS] - 16
+    assert jumps == EXPLAINED_JUMPS | UNEXPLAINED_JUMPS
+    documented = (PROJECT / "docs" / "checks.md").read_text(encoding="utf-8")
+    figures = [f"{passed[name]} of {checked[name]}" for name in (COUNTS, PREFIXES, STRUCTURE, CLAIMS, JUMPS)]
+    row = f"| Claude Code | {len(names)}, 6 of them of subagents | {' | '.join(figures)} |"
+    assert row in documented.splitlines()
 
 
 def test_usage_counts_once_for_all_records_of_a_message(corpus: Path) -> None:
