@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag
-from eventstore.formats import view_of
+from eventstore.formats import view_of, view_of_message
 from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.links import CONTEXT_LINK
@@ -27,8 +27,9 @@ from eventstore.formats.pi.entry import stored_id
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
-from eventstore.records import Link, TextReplacement, record_of
+from eventstore.records import FORMAT, Link, TextReplacement, record_of
 from projections.context.parts import Part
+from projections.placements import substitute_text
 from projections.rules.base import (
     SYSTEM_PROMPT,
     TOOL_DEFINITIONS,
@@ -449,18 +450,30 @@ def _encoded(value: object) -> bytes:
 
 
 def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield messages as one request has them. Other shapes, such as refold's own, are unchanged."""
+    """Yield messages as one request has them: role and content, those of refold's records too."""
     users: list[bytes] = []
     for message in messages:
         wire = wire_of(message)
-        if wire.role == "user":
-            users.append(content_of(wire))
+        if wire.role != "assistant":
+            users.append(content_of(wire) if wire.role == "user" else _content_of_own(message))
             continue
         yield from _of_user(users)
         users = []
-        is_ours = wire.role == "assistant" and isinstance(wire.id, str)
-        yield b'{"role":"assistant","content":%s}' % content_of(wire) if is_ours else message
+        yield b'{"role":"assistant","content":%s}' % content_of(wire)
     yield from _of_user(users)
+
+
+def _content_of_own(message: bytes) -> bytes:
+    """Return what a request has of a message that only refold's records make: a summary, a note, a tool's result."""
+    view = view_of_message(message, FORMAT)
+    text = substitute_text(view)
+    if text is not None:
+        return _encoded(text)
+    content = content_of(wire_of(message))
+    if view.role != "toolResult":
+        return content
+    block = b'{"tool_use_id":%s,"type":"tool_result","content":%s%s}'
+    return b"[" + block % (_encoded(view.tool_call_id), content, b',"is_error":true' * view.is_error) + b"]"
 
 
 def _of_user(contents: Sequence[bytes]) -> Iterator[bytes]:

@@ -606,3 +606,25 @@ def test_files_of_parallel_calls_beside_the_path_count(log: MemoryLog, tmp_path:
     record_compaction(SessionWriter(log, SESSION), summary="so far", first_kept="b")
     (compaction,) = audit(log, SESSION).compactions
     assert compaction.files.recomputed.read_files == ["/one", "/two"]
+
+
+def test_messages_of_refold_are_role_and_content_in_a_request_of_claude_code(
+    log: MemoryLog, tmp_path: Path
+) -> None:
+    bring(log, tmp_path / "s.jsonl", *BEFORE)
+    record_compaction(SessionWriter(log, SESSION), summary="so far", first_kept="b")
+    writer = SessionWriter(log, SESSION)
+    writer.message({"role": "user", "content": "and now?"})
+    writer.message({"role": "assistant", "content": [call("x")]})
+    writer.message({"role": "toolResult", "toolCallId": "x", "content": [{"type": "text", "text": "one"}]})
+    sent = json.loads(context_json(log, SESSION))["messages"]
+    assert [(each["role"], set(each)) for each in sent] == [
+        ("user", {"role", "content"}),
+        ("assistant", {"role", "content"}),
+        ("user", {"role", "content"}),
+        ("assistant", {"role", "content"}),
+        ("user", {"role", "content"}),
+    ]
+    assert "<summary>\nso far" in sent[0]["content"]
+    (block,) = sent[-1]["content"]
+    assert (block["type"], block["tool_use_id"], block["content"][0]["text"]) == ("tool_result", "x", "one")
