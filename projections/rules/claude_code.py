@@ -23,7 +23,7 @@ from eventstore.formats.claude_code.record import (
     shown_messages,
 )
 from eventstore.formats.claude_code.transcript_reader import copy_id
-from eventstore.formats.pi.entry import stored_id
+from eventstore.formats.names import stored_id
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path

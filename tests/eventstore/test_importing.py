@@ -13,7 +13,8 @@ from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError
 from eventstore.files.importing import ImportResult, import_file, import_sessions
 from eventstore.formats import format_of
-from eventstore.formats.pi.file import REPEAT, objects_in
+from eventstore.formats.lines import REPEAT, objects_in
+from eventstore.formats.pi.file import PI
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import SourceState
 from eventstore.records import Import, Remark, record_of
@@ -56,7 +57,7 @@ class TestOnce:
             added=2,
             rewritten=0,
             diverged=False,
-            skipped=[Remark(3, objects_in(b"{")[1])],
+            skipped=[Remark(3, objects_in(b"{", PI)[1])],
             differs_from_harness=[],
             orphans=[],
             not_utf8=[],

@@ -12,7 +12,7 @@ import pytest
 from eventstore import AppendResult, EventLog, NewEvent, SessionWriter
 from eventstore.files.comparing import ComparisonResult
 from eventstore.files.exporting import export_session
-from eventstore.formats.pi.entry import is_reserved
+from eventstore.formats.names import is_reserved
 from eventstore.imports import earlier_generation, generations, observed_rewrites
 from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label

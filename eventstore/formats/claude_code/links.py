@@ -10,7 +10,7 @@ from typing import Final, Literal
 from eventstore.event import Event, NewEvent
 from eventstore.formats.claude_code.api_message import content_of, items_of, view_of, wire_of
 from eventstore.formats.claude_code.record import Fields
-from eventstore.formats.pi.entry import is_name, stored_id
+from eventstore.formats.names import is_name, stored_id
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import DerivedEvent, KnownEvents
 from eventstore.imports import origin_link, started_link

@@ -20,7 +20,7 @@ from eventstore.formats.claude_code.api_message import (
     wire_of,
 )
 from eventstore.formats.claude_code.attachments import attachment_text
-from eventstore.formats.pi.entry import is_name, stored_id
+from eventstore.formats.names import is_name, stored_id
 from eventstore.javascript import is_utf8, stringify, tolerant_decoder, tolerant_json, trim_whitespace
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement

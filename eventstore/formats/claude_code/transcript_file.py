@@ -21,7 +21,7 @@ from eventstore.formats.claude_code.record import (
 )
 from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.claude_code.transcript_reader import TranscriptReader
-from eventstore.formats.pi.entry import is_name
+from eventstore.formats.names import is_name
 from eventstore.formats.source import (
     KnownEvents,
     SessionReader,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.formats.claude_code.record import Fields, fields_of
-from eventstore.formats.pi.file import BLANK, BOM, TOO_DEEP, objects_in
+from eventstore.formats.lines import BLANK, BOM, TOO_DEEP, objects_in
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
 

@@ -24,8 +24,8 @@ from eventstore.formats.claude_code.record import (
     kind_of,
 )
 from eventstore.formats.claude_code.transcript_lines import parse
-from eventstore.formats.pi.entry import is_name, stored_id
-from eventstore.formats.pi.file import REPEAT
+from eventstore.formats.lines import REPEAT
+from eventstore.formats.names import is_name, stored_id
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     DerivedEvent,

@@ -14,10 +14,11 @@ from typing import Any, Final, Literal
 import msgspec
 
 from eventstore.event import NewEvent
+from eventstore.formats.lines import objects_in
+from eventstore.formats.names import is_name
 from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT, note_facts
-from eventstore.formats.pi.entry import is_name
 from eventstore.formats.pi.export import OH_MY_PIS
-from eventstore.formats.pi.file import Dialect, PiHeader, objects_in
+from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (

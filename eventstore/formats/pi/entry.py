@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, EventFacts, Flag
+from eventstore.formats.names import stored_id
 from eventstore.formats.pi.message import content_blocks, message_view
 from eventstore.javascript import is_utf8, stringify, tolerant_json
 from eventstore.views import Message, Text
@@ -31,33 +31,6 @@ KINDS: Final = frozenset(
 
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 """The largest number that fits into a frame."""
-_MAX_NAME_LENGTH: Final = 60_000
-"""Bytes of UTF-8; leaves room in an id for a suffix."""
-
-
-def is_name(text: str) -> bool:
-    """Return True if a text can be an id in a log: nonempty, short, without lone surrogates."""
-    try:
-        return 0 < len(text.encode()) <= _MAX_NAME_LENGTH
-    except UnicodeEncodeError:
-        return False
-
-
-_RESERVED: Final = re.compile(
-    r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+|(?:fork|subagent)-of(?:-.*)?|started-.*"
-    r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}",
-    re.ASCII | re.DOTALL,
-)
-
-
-def is_reserved(event_id: str) -> bool:
-    """Return True for ids that imports give to the events that they add."""
-    return _RESERVED.fullmatch(event_id) is not None
-
-
-def stored_id(name: str) -> str:
-    """Return the log's id for a name in a file; a reserved one gets a suffix."""
-    return f"{name}~file" if is_reserved(name) else name
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -9,17 +9,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from eventstore.errors import BadInputError, NoSessionError
-from eventstore.formats.pi.entry import is_name
-from eventstore.formats.pi.file import (
-    BLANK,
-    BOM,
-    NEWEST_VERSION,
-    PI,
-    Dialect,
-    PiHeader,
-    PiReader,
-    objects_in,
-)
+from eventstore.formats.lines import BLANK, BOM, objects_in
+from eventstore.formats.names import is_name
+from eventstore.formats.pi.file import NEWEST_VERSION, PI, Dialect, PiHeader, PiReader
 from eventstore.formats.source import (
     Glue,
     KnownEvents,

@@ -13,9 +13,10 @@ import pytest
 from eventstore import Event, open_store
 from eventstore.event import EventFacts, Flag
 from eventstore.files.importing import ImportResult, import_file
+from eventstore.formats.lines import objects_in
 from eventstore.formats.pi import file as pi_file
 from eventstore.formats.pi.entry import KINDS
-from eventstore.formats.pi.file import PiReader, objects_in
+from eventstore.formats.pi.file import PI, Dialect, PiReader
 from eventstore.formats.pi.session_file import find_header
 from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Remark
@@ -293,7 +294,7 @@ class TestDamage:
         self, store: LmdbLog, tmp_path: Path, broken: bytes, like: bytes
     ) -> None:
         lines = [header(3), said("a", "a", None), broken, said("b", "b", "a")]
-        assert self.remarks(store, tmp_path, *lines) == [Remark(3, objects_in(like)[1])]
+        assert self.remarks(store, tmp_path, *lines) == [Remark(3, objects_in(like, PI)[1])]
         assert ids(events(store, SESSION))[:2] == ["a", "b"]
 
     def test_a_record_whose_reading_fails_is_skipped_and_the_others_are_not(
@@ -312,8 +313,8 @@ class TestDamage:
     def test_a_line_whose_search_fails_is_skipped_and_the_others_are_not(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def found_in(text: bytes) -> Any:
-            return objects_in(text) if text != b"torn" else 1 // 0
+        def found_in(text: bytes, dialect: Dialect) -> Any:
+            return objects_in(text, dialect) if text != b"torn" else 1 // 0
 
         monkeypatch.setattr(pi_file, "objects_in", found_in)
         found = bring(store, tmp_path, header() + said("a", "a", None) + b"torn\n" + said("b", "b", "a"))
@@ -323,7 +324,7 @@ class TestDamage:
         lines = [header(3), said("a", "a", None), said("b", "b", "a")[:-9]]
         (torn,) = self.remarks(store, tmp_path, *lines)
         assert torn.line == 3
-        assert torn.reason != objects_in(b"{")[1]
+        assert torn.reason != objects_in(b"{", PI)[1]
 
     def test_a_second_header_is_told_and_is_no_record(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [header(3), said("a", "a", None), header(3), said("b", "b", "a")]

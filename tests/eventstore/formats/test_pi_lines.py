@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from eventstore.formats.pi import file as pi_lines
-from eventstore.formats.pi.file import TOO_DEEP, objects_in
+from eventstore.formats import lines as pi_lines
+from eventstore.formats.lines import TOO_DEEP, objects_in
+from eventstore.formats.pi.file import PI
 from tests.support.sentences import numbers
 
 A = b'{"type":"custom","id":"a"}'
 B = b'{"type":"label","id":"b"}'
-NOT_JSON = objects_in(b"{")[1]
+NOT_JSON = objects_in(b"{", PI)[1]
 
 
 def pieces(text: bytes) -> list[bytes]:
-    return [text[start:stop] for start, stop, _ in objects_in(text)[0]]
+    return [text[start:stop] for start, stop, _ in objects_in(text, PI)[0]]
 
 
 @pytest.mark.parametrize("between", [b"", b" ", b"\t\r "])
@@ -43,36 +44,36 @@ def test_a_block_of_a_torn_message_is_not_taken_for_an_entry() -> None:
     torn = (
         b'{"type":"message","message":{"content":[{"type":"text","text":"x"},{"type":"toolCall","name":"y"}'
     )
-    assert objects_in(torn) == ([], NOT_JSON)
+    assert objects_in(torn, PI) == ([], NOT_JSON)
 
 
 def test_entries_quoted_in_a_torn_text_are_not_taken_for_entries() -> None:
     torn = b'{"type":"message","message":{"content":' + json.dumps(A.decode()).encode()
-    assert objects_in(torn) == ([], NOT_JSON)
+    assert objects_in(torn, PI) == ([], NOT_JSON)
 
 
 def test_what_is_behind_the_last_object_is_said_with_its_place() -> None:
-    problem = objects_in(A + b" rest")[1]
+    problem = objects_in(A + b" rest", PI)[1]
     assert problem.startswith(NOT_JSON)
     assert numbers(problem) == [len(A) + 2]
 
 
 @pytest.mark.parametrize("text", [b"5", b"[1]", b'"x"', b"null"])
 def test_json_that_is_no_object_is_said_to_be_so(text: bytes) -> None:
-    found, problem = objects_in(text)
+    found, problem = objects_in(text, PI)
     assert found == []
     assert problem not in ("", NOT_JSON, TOO_DEEP)
 
 
 def test_what_is_nested_too_deeply_is_said_to_be_so() -> None:
     text = b'{"type":"custom","data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    assert objects_in(text) == ([], TOO_DEEP)
+    assert objects_in(text, PI) == ([], TOO_DEEP)
 
 
 @pytest.mark.parametrize("type_", ["[]", "{}", "5", "null", "true", '"other"'])
 def test_an_object_behind_a_torn_one_whose_type_is_none_of_pis_is_no_entry(type_: str) -> None:
     torn = b'garbage{"type":"message","type":%b}' % type_.encode()
-    assert objects_in(torn + B)[0] == [(len(torn), len(torn + B), {"type": "label", "id": "b"})]
+    assert objects_in(torn + B, PI)[0] == [(len(torn), len(torn + B), {"type": "label", "id": "b"})]
 
 
 def read_in_vain(monkeypatch: pytest.MonkeyPatch, text: bytes) -> int:
@@ -90,7 +91,7 @@ def read_in_vain(monkeypatch: pytest.MonkeyPatch, text: bytes) -> int:
     real = pi_lines.parse_at
     with monkeypatch.context() as patch:
         patch.setattr(pi_lines, "parse_at", parse_at)
-        objects_in(text)
+        objects_in(text, PI)
     return read
 
 
@@ -116,13 +117,13 @@ def test_a_failure_in_the_middle_costs_what_the_parser_counted_up_to_there(
         pi_lines, "_read_by", lambda error, text: failures.append(real(error, text)) or failures[-1]
     )
     text = piece * 5_000
-    objects_in(text)
+    objects_in(text, PI)
     assert 8 * len(text) <= sum(failures) < 9 * len(text)
 
 
 @pytest.mark.parametrize("text", TANGLED)
 def test_what_is_not_searched_any_more_is_said_with_its_place(text: bytes) -> None:
-    spans, problem = objects_in(text + B)
+    spans, problem = objects_in(text + B, PI)
     at = int(re.findall(r"not searched for records from byte (\d+) of the line on", problem)[0])
     assert (spans, text[at - 1 :][:7]) == ([], b'{"type"')
 
@@ -130,5 +131,5 @@ def test_what_is_not_searched_any_more_is_said_with_its_place(text: bytes) -> No
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_torn_records_in_a_row_do_not_hide_a_whole_one(count: int) -> None:
     torn = b'{"type":"message","id":"x","message":{"role":"assistant","content":"so fa'
-    spans, problem = objects_in(torn * count + B)
+    spans, problem = objects_in(torn * count + B, PI)
     assert ([text[2] for text in spans], problem) == ([{"type": "label", "id": "b"}], "not JSON")

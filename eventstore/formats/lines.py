@@ -1,0 +1,86 @@
+"""Find the records in lines of JSON, also in damaged ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from json import JSONDecodeError
+from typing import Any, Final, Protocol
+
+from eventstore.javascript import parse_at
+
+REPEAT: Final = "the same record again; it counts once"
+BLANK: Final = b" \t\r\n"
+BOM: Final = b"\xef\xbb\xbf"
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+TOO_DEEP: Final = "nested too deeply to parse"
+_NOT_JSON: Final = "not JSON"
+_READINGS: Final = 8
+"""Maximum attempts to find records in a damaged line, so that the time stays linear."""
+
+
+class Beginnings(Protocol):
+    """The ways in which a harness's records begin, and the types that identify them."""
+
+    @property
+    def entry(self) -> re.Pattern[str]:
+        """The beginning of a line's record."""
+
+    def is_record(self, decoded: Mapping[str, Any]) -> bool:
+        """Return True if an object behind damaged text is a record, not a value inside one."""
+
+
+def objects_in(text: bytes, dialect: Beginnings) -> tuple[list[tuple[int, int, dict[str, Any]]], str]:
+    """Return the adjacent objects in a line (start, stop in bytes), and what else is there.
+
+    An intact entry after a torn one is found by the way pi's entries begin, because pi appends without
+    checking the file's end. Failed attempts may read eight times the line's length in all; the result says
+    what was not searched.
+    """
+    # surrogateescape decodes any bytes to a string whose pieces have known lengths in bytes.
+    decoded = text.decode("utf-8", "surrogateescape")
+    spans: list[tuple[int, int, dict[str, Any]]] = []
+    problem, at, offset, is_torn, budget = "", 0, 0, False, _READINGS * len(decoded)
+    while at < len(decoded):
+        value, end, failure = None, at, _NOT_JSON
+        try:
+            value, end = parse_at(decoded, at)
+            failure = "JSON, but not an object"
+        except RecursionError:
+            failure = TOO_DEEP
+            budget -= len(decoded) - at
+        except ValueError as error:
+            budget -= _read_by(error, decoded)
+        if isinstance(value, dict) and (not is_torn or dialect.is_record(value)):
+            stop = offset + _size(decoded[at:end])
+            spans.append((offset, stop, value))
+            is_torn = False
+        else:
+            if not is_torn:
+                where = f" from byte {offset + 1} of the line on" if spans else ""
+                problem = problem or failure + where
+            is_torn = True
+            # A string left open by a torn record ends inside the next record, so its content is searched too.
+            is_text = isinstance(value, str)
+            budget -= (end - at) * is_text
+            found = dialect.entry.search(decoded, at + 1 if is_text else max(end, at + 1))
+            end = found.start() if found else len(decoded)
+            stop = offset + _size(decoded[at:end])
+            if found and budget <= 0:
+                return spans, f"{problem}; not searched for records from byte {stop + 1} of the line on"
+        blank = _BLANKS.match(decoded, end)
+        next_at = blank.end() if blank else end
+        at, offset = next_at, stop + next_at - end
+    return spans, problem
+
+
+def _read_by(error: ValueError, text: str) -> int:
+    """Return how much of a text a parser read before it failed."""
+    if isinstance(error, JSONDecodeError) and not error.msg.startswith("Unterminated string"):
+        return error.pos
+    # The error of an unclosed string points at its beginning.
+    return len(text)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))

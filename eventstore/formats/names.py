@@ -1,0 +1,34 @@
+"""Check ids in files, and make them ids of the log."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_MAX_NAME_LENGTH: Final = 60_000
+"""Bytes of UTF-8; leaves room in an id for a suffix."""
+
+
+def is_name(text: str) -> bool:
+    """Return True if a text can be an id in a log: nonempty, short, without lone surrogates."""
+    try:
+        return 0 < len(text.encode()) <= _MAX_NAME_LENGTH
+    except UnicodeEncodeError:
+        return False
+
+
+_RESERVED: Final = re.compile(
+    r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+|(?:fork|subagent)-of(?:-.*)?|started-.*"
+    r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}",
+    re.ASCII | re.DOTALL,
+)
+
+
+def is_reserved(event_id: str) -> bool:
+    """Return True for ids that imports give to the events that they add."""
+    return _RESERVED.fullmatch(event_id) is not None
+
+
+def stored_id(name: str) -> str:
+    """Return the log's id for a name in a file; a reserved one gets a suffix."""
+    return f"{name}~file" if is_reserved(name) else name
