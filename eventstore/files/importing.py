@@ -98,7 +98,7 @@ def import_file(
     `name` overrides the session id in the header. Raises BadInputError for a file that is no session, holds
     several, or cannot be read.
     """
-    with _opened(path) as source:
+    with opened_source(path) as source:
         contents = open_source(source)
         if len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
@@ -118,7 +118,7 @@ def import_sessions(
     The commit that completes the import also stores the file's state for `Snapshot.source`, but not with `name`:
     then the session by its own name may still be missing.
     """
-    with _opened(path) as source:
+    with opened_source(path) as source:
         contents = open_source(source)
         if name is None:
             for session in contents.sessions:
@@ -139,7 +139,8 @@ def _check_name(source: Source, name: str) -> None:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Source]:
+def opened_source(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """Open a session file for the block. Raises BadInputError if it is none or cannot be read."""
     source = os.fsencode(path).decode("utf-8", "replace")
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116  the path may be one of bytes

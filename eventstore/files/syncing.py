@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from functools import cache, partial
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from eventstore.errors import (
-    BadInputError,
-    EventConflictError,
-    RefoldError,
-    StoreError,
-    VersionConflictError,
-)
+from eventstore.errors import BadInputError, RefoldError, StoreError
 from eventstore.event import NewEvent
-from eventstore.files.discovery import SessionFile
-from eventstore.files.importing import ImportResult, import_sessions
-from eventstore.formats.source import source_path
+from eventstore.files.discovery import SessionFile, open_source
+from eventstore.files.importing import ImportResult, import_sessions, opened_source
+from eventstore.files.matching import BEGINNING, SessionMatcher
+from eventstore.formats.source import SourceGrowth, SourceRecord, source_path
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult, EventLog, Expected, Snapshot, SourceState
+from eventstore.memory import MemoryLog
 from eventstore.workers import Ask, work_in_order
 
 Change: TypeAlias = Literal["new", "changed", "unchanged"]
@@ -62,23 +58,53 @@ def import_files(
 ) -> Generator[FileImport, None, None]:
     """Import files, and yield the result of each as it is done.
 
-    Up to `jobs` processes parse them, and this one writes. Files of one folder are imported in the given order,
-    because a session may refer to others beside it. Raises StoreError, and WorkerLostError if a process is
-    killed; whatever was imported until then stays.
+    Up to `jobs` processes parse them, and this one writes. Files that may refer to each other are imported in the
+    given order: those of one folder, and those that share a session or begin with the same record. Raises
+    StoreError, and WorkerLostError if a process is killed; whatever was imported until then stays.
     """
-    queues: dict[tuple[str, str], list[SessionFile]] = {}
-    for each in files:
-        queues.setdefault((each.place, each.folder), []).append(each)
     count = _ByteCount(files, progress)
-    if (jobs := min(jobs, len(queues), count.total // _WORTH_A_PROCESS + 1)) > 1:
-        # The longest first, so that no process works alone at the end.
-        longest = sorted(queues.values(), key=lambda queue: -sum(each.status.st_size for each in queue))
-        with closing(_in_processes(log, longest, count, jobs=jobs)) as imported:
-            files = yield from imported
+    if (jobs := min(jobs, count.total // _WORTH_A_PROCESS + 1)) > 1:
+        queues = _queues(files)
+        if (jobs := min(jobs, len(queues))) > 1:
+            with closing(_in_processes(log, queues, count, jobs=jobs)) as imported:
+                yield from imported
+            return
     for each in files:
         result = _imported(log, each, partial(count.advance, each.path))
         count.finish(each)
         yield _unless_of_store(result)
+
+
+def _queues(files: Sequence[SessionFile]) -> list[list[SessionFile]]:
+    """Divide files into lists without references between them, the largest first."""
+    above: dict[Hashable, Hashable] = {}
+
+    def first(key: Hashable) -> Hashable:
+        while (next_above := above.setdefault(key, key)) != key:
+            key = next_above
+        return key
+
+    for each in files:
+        for tie in _ties(each.path):
+            above[first(tie)] = first((each.place, each.folder))
+    queues: dict[Hashable, list[SessionFile]] = {}
+    for each in files:
+        queues.setdefault(first((each.place, each.folder)), []).append(each)
+    # The largest first, so that no process works alone at the end.
+    return sorted(queues.values(), key=lambda queue: -sum(each.status.st_size for each in queue))
+
+
+def _ties(path: str) -> list[str]:
+    """Return what a file shares with related ones: its sessions, and the id of its first record."""
+    ties: list[str] = []
+    # An unreadable file refers to none, and its import says what is wrong.
+    with suppress(Exception), opened_source(path) as source:
+        contents = open_source(source)
+        ties += [each.name for each in contents.sessions]
+        if contents.growth is not SourceGrowth.ROWS:
+            pieces = SessionMatcher(MemoryLog(), source, contents, None).reader(BEGINNING).pieces()
+            ties += [next(piece.event.id for piece in pieces if isinstance(piece, SourceRecord))]
+    return ties
 
 
 class _ByteCount:
@@ -133,12 +159,8 @@ class _AppendRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def _in_processes(
     log: LmdbLog, queues: list[list[SessionFile]], count: _ByteCount, *, jobs: int
-) -> Generator[FileImport, None, list[SessionFile]]:
-    """Yield the imports of files that other processes parse; return those to import again.
-
-    Several folders hold files of their sessions, which were imported at the same time.
-    """
-    conflicts: list[SessionFile] = []
+) -> Generator[FileImport, None, None]:
+    """Yield the imports of files that other processes parse."""
 
     def append(asked: _AppendRequest) -> AppendResult | RefoldError:
         try:
@@ -153,12 +175,8 @@ def _in_processes(
     work = partial(_import_in_process, log.path)
     with closing(work_in_order(work, queues, append, jobs=jobs)) as results:
         for file, result in results:
-            if isinstance(result.error, EventConflictError | VersionConflictError):
-                conflicts.append(file)
-                continue
             count.finish(file)
             yield _unless_of_store(result)
-    return conflicts
 
 
 def _import_in_process(store: str, file: SessionFile, ask: Ask) -> FileImport:

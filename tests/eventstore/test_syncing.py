@@ -18,8 +18,9 @@ from eventstore.files.syncing import FileImport, compare_sources, import_files
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult
 from eventstore.verify import verify
+from tests.support import claude_code
 from tests.support.events import NOW
-from tests.support.homes import PI, a_home, chains, pi_session, write
+from tests.support.homes import CLAUDE, PI, a_home, chains, pi_session, write
 from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
 
@@ -225,6 +226,19 @@ class TestProcesses:
         found = list(import_files(store, session_files({}, [str(tmp_path)]), jobs=3))
         assert [each.error for each in found] == [None] * 6
         assert verify(store).findings == []
+
+    def test_copies_in_several_projects_are_linked_as_one_process_links_them(
+        self, store: LmdbLog, other_store: LmdbLog, tmp_path: Path
+    ) -> None:
+        for number in range(8):
+            lines = [claude_code.said("u1", None, "hello"), claude_code.answer("a1", "u1", "m1", "yes")]
+            lines.append(claude_code.said(f"own-{number}", "a1", "go on", at=5 + number))
+            content = b"\n".join(lines).replace(claude_code.SESSION.encode(), b"c%d" % number) + b"\n"
+            write(tmp_path / CLAUDE / f"project-{number}" / f"c{number}.jsonl", content)
+        files = session_files({}, [str(tmp_path)])
+        list(import_files(other_store, files, jobs=1))
+        list(import_files(store, files, jobs=4))
+        assert chains(store) == chains(other_store)
 
     def test_a_store_that_cannot_be_written_ends_the_import(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,8 @@ def pi_session(home: Path, project: str, name: str, *, records: int = 3) -> Path
         said(f"text {number} " * 50, f"e{number}", f"e{number - 1}" if number else None)
         for number in range(records)
     ]
-    return write(home / PI / project / f"{name}.jsonl", header(session=name) + b"".join(lines))
+    own = b"".join(lines).replace(b'"e0"', b'"%b-e0"' % name.encode())
+    return write(home / PI / project / f"{name}.jsonl", header(session=name) + own)
 
 
 def a_home(folder: Path) -> Path:
@@ -78,5 +79,7 @@ def large_home(home: Path, files: int, *, megabytes: int) -> Path:
         number += 1
     for each in range(files):
         name = f"session-{each:05}"
-        write(home / PI / f"project-{each % 8}" / f"{name}.jsonl", header(session=name) + body)
+        # Sessions that begin with the same record may be copies, and are not read at the same time.
+        own = body.replace(b'"e0"', b'"%b-e0"' % name.encode())
+        write(home / PI / f"project-{each % 8}" / f"{name}.jsonl", header(session=name) + own)
     return home
