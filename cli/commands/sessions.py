@@ -71,6 +71,9 @@ def command(
 
     with opened(ctx) as log:
         found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
+        # A short id has to be unique in the store, not only in the list.
+        with log.snapshot() as snapshot:
+            names = [head.name for head in snapshot.heads()]
     found = sorted(found, key=_ORDERS[sort])[-(limit or 0) :]
     if as_json:
         rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]
@@ -78,7 +81,7 @@ def command(
     else:
         out = console()
         with paged(out):
-            out.print(_listing(found, out.width, is_all=is_all), crop=False)
+            out.print(_listing(found, names, out.width, is_all=is_all), crop=False)
         if not found:
             empty = "the store is empty: run refold sync" if chosen.is_empty else "no session matches"
             echo_note(empty)
@@ -92,13 +95,12 @@ def _listed(family: Family, *, is_all: bool) -> list[SessionOverview]:
     return family.members if is_all else [family.overview]
 
 
-def _listing(found: list[Family], width: int, *, is_all: bool) -> Table:
+def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool) -> Table:
     from cli.output import one_line, safe_line, table, thousands, when
     from cli.store import short_names
     from cli.terminal import CutLine
     from cli.views.texts import spent_dollars
 
-    names = [each.name for family in found for each in _listed(family, is_all=is_all)]
     is_wide = width >= _WIDE
     shown = {name: name for name in names} if is_wide else short_names(names)
     last, title = "LAST ENTRY (UTC)" if is_wide else "AGE", "TITLE OR FIRST REQUEST"

@@ -265,8 +265,10 @@ def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_the_id_that_a_list_shows_of_a_session_names_it(told: Refold, columns: int) -> None:
     told("fork", SESSION, "--as", SESSION.replace("0000-7", "1000-7"))
-    *_, first, second = told.on_terminal("sessions", columns=columns).splitlines()
-    names = [line.split()[0] for line in (first, second)]
+    names = [
+        told.on_terminal("sessions", "--title", part, columns=columns).splitlines()[-1].split()[0]
+        for part in ("0000-7", "1000-7")
+    ]
     found = [told("files", name, "--json").json["session"] for name in names]
     assert found == [SESSION, SESSION.replace("0000-7", "1000-7")]
 
