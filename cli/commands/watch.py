@@ -50,7 +50,7 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
 
     def on_polling(reason: str) -> None:
         echo_note(
-            f"notifications of changes do not work here ({reason}): looking at all files twice a second"
+            f"notifications of changes do not work here ({reason}): looking at the files again and again instead"
         )
 
     polls = os.environ.get(_FORCE_POLLING, "").lower() not in {"", "false", "disable", "disabled"}
