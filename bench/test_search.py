@@ -38,8 +38,8 @@ def test_an_index_is_made(measure, log, tmp_path):
     def index():
         folder = tmp_path / str(next(numbers))
         folder.mkdir()
-        with open_index(folder) as made:
-            made.catch_up(log)
+        with open_index(log, folder):
+            pass
 
     measure("search-index", "refold", index, rounds=3)
 
@@ -49,8 +49,7 @@ def test_texts_are_read(measure, log):
 
 
 def test_words_are_found_by_the_index(measure, log, tmp_path):
-    with open_index(tmp_path) as index:
-        index.catch_up(log)
+    with open_index(log, tmp_path) as index:
         found = measure("search", "index", lambda: list(index.find(WORD.expression)), rounds=50)
     assert sorted(seq for _, seq in found) == sorted(scan(log))
 

@@ -19,7 +19,7 @@ _PREFIX: Final = 8
 """Minimum characters of an event's id to show."""
 _INDENT: Final = "    "
 _WIDTH: Final = 200
-"""Characters of an excerpt in JSON, and where the output has no width."""
+"""Characters of an excerpt, unless a terminal has no room for them."""
 _WIDE: Final = 100
 """Columns from which a line shows ids and seconds."""
 _LINES: Final = 2
@@ -74,7 +74,6 @@ def command(
     except BadInputError as error:
         raise click.BadParameter(f"it {error.problem}; {error.remedy}", param_hint="QUERY") from None
     out = console()
-    is_bounded = not as_json and out.width < _WIDTH * _LINES
     with opened(ctx) as log:
         sessions = _chosen(log, chosen, session)
         with progress_bar("indexing") as progress:
@@ -85,7 +84,7 @@ def command(
                 limit=limit + 1,
                 sessions=sessions,
                 lost=lost,
-                width=(out.width - len(_INDENT)) * _LINES if is_bounded else _WIDTH,
+                width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
                 progress=progress,
             )
         shown, more = hits[:limit], len(hits) > limit

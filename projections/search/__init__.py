@@ -74,8 +74,7 @@ def search(
     hits: list[Hit] = []
     # A fork has the events that it shares with its original under the same digests: one of them is enough.
     shown: set[bytes] = set()
-    with open_index(folder) as index:
-        index.catch_up(log, progress)
+    with open_index(log, folder, progress) as index:
         found = index.find(query.expression, sessions)
         with log.snapshot() as snapshot:
             contexts: dict[str, _Context] = {}

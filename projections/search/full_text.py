@@ -43,38 +43,58 @@ Progress = Callable[[int, int], None]
 
 
 @contextmanager
-def open_index(folder: str | os.PathLike[str] | None) -> Iterator[FullTextIndex]:
-    """Open the index in a store's folder. Raises StoreError.
+def open_index(
+    log: EventLog,
+    folder: str | os.PathLike[str] | None,
+    progress: Progress = lambda _done, _total: None,
+) -> Iterator[FullTextIndex]:
+    """Open the index in a store's folder, and bring it up to date with the log. Raises StoreError.
 
-    Where the folder cannot be written, or for None, the index is temporary: SQLite keeps it in memory and in
-    temporary files, and deletes it at the end. A damaged index is made again.
+    Where the folder cannot be written or has no room, or for None, the index is temporary: SQLite keeps it in
+    memory and in temporary files, and deletes it at the end. A damaged index is made again.
     """
     path = _writable(folder)
     try:
         try:
-            index = FullTextIndex(path)
-        except sqlite3.DatabaseError as error:
-            if not path or not _is_damage(error):
+            index = _caught_up(path, log, progress)
+        except sqlite3.Error as error:
+            if path and _code(error) in _OF_DAMAGE:
+                _remove(path)
+            elif path and _code(error) == sqlite3.SQLITE_FULL:
+                path = ""
+            else:
                 raise
-            _remove(path)
-            index = FullTextIndex(path)
+            index = _caught_up(path, log, progress)
         with closing(index):
             yield index
     except sqlite3.Error as error:
-        if path and _is_damage(error):
+        if path and _code(error) in _OF_DAMAGE:
             _remove(path)
         problem = f"the search index cannot be used ({error})"
         raise StoreError(path or "search", problem, _remedy(error, path)) from error
 
 
+def _caught_up(path: str, log: EventLog, progress: Progress) -> FullTextIndex:
+    index = FullTextIndex(path)
+    try:
+        index.catch_up(log, progress)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
 def _remedy(error: sqlite3.Error, path: str) -> str:
     if "fts5" in str(error):
         return "use a Python whose SQLite has FTS5"
+    if _code(error) == sqlite3.SQLITE_FULL:
+        return "free some space for temporary files"
     return f"search again; if that fails, remove {path}: it will be made again" if path else "search again"
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_DAMAGE
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary code of an error, 0 if it is Python's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _remove(path: str) -> None:
@@ -113,7 +133,7 @@ class FullTextIndex:
         """Close the index."""
         self._db.close()
 
-    def catch_up(self, log: EventLog, progress: Progress = lambda _done, _total: None) -> None:
+    def catch_up(self, log: EventLog, progress: Progress) -> None:
         """Index the events that are new since the last time, in batches.
 
         An index that does not describe the log, because the store was restored or replaced, is made again.
@@ -148,6 +168,7 @@ class FullTextIndex:
         )
         if sessions is not None:
             self._db.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (name TEXT PRIMARY KEY)")
+            self._db.execute("DELETE FROM chosen")
             self._db.executemany("INSERT OR IGNORE INTO chosen VALUES (?)", ((name,) for name in sessions))
             sql += " AND sessions.name IN (SELECT name FROM chosen)"
         return self._db.execute(f"{sql} ORDER BY events.time DESC, events.position DESC", (expression,))

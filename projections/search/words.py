@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate, islice
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +35,7 @@ _ENDS: Final = f"(?:(?![{_WORD}])|{_HUMP})"
 _BETWEEN: Final = f"(?:[^{_WORD}]+|{_HUMP})"
 _WORDS: Final = re.compile(f"[{_WORD}]+")
 _TERM: Final = re.compile(r'"([^"]*)("?)(\*?)|([^\s"]+)')
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _FOREIGN: Final = re.compile(r"[^\x00-\x7f]+")
 _SPACE: Final = re.compile(r"\s+")
 _ACCENTS: Final = range(0x300, 0x370)
@@ -125,7 +127,7 @@ class Query:
                 raise BadInputError(
                     self._name, "has a quote that is not closed", 'write a phrase as "two words"'
                 )
-            words = tuple(each.lower() for each in _WORDS.findall(normalized(phrase or word)))
+            words = tuple(_WORDS.findall(normalized(phrase or word).translate(_LOWER)))
             if words:
                 yield _Term(words, bool(star) or word.endswith("*"))
 

@@ -47,5 +47,5 @@ def _catch_up(kill: Kill, opened: int) -> None:
     full_text._BATCH = kill.batch  # type: ignore[misc]
     with open_store(kill.store) as log:
         os.write(opened, b"x")
-        with open_index(kill.index) as index:
-            index.catch_up(log)
+        with open_index(log, kill.index):
+            pass

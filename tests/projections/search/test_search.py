@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eventstore import EventLog, NewEvent, open_store
@@ -141,15 +141,31 @@ def test_a_damaged_index_is_made_again(store: EventLog, tmp_path: Path, damaged:
     assert found(store, "x", tmp_path) == ["s a"]
 
 
-def test_an_index_damaged_inside_is_an_error_once(store: EventLog, tmp_path: Path) -> None:
+def test_an_index_whose_tables_are_damaged_is_made_again(store: EventLog, tmp_path: Path) -> None:
     store.append("s", [message(f"e{n}", f"x word{n} {n * 'y '}") for n in range(500)])
     assert len(found(store, "x", tmp_path)) == 100
     file = tmp_path / INDEX_FILE
     content = file.read_bytes()
     file.write_bytes(content[:4096] + bytes(len(content) - 4096))
-    with pytest.raises(StoreError, match=r"search again.*will be made again"):
-        found(store, "x", tmp_path)
     assert len(found(store, "x", tmp_path)) == 100
+
+
+def test_a_python_without_fts5_is_named_as_the_cause(
+    store: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = ("CREATE VIRTUAL TABLE texts USING fts5_of_no_python(text)",)
+    monkeypatch.setattr("projections.search.full_text._SCHEMA", missing)
+    with pytest.raises(StoreError, match=r"no such module: fts5.*whose SQLite has FTS5"):
+        found(store, "x")
+
+
+def test_one_index_is_searched_for_one_set_of_sessions_after_another(store: EventLog) -> None:
+    for name in "st":
+        store.append(name, [message(f"{name}1", "x")])
+    with open_index(store, None) as index:
+        assert list(index.find("x", {"s"})) == [("s", 1)]
+        assert list(index.find("x", {"t"})) == [("t", 1)]
+        assert list(index.find("x", ())) == []
 
 
 def test_batches_are_searched_together(
@@ -158,8 +174,8 @@ def test_batches_are_searched_together(
     monkeypatch.setattr("projections.search.full_text._BATCH", 1000)
     store.append("s", [message(f"e{n}", f"x {n}") for n in range(50)])
     steps: list[tuple[int, int]] = []
-    with open_index(tmp_path) as index:
-        index.catch_up(store, lambda done, total: steps.append((done, total)))
+    with open_index(store, tmp_path, lambda done, total: steps.append((done, total))):
+        pass
     assert steps == [(done, 50) for done in range(2, 50, 2)]
     assert len(found(store, "x", tmp_path)) == 50
 
@@ -220,11 +236,11 @@ def made(number: int, said: str) -> NewEvent:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=12))
+@example(["\u13a0 \u13f8 \u01c5 \u1e9e \u0130 \u017f \u212a"])
 def test_every_word_of_an_event_finds_it(texts: list[str]) -> None:
     log = MemoryLog(clock=lambda: 0)
     log.append("s", [made(number, said) for number, said in enumerate(texts)])
-    with open_index(None) as index:
-        index.catch_up(log)
+    with open_index(log, None) as index:
         for number, said in enumerate(texts):
             for word in said.replace('"', " ").split():
                 if any(each.isalnum() for each in word) and made(number, said).kind != "compaction":
