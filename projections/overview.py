@@ -189,13 +189,14 @@ def _overview(log: EventLog, session: str, prices: Prices) -> tuple[SessionOverv
     """Return a session's overview, and the number of the last event copied from its original."""
     try:
         with log.snapshot() as snapshot:
-            return _made(snapshot, session, prices), copied_through(snapshot, session)
+            return session_overview(snapshot, session, prices), copied_through(snapshot, session)
     except CorruptionError as error:
         with log.snapshot() as snapshot:
             return SessionOverview(head=snapshot.head(session), problem=str(error)), 0
 
 
-def _made(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
+def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
+    """Return the overview of one session. Raises NotFoundError or CorruptionError."""
     head = snapshot.head(session)
     fork, subagent = (origin_of(snapshot, session, each) for each in ("fork", "subagent"))
     facts = _facts(snapshot, head)

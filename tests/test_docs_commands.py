@@ -383,7 +383,7 @@ NAMES = {each.name for each in harnesses()}
         ("log", "JSON", "format", VERSIONS | {FORMAT}),
         ("import", "JSON", "sessions[].format", VERSIONS),
         ("context", "JSON", "rules", NAMES),
-        ("export", "option", "--format FORM", {*export_formats(), "original"}),
+        ("export", "option", "--format FORM", {*export_formats(), "original", "markdown"}),
     ],
 )
 def test_every_harness_is_named_where_its_name_can_occur(

@@ -150,7 +150,7 @@ def _formats() -> list[str]:
     return ["text", _NATIVE, *format_names(), "transcript", "anthropic"]
 
 
-@click.command("context", epilog="Example:  refold context @last --as-of 10 --format transcript")
+@click.command("context", epilog="Example:  refold context @last --as-of 10 --full")
 @click.argument("session")
 @leaf_option
 @as_of_option
@@ -160,8 +160,8 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default="text",
     show_default=True,
-    help="text: for people; native: as the session's harness builds it; pi: as pi does; transcript: as summarizers"
-    " receive it; anthropic: the body of a Messages API request.",
+    help="text: for people; native: as the session's harness builds it; pi: as pi does; transcript: deprecated, see"
+    " export --format markdown; anthropic: the body of a Messages API request.",
 )
 @click.option(
     "--model", metavar="NAME", callback=utf8, help="With anthropic: the model, if not the context's."
@@ -249,6 +249,9 @@ def command(
             with log.snapshot() as snapshot:
                 echo_json(context_json(snapshot, context, counter_named(counter, log=log)))
         elif form == "transcript":
+            echo_note(
+                "--format transcript goes away in the next release: use refold export --format markdown"
+            )
             _echo_transcript(transcript(context))
         elif form != "text":
             _refuse_another_harness(ctx, form, context)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 import click
 
-from cli.options import LazyChoice
+from cli.options import LazyChoice, utf8
 
-_ORIGINAL = "original"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eventstore.lmdb.store import LmdbLog
+
+_ORIGINAL: Final = "original"
+_MARKDOWN: Final = "markdown"
 
 
 def _formats() -> list[str]:
     from eventstore.files.exporting import export_formats
 
-    return [_ORIGINAL, *export_formats()]
+    return [_ORIGINAL, *export_formats(), _MARKDOWN]
 
 
 @click.command("export", epilog="Example:  refold export @last --format pi -o continued.jsonl")
@@ -23,13 +31,26 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default=_ORIGINAL,
     show_default=True,
-    help="original: the file as imported, byte for byte. Others: a file of that harness, with later entries.",
+    help="original: the file as imported, byte for byte. markdown: a document for people. Others: a file of that"
+    " harness, with later entries.",
+)
+@click.option(
+    "--leaf", metavar="ID", callback=utf8, help="With markdown: only the branch that ends at this entry."
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="File to write; - for standard output.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON report of what was written.")
 @click.pass_context
-def command(ctx: click.Context, session: str, form: str, output: str, *, force: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    session: str,
+    *,
+    form: str,
+    leaf: str | None,
+    output: str,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Write a session to a file.
 
     The file is written completely or not at all. An existing file that is not empty is replaced only with
@@ -41,14 +62,16 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
     from cli.store import opened_session
     from cli.whole_file import write_atomically
     from eventstore.errors import BadInputError
-    from eventstore.files.exporting import export_original, export_session, unconverted_messages
+    from eventstore.files.exporting import unconverted_messages
 
+    if leaf is not None and form != _MARKDOWN:
+        raise click.UsageError(f"--leaf needs --format markdown, not {form}", ctx)
     target = Path(output)
     if not force and output != "-" and target.is_file() and target.stat().st_size:
         raise BadInputError(output, "already exists", "name another file with -o, or replace it with --force")
     with opened_session(ctx, session) as (log, name):
-        pieces = export_original(log, name) if form == _ORIGINAL else export_session(log, name, form)
-        unconverted = unconverted_messages(log, name, form) if form != _ORIGINAL else 0
+        pieces = _pieces(log, name, form, leaf)
+        unconverted = unconverted_messages(log, name, form) if form not in (_ORIGINAL, _MARKDOWN) else 0
         if unconverted:
             echo_note(
                 f"{counted(unconverted, 'message')} of another harness cannot be converted: the file keeps them as"
@@ -65,3 +88,24 @@ def command(ctx: click.Context, session: str, form: str, output: str, *, force: 
         )
     else:
         echo_text(f"{output}  {size:,} bytes")
+
+
+def _pieces(log: LmdbLog, session: str, form: str, leaf: str | None) -> Iterator[bytes]:
+    from eventstore.files.exporting import export_original, export_session
+
+    if form == _MARKDOWN:
+        return _markdown(log, session, leaf)
+    return export_original(log, session) if form == _ORIGINAL else export_session(log, session, form)
+
+
+def _markdown(log: LmdbLog, session: str, leaf: str | None) -> Iterator[bytes]:
+    from cli.store import resolve_event
+    from projections.audit.prices import library_prices
+    from projections.markdown import session_markdown
+    from projections.overview import session_overview
+
+    with log.snapshot() as snapshot:
+        end = None if leaf is None else resolve_event(snapshot, session, leaf)
+        overview = session_overview(snapshot, session, library_prices())
+        for piece in session_markdown(snapshot, overview, leaf=end):
+            yield piece.encode()

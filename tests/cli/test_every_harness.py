@@ -217,6 +217,16 @@ def test_the_transcript_has_what_was_said(refold: Refold) -> None:
     assert all(said in text for said in ("The parser is fixed.", "Now the tests.", "They pass."))
 
 
+def test_the_document_has_each_turn_and_folds_each_call(refold: Refold) -> None:
+    found = refold("export", "@last", "--format", "markdown", "-o", "-").out
+    turns = [row[3:] for row in found.splitlines() if row.startswith("## ")]
+    assert turns == ["User", "Assistant", "Compaction", "User", "Assistant"]
+    assert found.startswith(f"# {TITLE}\n")
+    assert found.count("\n<summary>") == found.count("\n</details>") == 5  # four calls and the summary
+    assert found.count("\nResult:\n") == 4
+    assert all(said in found for said in ("> Fix the parser.", "> The parser is fixed.", "> They pass."))
+
+
 def test_gaps_have_the_size_that_usage_tells(refold: Refold) -> None:
     first = refold("context", "@last", "--leaf", "r3", "--json").json["gaps"][0]
     assert (first["event"], 900 < first["tokens"] < 1000) == (None, True)

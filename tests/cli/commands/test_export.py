@@ -179,4 +179,13 @@ def test_every_format_that_a_harness_is_exported_in_can_be_named() -> None:
     option = next(each for each in command.params if each.name == "form")
     assert isinstance(option, click.Option)
     names = [item.value for item in option.shell_complete(click.Context(command), "")]
-    assert names == ["original", *export_formats()]
+    assert names == ["original", *export_formats(), "markdown"]
+
+
+def test_a_leaf_chooses_a_branch_of_a_document_only(told: Refold) -> None:
+    found = told("export", SESSION, "--format", "markdown", "--leaf", "#10", "-o", "-").out
+    assert "Try a regular expression." in found
+    assert "Thanks!" not in found
+    assert (
+        "--leaf needs --format markdown" in told("export", SESSION, "--leaf", "b2", "-o", "-", code=2).errors
+    )

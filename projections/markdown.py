@@ -1,0 +1,295 @@
+"""Render a session as a document in GitHub-flavoured Markdown, for people to read and to share.
+
+Recorded text cannot change the document's structure. Prose is quoted with its HTML escaped, everything else
+is in code fences that are longer than any run of backticks inside.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from eventstore.formats import view_of
+from eventstore.formats.base import CompactionView, View
+from eventstore.javascript import iso_time
+from eventstore.log import Snapshot
+from eventstore.paths import LazyEvent, event, events, path, upward
+from eventstore.views import Image, Message, Opaque, Shell, Text, Thinking, ToolCall, answered
+from projections.overview import SessionOverview
+from projections.rules import rules_at
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+MAX_RESULT: Final = 2000
+"""Maximum characters of a call's arguments or result; the rest is counted."""
+_MAX_LABEL: Final = 100
+_PASSES: Final = 8
+"""Attempts to escape the HTML of a text before it is shown as code."""
+_NEWLINES: Final = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_UNSAFE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""Characters that no text shows: controls, marks that reorder text, lone surrogates."""
+_BACKTICKS: Final = re.compile("`+")
+_MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:.-])")
+_SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "custom": "Extension"}
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """A record to show; `is_new_branch` means that it does not continue the entries above it."""
+
+    seq: int
+    view: View
+    is_new_branch: bool
+    kept_from: int
+
+
+def session_markdown(
+    snapshot: Snapshot, overview: SessionOverview, *, leaf: str | None = None
+) -> Iterator[str]:
+    """Yield a session as Markdown, in pieces.
+
+    Shows the branch of entry `leaf`, or all branches in log order.
+    Thinking, calls and results are folded. Images are named, not included. Raises NotFoundError.
+    """
+    yield _title(overview)
+    yield from _facts(overview, leaf)
+    entries = list(_entries(snapshot, overview.name, leaf))
+    messages = [message for entry in entries for message in entry.view.messages]
+    results: dict[tuple[int, str], list[Message]] = {}
+    attached = answered(messages)
+    for place, asked in attached.items():
+        results.setdefault((asked, messages[place].tool_call_id), []).append(messages[place])
+    place, speaker = 0, ""
+    for entry in entries:
+        if entry.is_new_branch:
+            yield "## Another branch\n\nThe conversation went back to an earlier message and continued from there.\n\n"
+            speaker = ""
+        if entry.view.summary is not None:
+            yield from _summary(snapshot, overview.name, entry)
+            speaker = ""
+        for message in entry.view.messages:
+            here, place = place, place + 1
+            if here in attached or entry.view.summary is not None:
+                continue
+            now = _speaker(entry.view, message)
+            if now != speaker or entry.view.by_person:
+                yield f"## {now}\n\n{_code(f'#{entry.seq}')}{_model(message)}\n\n"
+                speaker = now
+            yield from _message(
+                message, {call.id: results.get((here, call.id), []) for call in message.tool_calls}
+            )
+
+
+def _entries(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[_Entry]:
+    newest = 0
+    for each in _recorded(snapshot, session, leaf):
+        view = view_of(each, snapshot)
+        if not view.messages and view.summary is None:
+            continue
+        is_result = all(message.role == "toolResult" for message in view.messages) and view.summary is None
+        is_new = newest > 0 and not is_result and not _continues(snapshot, each, newest)
+        yield _Entry(each.seq, view, is_new, each.target_seq)
+        if not is_result:
+            newest = each.seq
+
+
+def _recorded(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[LazyEvent]:
+    if leaf is None:
+        return (each for each in events(snapshot, session) if each.is_entry)
+    end = event(snapshot, session, snapshot.locate(session, leaf))
+    beside = rules_at(snapshot, end).all_beside(snapshot, end, 1)
+    found = {each.seq: each for each in path(snapshot, session, end.seq)}
+    found |= {seq: event(snapshot, session, seq) for seq in beside}
+    return (found[seq] for seq in sorted(found))
+
+
+def _continues(snapshot: Snapshot, entry: LazyEvent, newest: int) -> bool:
+    """Return True if entry number `newest` is above an entry."""
+    for above in upward(snapshot, entry.session, entry.parent_seq):
+        if above.seq <= newest:
+            return above.seq == newest
+    return False
+
+
+def _title(overview: SessionOverview) -> str:
+    title = _one_line(overview.title or overview.first_request or overview.name)
+    return f"# {_escaped(title)}\n\n"
+
+
+def _facts(overview: SessionOverview, leaf: str | None) -> Iterator[str]:
+    spent, head = overview.spent, overview.head
+    first = min((each.day for each in overview.calls if each.day), default="")
+    last = (iso_time(head.last_time) or "")[:10]
+    models = dict.fromkeys(each.model for each in overview.calls if each.model)
+    project = next((name for name in reversed(re.split(r"[/\\]", overview.folder)) if name), "")
+    cost = "" if spent.cost is None else f"${spent.cost:,.2f}" + ("+" if spent.without_cost else "")
+    facts = {
+        "Session": overview.name,
+        "Branch of": leaf or "",
+        "Harness": overview.harness,
+        "Project": project,
+        "Model": ", ".join(models) or overview.model,
+        "Dates": " to ".join(dict.fromkeys(filter(None, (first, last)))),
+        "Tokens": f"{spent.tokens:,}" if spent.tokens else "",
+        "Cost": cost,
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"- {name}: {_code(_one_line(value))}\n"
+    yield "\n"
+
+
+def _speaker(view: View, message: Message) -> str:
+    if message.role == "user" and view.continues:
+        return "Continuation"
+    if message.shell is not None:
+        return "User"
+    return _SPEAKERS.get(message.role, "Tool" if message.role == "toolResult" else "Harness")
+
+
+def _model(message: Message) -> str:
+    return f" {_code(_one_line(message.model))}" if message.role == "assistant" and message.model else ""
+
+
+def _message(message: Message, results: Mapping[str, Sequence[Message]]) -> Iterator[str]:
+    if message.shell is not None:
+        yield _shell(message.shell)
+        return
+    if message.role == "toolResult":
+        yield _folded(f"Result of {message.tool_name or 'a tool'}", _result(message))
+        return
+    for block in message.blocks:
+        if isinstance(block, Text):
+            yield _quoted(block.text)
+        elif isinstance(block, Thinking):
+            yield _folded("Thinking", _quoted(block.text)) if block.text.strip() else ""
+        elif isinstance(block, ToolCall):
+            yield _call(block, results.get(block.id, ()))
+        else:
+            yield _named(block)
+
+
+def _call(call: ToolCall, results: Sequence[Message]) -> str:
+    arguments = call.decoded
+    lead = next((str(value) for value in arguments.values()), "") if isinstance(arguments, dict) else ""
+    failed = "✗ " if any(result.is_error for result in results) else ""
+    body = _fenced(call.arguments.decode("utf-8", "replace"), "json")
+    for result in results:
+        body += ("Error:\n\n" if result.is_error else "Result:\n\n") + _result(result)
+    return _folded(f"{failed}{call.name} {_one_line(lead)}", body)
+
+
+def _result(message: Message) -> str:
+    others = "".join(_named(block) for block in message.blocks if isinstance(block, Image | Opaque))
+    return (_fenced(message.text) if message.text else "" if others else "(empty)\n\n") + others
+
+
+def _shell(shell: Shell) -> str:
+    body = _fenced(shell.command, "sh") + (_fenced(shell.output) if shell.output else "(no output)\n\n")
+    if shell.cancelled:
+        body += "Cancelled.\n\n"
+    elif shell.exit_code:
+        body += f"Exit code {shell.exit_code}.\n\n"
+    return _folded(f"! {shell.command}", body)
+
+
+def _named(block: Image | Opaque) -> str:
+    """Return a line for a block that has no text."""
+    if isinstance(block, Image):
+        return f"Image: {_code(_one_line(block.mime))}, {block.size * 3 // 4:,} bytes\n\n"
+    return f"Block of type {_code(_one_line(block.type or 'unknown'))}, not shown\n\n"
+
+
+def _summary(snapshot: Snapshot, session: str, entry: _Entry) -> Iterator[str]:
+    summary = entry.view.summary
+    if summary is None:
+        return
+    if isinstance(summary, CompactionView):
+        before = (
+            "" if summary.tokens_before is None else f" The context had {summary.tokens_before:,} tokens."
+        )
+        kept = f", except those from {_code(f'#{entry.kept_from}')} on" if entry.kept_from else ""
+        yield (
+            f"## Compaction\n\n{_code(f'#{entry.seq}')} From here on, the model saw this summary instead of"
+            f" the messages above{kept}.{before}\n\n"
+        )
+    else:
+        left = snapshot.locate(session, entry.view.branch.left) if entry.view.branch else 0
+        where = f" that ended at {_code(f'#{left}')}" if left else ""
+        yield f"## Branch summary\n\n{_code(f'#{entry.seq}')} The model saw this summary of the branch{where}.\n\n"
+    yield _folded("Summary", _quoted(summary.summary)) if summary.summary.strip() else ""
+
+
+def _folded(label: str, body: str) -> str:
+    label = html.escape(textwrap.shorten(_one_line(label), _MAX_LABEL, placeholder="…"))
+    return f"<details>\n<summary>{label or 'Tool'}</summary>\n\n{body}</details>\n\n"
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    """Return a text, cut, in a fence that is longer than any run of backticks inside."""
+    surplus = len(text) - MAX_RESULT
+    shown = _safe(text[:MAX_RESULT])
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
+    cut = f"… {surplus:,} more characters\n\n" if surplus > 0 else ""
+    return f"{fence}{language}\n{shown}\n{fence}\n\n{cut}"
+
+
+def _code(text: str) -> str:
+    """Return a text of one line as inline code."""
+    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"
+
+
+def _quoted(text: str) -> str:
+    """Return Markdown as a quotation without HTML, or as code if escaping fails."""
+    lines = _safe(text).strip("\n").split("\n")
+    for _ in range(_PASSES):
+        places = _html_lines(lines)
+        if not places:
+            return "".join(f"> {line}".rstrip() + "\n" for line in lines) + "\n"
+        for place in places:
+            lines[place] = re.sub(r"\\*<", r"\\<", lines[place])
+    return "".join(f"> {line}\n" for line in _fenced_whole("\n".join(lines)).split("\n")) + "\n"
+
+
+def _fenced_whole(text: str) -> str:
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _html_lines(lines: Sequence[str]) -> set[int]:
+    """Return the numbers of the lines of a quotation in which a parser finds HTML."""
+    found: set[int] = set()
+    for token in _parser().parse("".join(f"> {line}".rstrip() + "\n" for line in lines)):
+        has_html = token.type == "html_block" or any(
+            child.type == "html_inline" for child in token.children or ()
+        )
+        if has_html and token.map:
+            found.update(place for place in range(*token.map) if place < len(lines) and "<" in lines[place])
+    return found
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415  only documents need it
+
+    return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_safe(text).split())
+
+
+def _safe(text: str) -> str:
+    """Normalize line ends, and replace characters that cannot be shown."""
+    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", _NEWLINES.sub("\n", text))

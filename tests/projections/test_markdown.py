@@ -1,0 +1,124 @@
+"""A session as a document: its structure is the session's, whatever its texts hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
+from projections.audit.prices import library_prices
+from projections.markdown import MAX_RESULT, session_markdown
+from projections.overview import session_overview
+from tests.cli import tale as tales
+from tests.support.pi_files import SESSION
+from tests.support.talk import PiSession, assistant, call, image, result, shell, thinking, user
+
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            "```", "````", "~~~", "`", "</details>", "<details>", "<summary>", "<script>", "</script>", "<!--", "-->",
+            "# Heading", "Setext\n===", "---", "> quote", "- item", "1. item", "    indented", "\t", "\n", "\n\n",
+            "\r", "\x0b", "\x0c", "\x1b[31m", "\x00", "\u2028", "\u202e", "\ud800", "<a href='x'>", "<![CDATA[", "]]>",
+            "<?x", "<!X", "\\", "\\<b>", "\\\\<b>", "|a|b|\n|-|-|", "[x]: http://x", "[x]", "&lt;", "`<b>`", "*", "x",
+        ]
+    ),
+    max_size=12,
+).map("".join) | st.text(max_size=60)  # fmt: skip
+
+
+def document(made: PiSession, folder: Path, leaf: str | None = None) -> str:
+    log = MemoryLog()
+    return rendered(log, made.store_in(log, folder), leaf)
+
+
+def the_tale(folder: Path, leaf: str | None = None) -> str:
+    log = MemoryLog()
+    return rendered(log, import_file(log, tales.write(folder / "tale.jsonl")).id, leaf)
+
+
+def rendered(log: MemoryLog, name: str, leaf: str | None) -> str:
+    with log.snapshot() as snapshot:
+        overview = session_overview(snapshot, name, library_prices())
+        return "".join(session_markdown(snapshot, overview, leaf=leaf))
+
+
+def outline(markdown: str) -> list[str]:
+    """The headings, and the HTML blocks with what labels them left out; nothing below the top is HTML."""
+    found = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(markdown):
+        if token.type in ("heading_open", "fence", "blockquote_open") and token.level == 0:
+            found.append(token.type + token.tag)
+        if token.type == "html_block":
+            assert token.level == 0, token.content
+            assert token.content.count("<") in (1, 3), token.content
+            found.append(token.content.split("\n")[0])
+        assert not any(child.type == "html_inline" for child in token.children or ()), token.content
+    return found
+
+
+def session(said: str) -> PiSession:
+    made = PiSession()
+    made.says("u1", user(f"x{said}"))
+    made.says("a1", assistant(f"x{said}", thinking(f"x{said}"), call(f"t{said}", "k1", path=f"x{said}")))
+    made.says("r1", result(f"x{said}", tool=f"t{said}", call_id="k1"))
+    made.says("r2", result(f"x{said}", tool=f"t{said}", call_id="k9"))
+    made.says("b1", shell(f"x{said}", f"x{said}"))
+    made.compacts("c1", "u1", summary=f"x{said}")
+    made.says("u2", user("end"))
+    made.entry("i1", "session_info", name=f"x{said}")
+    return made
+
+
+@given(HOSTILE)
+def test_no_text_changes_the_structure(tmp_path_factory, said):
+    folder = tmp_path_factory.getbasetemp()
+    assert outline(document(session(said), folder)) == outline(document(session(""), folder))
+
+
+def test_the_tale_with_its_branches_results_and_summaries(tmp_path):
+    found = the_tale(tmp_path)
+    lines = found.split("\n")
+    assert lines[0] == f"# {tales.TITLE}"
+    assert [line for line in lines if line.startswith("## ")] == [
+        f"## {name}"
+        for name in (
+            "User",
+            "Assistant",
+            "User",
+            "Assistant",
+            "User",
+            "Assistant",
+            "Another branch",
+            "Branch summary",
+            "Compaction",
+            "User",
+            "Assistant",
+        )
+    ]
+    assert found.count("<details>") == found.count("</details>") == 7
+    assert "except those from `#7` on" in found
+    assert f"… {4000 - MAX_RESULT:,} more characters" in found
+    assert "<summary>✗ bash ls</summary>" in found
+
+
+def test_a_branch_is_the_path_to_its_leaf(tmp_path):
+    found = the_tale(tmp_path, leaf="b2")
+    assert "Try a regular expression." in found
+    assert not any(each in found for each in ("Another branch", "Thanks!", "Expressions are worse."))
+
+
+def test_images_are_named(tmp_path):
+    made = PiSession()
+    made.says("u1", user([image("QUJD")]))
+    found = document(made, tmp_path)
+    assert "Image: `image/png`, 3 bytes" in found
+    assert "QUJD" not in found
+
+
+def test_the_folder_above_the_project_is_not_shown(tmp_path):
+    assert f"- Session: `{SESSION}`" in the_tale(tmp_path)
+    assert "/project" not in the_tale(tmp_path)
