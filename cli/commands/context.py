@@ -68,7 +68,7 @@ def print_context(
         out.print(head, crop=False, overflow="fold")
         print_line(out, printable(_body(part, is_full=is_full)) + "\n")
     for gap in context_gaps(snapshot, context, tokens):
-        print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
+        print_line(out, gap_text(gap), style="dim")
     model, level = str(context.settings.model or ""), context.settings.thinking_level
     estimate = ", an estimate" if is_estimated else ""
     print_line(

@@ -41,7 +41,7 @@ def print_overview(out: Console, audit: Audit, *, most_gaps: int | None = None) 
     if audit.cost.spent.calls:
         print_line(out, _cost(audit.cost), style="dim")
     for gap in audit.gaps[:most_gaps]:
-        print_line(out, f"not in the session: {gap_text(gap)}", style="dim")
+        print_line(out, gap_text(gap), style="dim")
 
     if most_gaps is not None:
         _print_rest(out, len(audit.gaps) - most_gaps, "gap")

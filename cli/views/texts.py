@@ -41,10 +41,12 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def gap_text(gap: Gap) -> str:
-    """Describe unrecorded content: its type, where it begins, and its size if usage reveals it."""
+    """Say how a request differs from the session: by what, from where on, and its size if usage reveals it."""
     where = "" if gap.event is None else f" at {safe_line(gap.event)} #{gap.seq}"
     size = "of unknown size" if gap.tokens is None else f"{counted(abs(gap.tokens), 'token')} by usage"
-    return f"{gap.what}{where}, {size}"
+    is_kept_back = gap.tokens is not None and gap.tokens < 0
+    kind = "in the session, but not sent" if is_kept_back else "not in the session"
+    return f"{kind}: {gap.what}{where}, {size}"
 
 
 def percent(share: float | None) -> str:

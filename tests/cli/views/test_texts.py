@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from cli.views.full import INDENT, day_and_time, print_field, print_rule, print_summary
 from cli.views.page.lines import cut
-from cli.views.texts import dollars, line_of, part_of, percent
+from cli.views.texts import dollars, gap_text, line_of, part_of, percent
+from projections.rules.base import Gap
 from tests.cli.views.printing import printed
 
 
@@ -102,3 +103,11 @@ def test_a_rule_names_the_event_and_says_where_it_is_undone() -> None:
 
     assert printed(rule) == ["── Rewrite w1 #3  -"]
     assert printed(lambda out: rule(out, is_undone=True)) == ["── Rewrite w1 #3  -  undone"]
+
+
+def test_content_that_the_model_was_no_longer_sent_is_not_called_missing() -> None:
+    assert gap_text(Gap(what="results lost", event="e", seq=3, tokens=-1500)) == (
+        "in the session, but not sent: results lost at e #3, 1,500 tokens by usage"
+    )
+    assert gap_text(Gap(what="files", tokens=1500)).startswith("not in the session: files, 1,500 tokens")
+    assert gap_text(Gap(what="files")) == "not in the session: files, of unknown size"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -516,7 +516,7 @@ def test_parallel_results_that_a_compaction_of_refold_keeps_pass_its_check(
     assert (results[STRUCTURE].passed, results[STRUCTURE].checked) == (1, 1)
 
 
-def turns(number: int, *, compact_every: int = 0) -> list[bytes]:
+def turns(number: int, *, compact_every: int = 0, counts: Sequence[int] = ()) -> list[bytes]:
     """The lines of a session of several turns, each with parallel calls and a count of the records in memory."""
     lines: list[bytes] = []
     parent = None
@@ -528,7 +528,7 @@ def turns(number: int, *, compact_every: int = 0) -> list[bytes]:
             answer(b, a, f"m{turn}", call(f"y{turn}"), usage=PAID, at=turn),
             result(r, a, f"x{turn}", "one", at=turn),
             result(q, b, f"y{turn}", "two", at=turn),
-            system(d, q, "turn_duration", messageCount=1, at=turn),
+            system(d, q, "turn_duration", messageCount=counts[turn] if counts else 1, at=turn),
         ]
         parent = d
         if compact_every and turn % compact_every == compact_every - 1:
@@ -628,3 +628,37 @@ def test_messages_of_refold_are_role_and_content_in_a_request_of_claude_code(
     assert "<summary>\nso far" in sent[0]["content"]
     (block,) = sent[-1]["content"]
     assert (block["type"], block["tool_use_id"], block["content"][0]["text"]) == ("tool_result", "x", "one")
+
+
+@pytest.mark.parametrize(
+    "version", ["2.0.14", "2.0.76", "2.1.7", "2.1.25", "2.1.37", "2.1.88", "2.1.110", "2.1.170", "2.1.251"]
+)
+@pytest.mark.parametrize("kept", ["nothing", "a run", "a list", "a list before the summary"])
+def test_sessions_of_every_version_pass_their_checks(
+    log: MemoryLog, tmp_path: Path, version: str, kept: str
+) -> None:
+    """Parallel calls, attachments, a compaction in each version's shape, and what follows it."""
+    ids = ["u1", "a1", "b1", "r1", "q1", "d1"]
+    anchor = "k" if kept == "a list before the summary" else "s"
+    metadata: dict[str, Any] = {}
+    if kept == "a run":
+        metadata = {"preservedSegment": {"headUuid": "u1", "tailUuid": "d1", "anchorUuid": anchor}}
+    elif kept != "nothing":
+        metadata = {"preservedMessages": {"uuids": ids, "allUuids": ids, "anchorUuid": anchor}}
+    below = "d1" if kept in ("a run", "a list") else "s"
+    lines = [
+        *turns(2, counts=[5, 11]),
+        boundary("k", "d1", **metadata),
+        summary("s", "k"),
+        attached("h", below, {"type": "hook_additional_context", "content": ["mind"]}),
+        said("w", "h", "and now?"),
+        answer("c", "w", "m9", "done", usage=PAID),
+    ]
+    as_written = [each.replace(b'"version":"2.1.170"', f'"version":"{version}"'.encode()) for each in lines]
+    bring(log, tmp_path / "s.jsonl", *as_written)
+    results = {each.name: each for each in check_session(log, SESSION).results}
+    assert [each.failures for each in results.values() if each.exact] == [[], [], []]
+    assert (results[claude_code.COUNTS].checked, results[STRUCTURE].checked) == (2, 1)
+    shown_ids = {part.id for part in build_context(log, SESSION).parts}
+    assert {"s", "h", "w", "c"} <= shown_ids
+    assert ("u1" in shown_ids) == (kept != "nothing")
