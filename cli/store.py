@@ -120,7 +120,7 @@ def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str
 
 @contextmanager
 def explained(log: LmdbLog, session: str) -> Iterator[None]:
-    """Explain a missing event by the session's damage, else name the command that lists the events.
+    """Explain a missing event by damage, else name the command that lists the events.
 
     Raises CorruptionError, NotFoundError.
     """

@@ -75,7 +75,7 @@ def _files_on_path(
 
 
 def beside(snapshot: Snapshot, on_path: Sequence[LazyEvent | Event]) -> list[LazyEvent]:
-    """Return the entries beside a path that the model was shown with it, such as further blocks of its messages.
+    """Return entries beside a path that were sent with it, such as blocks of its messages.
 
     They count even if a resumed session no longer shows them.
     """

@@ -195,7 +195,7 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
 
 
 def _kept(snapshot: Snapshot, compaction: Event, view: CompactionView) -> tuple[dict[int, LazyEvent], int]:
-    """Return the entries that a compaction's record keeps, in order, and how many of them the session lacks."""
+    """Return the entries that a compaction's record keeps, in order, and the number missing."""
     session, above, lacking = compaction.session, compaction.parent_seq, 0
     if view.kept is not None:
         places = [snapshot.locate(session, name) for name in view.kept]

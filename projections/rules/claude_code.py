@@ -464,7 +464,7 @@ def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _content_of_own(message: bytes) -> bytes:
-    """Return what a request has of a message that only refold's records make: a summary, a note, a tool's result."""
+    """Return a request's form of a message from refold's records: a summary, note or result."""
     view = view_of_message(message, FORMAT)
     text = substitute_text(view)
     if text is not None:

@@ -1,4 +1,4 @@
-"""Search the messages of all sessions, and tell what has become of each in its session's context."""
+"""Search the messages of all sessions, and find the fate of each in its context."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class State(StrEnum):
     REWRITTEN = "rewritten"
     """In the context, but a rewrite replaced the text that matches."""
     REMOVED = "removed"
-    """On the path to the leaf, but left out of the context otherwise: undone, or by the harness's rules."""
+    """On the path to the leaf but not in the context: undone, or left out by the rules."""
     BRANCH = "branch"
     """On another branch of the session."""
     UNSENT = "unsent"
@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that matches a query. `name` is its role or kind, as `event_name`; `time` is in milliseconds."""
+    """An event that matches; `name` is its role or kind, `time` in epoch milliseconds."""
 
     session: str
     seq: int

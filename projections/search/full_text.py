@@ -1,4 +1,4 @@
-"""Keep a full-text index of a log in SQLite: a projection that can be thrown away at any time."""
+"""Keep a full-text index of a log in SQLite: a projection that may be deleted any time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INDEX_FILE: Final = "search.sqlite"
 _VERSION: Final = 1
 """The version of the tables and of the texts in them; increase it when either changes."""
 _BATCH: Final = 8 << 20
-"""Characters of text that one transaction indexes, or as many events as it has bytes in `_LEAST`."""
+"""Maximum characters indexed in one transaction; an event counts at least `_LEAST`."""
 _LEAST: Final = 512
 """Characters that an event counts for at least, so that a batch of small ones ends too."""
 _PATIENCE: Final = 120
@@ -103,7 +103,7 @@ def _remove(path: str) -> None:
 
 
 def _writable(folder: str | os.PathLike[str] | None) -> str:
-    """Return the path of the index's file, made private if it is new; "" if it cannot be written."""
+    """Return the path of the index's file, private if new; "" if it cannot be written."""
     if folder is None or not os.access(folder, os.W_OK):
         return ""
     path = os.path.join(os.path.abspath(folder), INDEX_FILE)  # noqa: PTH118  SQLite takes texts
@@ -116,7 +116,7 @@ def _writable(folder: str | os.PathLike[str] | None) -> str:
 
 
 class FullTextIndex:
-    """An open index. It knows up to which position of the log it goes, in the same transaction as the rows."""
+    """An open index; its position in the log is stored in the same transaction as its rows."""
 
     def __init__(self, path: str) -> None:
         self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
@@ -189,7 +189,7 @@ class FullTextIndex:
         return int(found)
 
     def _position(self) -> int:
-        """Return the position up to which the log is indexed, 0 for a new index or one of another version."""
+        """Return the last indexed position of the log, 0 for a new or outdated index."""
         is_current = self._number("PRAGMA user_version") == _VERSION
         return self._number("SELECT position FROM state") if is_current else 0
 

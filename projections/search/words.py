@@ -1,4 +1,4 @@
-"""Divide texts and queries into words in one way, for the index and for what is shown of a match.
+"""Divide texts and queries into words, for the index and for showing matches.
 
 A word is a run of letters, digits and marks in any script, without regard to case and Latin accents. Each Chinese
 or Japanese character is a word of its own, because such texts put no spaces between words. `findModel` is one word,
@@ -64,7 +64,7 @@ _TABLE: Final = _Table()
 
 
 def normalized(text: str) -> str:
-    """Return a text in which all that is not ASCII belongs to a word, folded. The case of ASCII stays."""
+    """Fold a text so that everything outside ASCII belongs to a word; keep the case of ASCII."""
     # Most characters are ASCII even in other texts: only the rest is worth a look at the table.
     return text if text.isascii() else _FOREIGN.sub(_translated, text)
 
@@ -74,13 +74,13 @@ def _translated(found: re.Match[str]) -> str:
 
 
 def divided_names(normal: str) -> str:
-    """Return the names of a normalized text that have capitals inside, each once and divided there."""
+    """Return a normalized text's names with inner capitals, each once, divided at these."""
     names = dict.fromkeys(_WITH_HUMPS.findall(normal))
     return " ".join(_HUMPS.sub(" ", name) for name in names if len(name) <= _LONGEST_NAME)
 
 
 class Excerpt(msgspec.Struct, frozen=True):
-    """A part of a text on one line; `marks` are the ranges (start, stop) of its characters that match."""
+    """A part of a text on one line; `marks` are the (start, stop) ranges that match."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -163,7 +163,7 @@ class Query:
 
 
 def _richest(spans: list[tuple[int, int, int]], width: int) -> int:
-    """Return the start of the match from which most terms are within `width`, the first of several."""
+    """Return the start of the first match with the most terms within `width`."""
     counts = dict[int, int]()
     best, most, last = 0, 0, 0
     for start, _, term in spans:
@@ -206,7 +206,7 @@ def _cut(text: str, marks: list[tuple[int, int]], width: int) -> Excerpt:
 
 
 def _between_words(text: str, start: int, stop: int) -> int:
-    """Return the first place after a space from `start` on, or `start` if there is none before `stop`."""
+    """Return the first place after a space in `start` to `stop`, `start` for none."""
     found = _SPACE.search(text, start, stop) if start else None
     return found.end() if found else start
 
@@ -217,7 +217,7 @@ def _appended(line: str, text: str) -> str:
 
 
 def text_of_view(view: View) -> str:
-    """Return all text in a record to search: messages, calls, summaries, titles, labels, extensions' data."""
+    """Return a record's text: messages, calls, summaries, titles, labels, extensions' data."""
     texts = [text_of_message(message) for message in view.messages]
     if view.summary is not None and not view.messages:
         texts.append(view.summary.summary)
@@ -231,7 +231,7 @@ def text_of_view(view: View) -> str:
 
 
 def text_of_message(message: Message) -> str:
-    """Return all text of a message: text, thinking, calls with their arguments, results, commands."""
+    """Return all text of a message: text, thinking, calls with arguments, results, commands."""
     texts = [message.tool_name] if message.tool_name else []
     for block in message.blocks:
         if isinstance(block, Text | Thinking):
