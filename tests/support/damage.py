@@ -20,7 +20,7 @@ from eventstore.errors import RefoldError
 from eventstore.files.exporting import export_formats, export_original, export_session
 from eventstore.files.importing import import_sessions
 from eventstore.formats import harnesses, view_of
-from eventstore.formats.oh_my_pi.own_kinds import OWN_KINDS
+from eventstore.formats.oh_my_pi.dialect import OWN_KINDS
 from eventstore.formats.pi.entry import KINDS
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.memory import MemoryLog

@@ -11,7 +11,8 @@ from typing import Final
 
 from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, View
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, as_sent, message_view, note_facts, view
+from eventstore.formats.oh_my_pi.dialect import DIALECT
+from eventstore.formats.oh_my_pi.entry_view import as_sent, message_view, note_facts, view
 from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat

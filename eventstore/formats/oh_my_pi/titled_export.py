@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eventstore.event import Event
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, SLOT
+from eventstore.formats.oh_my_pi.dialect import DIALECT, SLOT
 from eventstore.formats.oh_my_pi.titled_file import SLOT_BYTES
 from eventstore.formats.pi.export import export_file
 from eventstore.frame import decode

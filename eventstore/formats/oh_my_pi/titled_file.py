@@ -16,7 +16,8 @@ import msgspec
 from eventstore.event import NewEvent
 from eventstore.formats.lines import objects_in
 from eventstore.formats.names import is_name
-from eventstore.formats.oh_my_pi.own_kinds import DIALECT, OWN_KINDS, SLOT, note_facts
+from eventstore.formats.oh_my_pi.dialect import DIALECT, OWN_KINDS, SLOT
+from eventstore.formats.oh_my_pi.entry_view import note_facts
 from eventstore.formats.pi.export import OH_MY_PIS
 from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading

@@ -1,4 +1,4 @@
-"""Decode the records that only oh-my-pi writes, or that it writes differently from pi."""
+"""Read the records that only oh-my-pi writes, or that it writes differently from pi."""
 
 from __future__ import annotations
 
@@ -9,52 +9,17 @@ import msgspec
 
 from eventstore.event import EventFacts, Flag
 from eventstore.formats.base import RequestView, SettingsView, TitleView, View
+from eventstore.formats.oh_my_pi.dialect import default_model, fields_of
 from eventstore.formats.pi import entry
-from eventstore.formats.pi.file import Dialect
 from eventstore.formats.pi.message import usage_view, view_of_wire, wire_of
 from eventstore.formats.pi.view import view as pi_view
-from eventstore.javascript import text_or_empty, tolerant_json, trim_whitespace
+from eventstore.javascript import text_or_empty, trim_whitespace
 from eventstore.views import Message, Text
 
-OWN_KINDS: Final = frozenset(
-    {
-        "credential_pin",
-        "mode_change",
-        "model_usage",
-        "reset_boundary",
-        "service_tier_change",
-        "session_init",
-        "title_change",
-        "ttsr_injection",
-    }
-)
-"""The entry types that pi does not write."""
-SLOT: Final = "title"
-"""The type of a first line with the session's title."""
-_DEFAULT_ROLE: Final = "default"
 _FAILED: Final = ("error", "aborted")
 _SENT_AS_CUSTOM: Final = ("developer", "hookMessage", "fileMention")
 _PERSONS: Final = ("skill-prompt", "collab-prompt")
 """Types of extension messages that a user may have written, according to `attribution`."""
-
-
-def names_model(kind: str, role: str, record: bytes) -> bool:
-    """Return True if a record puts a model in use.
-
-    A change for another role does not, and an answer names only the model that wrote it: a fallback or what a
-    provider took instead is not what the person chose.
-    """
-    return kind == "model_change" and role == "" and _default_model(_fields(record)) is not None
-
-
-DIALECT: Final = Dialect(
-    harness="oh-my-pi",
-    kinds=entry.KINDS | OWN_KINDS,
-    same={"title_change": "session_info"},
-    slot=SLOT,
-    reads_first=True,
-    names_model=names_model,
-)
 
 
 def view(kind: str, record: bytes) -> View:
@@ -67,14 +32,14 @@ def message_view(raw: bytes) -> Message:
     """Return the view of a message: pi's roles, and those that oh-my-pi adds."""
     wire = wire_of(raw)
     if wire.role == "pythonExecution":
-        fields = _fields(raw)
+        fields = fields_of(raw)
         plain = view_of_wire(wire)
         assert plain.shell is not None  # noqa: S101  the role says so
         return msgspec.structs.replace(
             plain, shell=msgspec.structs.replace(plain.shell, command=text_or_empty(fields.get("code")))
         )
     if wire.role == "fileMention":
-        return msgspec.structs.replace(view_of_wire(wire), blocks=_mentioned(_fields(raw)))
+        return msgspec.structs.replace(view_of_wire(wire), blocks=_mentioned(fields_of(raw)))
     return view_of_wire(wire)
 
 
@@ -111,17 +76,17 @@ def _message(record: bytes) -> View:
 
 
 def _custom_message(record: bytes) -> View:
-    plain, fields = pi_view("custom_message", record), _fields(record)
+    plain, fields = pi_view("custom_message", record), fields_of(record)
     by_person = fields.get("customType") in _PERSONS and fields.get("attribution") == "user"
     return msgspec.structs.replace(plain, by_person=by_person)
 
 
 def _model_change(record: bytes) -> View:
-    fields = _fields(record)
+    fields = fields_of(record)
     line = " ".join(
         each for each in (text_or_empty(fields.get("model")), text_or_empty(fields.get("role"))) if each
     )
-    named = _default_model(fields)
+    named = default_model(fields)
     if named is None:
         return View(line=line)
     provider, slash, model = named.partition("/")
@@ -130,23 +95,15 @@ def _model_change(record: bytes) -> View:
     )
 
 
-def _default_model(fields: dict[str, Any]) -> str | None:
-    """Return the model that a change selects, as "provider/id"; None if it is for another role."""
-    model, role = fields.get("model"), fields.get("role")
-    if not isinstance(model, str) or not model:
-        return None
-    return model if role is None or role == _DEFAULT_ROLE else None
-
-
 def _thinking_level_change(record: bytes) -> View:
-    level = _fields(record).get("thinkingLevel")
+    level = fields_of(record).get("thinkingLevel")
     return View(
         settings=SettingsView(thinking_level="off" if level is None else level), line=str(level or "off")
     )
 
 
 def _session_info(record: bytes) -> View:
-    fields = _fields(record)
+    fields = fields_of(record)
     title = fields.get("title", fields.get("name"))
     if not isinstance(title, str):
         return View()
@@ -155,7 +112,7 @@ def _session_info(record: bytes) -> View:
 
 def _model_usage(record: bytes) -> View:
     """Read a request outside the conversation, such as one for a title; its tokens are counted."""
-    fields = _fields(record)
+    fields = fields_of(record)
     usage, model = usage_view(fields.get("usage")), fields.get("model")
     request = RequestView(
         summarizer=text_or_empty(fields.get("purpose")),
@@ -169,7 +126,7 @@ def _model_usage(record: bytes) -> View:
 
 def _note(record: bytes) -> View:
     """Read the title that an import found at the head of the file."""
-    title = _fields(record).get("title")
+    title = fields_of(record).get("title")
     return View(title=TitleView(text=trim_whitespace(title)) if isinstance(title, str) else None)
 
 
@@ -182,16 +139,11 @@ def _line_of(name: str) -> Callable[[bytes], View]:
     """Return a reader for kinds that have only a line in the log: the value of this field."""
 
     def read(record: bytes) -> View:
-        value = _fields(record).get(name)
+        value = fields_of(record).get(name)
         texts = value if isinstance(value, list) else [value]
         return View(line=" ".join(each for each in texts if isinstance(each, str)))
 
     return read
-
-
-def _fields(record: bytes) -> dict[str, Any]:
-    fields = tolerant_json(record)
-    return fields if isinstance(fields, dict) else {}
 
 
 _READERS: Final[dict[str, Callable[[bytes], View]]] = {
