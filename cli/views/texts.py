@@ -41,7 +41,7 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def gap_text(gap: Gap) -> str:
-    """Say how a request differs from the session: by what, from where on, and its size if usage reveals it."""
+    """Describe how a request differs from the session: what, from where, and its known size."""
     where = "" if gap.event is None else f" at {safe_line(gap.event)} #{gap.seq}"
     size = "of unknown size" if gap.tokens is None else f"{counted(abs(gap.tokens), 'token')} by usage"
     is_kept_back = gap.tokens is not None and gap.tokens < 0
