@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -67,9 +67,10 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
         else:
             echo_text(f"imported {counted(events, 'event')}; watching for more (Ctrl-C ends)")
         sys.stdout.flush()
-        for each in watcher.run():
-            _print(each, as_json=as_json)
-            sys.stdout.flush()
+        with closing(watcher.run()) as found:
+            for each in found:
+                _print(each, as_json=as_json)
+                sys.stdout.flush()
 
 
 def _print(imported: FileImport, *, as_json: bool) -> None:

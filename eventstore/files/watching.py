@@ -170,7 +170,7 @@ class Watcher:
         """Import all files that changed since they were last imported; see `import_files`."""
         yield from self._look(set(), partial(import_files, jobs=jobs, progress=progress))
 
-    def run(self) -> Iterator[FileImport]:
+    def run(self) -> Generator[FileImport, None, None]:
         """Yield imports that had news, and each file that stays unreadable, until the caller stops.
 
         Raises StoreError.
