@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from cli.options import LazyChoice, as_of_option, counter_option, leaf_option, utf8
+from cli.options import LazyChoice, as_of_option, counter_option, leaf_option, redact_option, utf8
 from cli.output import (
     counted,
     cut_line,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from eventstore.log import Snapshot
+    from eventstore.redaction import Masks
     from projections.context.parts import Context, Part
     from projections.requests import Request
     from projections.requests.protocol import Repair
@@ -102,7 +103,7 @@ _HINTS: Final = {
 }
 
 
-def echo_request(request: Request, *, as_json: bool, is_full: bool) -> None:
+def echo_request(request: Request, *, masks: Masks | None = None, as_json: bool, is_full: bool) -> None:
     """Print the body on stdout unless the API would refuse it; repairs and violations on stderr.
 
     Repairs share a line per rule with a count; `is_full` prints each of them.
@@ -111,7 +112,8 @@ def echo_request(request: Request, *, as_json: bool, is_full: bool) -> None:
         import msgspec
 
         body = msgspec.Raw(request.body)
-        echo_json({"body": body, "repairs": request.repairs, "violations": request.violations})
+        found = {"body": body, "repairs": request.repairs, "violations": request.violations}
+        echo_json(found | ({"redaction": masks.count()} if masks else {}))
         return
     for line in _each(request.repairs) if is_full else _counts(request.repairs):
         echo_note(line)
@@ -190,6 +192,7 @@ def _formats() -> list[str]:
     help="With anthropic: the number of cache breakpoints to set.",
 )
 @counter_option
+@redact_option
 @click.option(
     "--full",
     is_flag=True,
@@ -215,12 +218,14 @@ def command(
     tools: BinaryIO | None,
     cache_breakpoints: int,
     counter: str,
+    redact: bool,
     full: bool,
     as_json: bool,
 ) -> None:
     """Show what the model was sent at a leaf: messages, model and thinking level."""
     from cli.options import text_of
     from cli.output import console, echo_json, echo_json_bytes, paged
+    from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
     from projections.context.build import build_context, harness_json
     from projections.requests import request
@@ -229,10 +234,14 @@ def command(
 
     if form != "anthropic":
         _refuse_options_of_requests(ctx, form)
-    with opened_session(ctx, session) as (log, name):
-        with log.snapshot() as snapshot:
-            at = resolve_leaf(snapshot, name, leaf)
-            context = build_context(snapshot, name, leaf=at, as_of=as_of, verify=form == "anthropic")
+    masks, is_refused = masks_if(redact), False
+    with (
+        opened_session(ctx, session) as (log, name),
+        masked(log, masks) as source,
+        source.snapshot() as snapshot,
+    ):
+        at = resolve_leaf(snapshot, name, leaf)
+        context = build_context(snapshot, name, leaf=at, as_of=as_of, verify=form == "anthropic")
         if form == "anthropic":
             asked = request(
                 context,
@@ -243,11 +252,11 @@ def command(
                 tools=tools.read() if tools else None,
                 cache_breakpoints=cache_breakpoints,
             )
-            echo_request(asked, as_json=as_json, is_full=full)
-            ctx.exit(1 if asked.violations else 0)
+            echo_request(asked, masks=masks, as_json=as_json, is_full=full)
+            is_refused = bool(asked.violations)
         elif as_json:
-            with log.snapshot() as snapshot:
-                echo_json(context_json(snapshot, context, counter_named(counter, log=log)))
+            found = context_json(snapshot, context, counter_named(counter, log=log))
+            echo_json(found | ({"redaction": masks.count()} if masks else {}))
         elif form == "transcript":
             echo_note(
                 "--format transcript goes away in the next release: use refold export --format markdown"
@@ -258,8 +267,9 @@ def command(
             echo_json_bytes(harness_json(context))
         else:
             out = console()
-            with paged(out), log.snapshot() as snapshot:
+            with paged(out):
                 print_context(out, snapshot, context, counter_named(counter, log=log), is_full=full)
+    ctx.exit(1 if is_refused else 0)
 
 
 def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import LazyChoice, utf8
+from cli.options import LazyChoice, redact_option, utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import EventLog, Snapshot
 
 _ORIGINAL: Final = "original"
 _MARKDOWN: Final = "markdown"
@@ -38,6 +38,7 @@ def _formats() -> list[str]:
     "--leaf", metavar="ID", callback=utf8, help="With markdown: only the branch that ends at this entry."
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="File to write; - for standard output.")
+@redact_option
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON report of what was written.")
 @click.pass_context
@@ -48,6 +49,7 @@ def command(
     form: str,
     leaf: str | None,
     output: str,
+    redact: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -58,47 +60,59 @@ def command(
     """
     from pathlib import Path
 
-    from cli.output import counted, echo_bytes, echo_json, echo_note, echo_text
+    from cli.output import counted, echo_json, echo_note, echo_text
+    from cli.redacting import masked, masked_file, masks_if
     from cli.store import opened_session
-    from cli.whole_file import write_atomically
     from eventstore.errors import BadInputError
-    from eventstore.files.exporting import unconverted_messages
+    from eventstore.files.exporting import export_original, unconverted_messages
 
     if leaf is not None and form != _MARKDOWN:
         raise click.UsageError(f"--leaf needs --format markdown, not {form}", ctx)
     target = Path(output)
     if not force and output != "-" and target.is_file() and target.stat().st_size:
         raise BadInputError(output, "already exists", "name another file with -o, or replace it with --force")
+    masks = masks_if(redact)
     with opened_session(ctx, session) as (log, name):
-        pieces = _pieces(log, name, form, leaf)
         unconverted = unconverted_messages(log, name, form) if form not in (_ORIGINAL, _MARKDOWN) else 0
         if unconverted:
             echo_note(
                 f"{counted(unconverted, 'message')} of another harness cannot be converted: the file keeps them as"
                 f" data, which {form} does not show"
             )
-        if output == "-":
-            for piece in pieces:
-                echo_bytes(piece)
-            return
-        size = write_atomically(output, pieces)
+        if form == _ORIGINAL:
+            pieces = masked_file(lambda: export_original(log, name), masks)
+            size = _write(output, pieces)
+        else:
+            with masked(log, masks) as source:
+                size = _write(output, _pieces(source, name, form, leaf))
+    if output == "-":
+        return
     if as_json:
-        echo_json(
-            {"session": name, "format": form, "file": output, "bytes": size, "unconverted": unconverted}
-        )
+        report = {"session": name, "format": form, "file": output, "bytes": size, "unconverted": unconverted}
+        echo_json(report | ({"redaction": masks.count()} if masks else {}))
     else:
         echo_text(f"{output}  {size:,} bytes")
 
 
-def _pieces(log: LmdbLog, session: str, form: str, leaf: str | None) -> Iterator[bytes]:
-    from eventstore.files.exporting import export_original, export_session
+def _write(output: str, pieces: Iterable[bytes]) -> int:
+    """Write a file, or print it; return its size."""
+    from cli.output import echo_bytes
+    from cli.whole_file import write_atomically
 
-    if form == _MARKDOWN:
-        return _markdown(log, session, leaf)
-    return export_original(log, session) if form == _ORIGINAL else export_session(log, session, form)
+    if output != "-":
+        return write_atomically(output, pieces)
+    for piece in pieces:
+        echo_bytes(piece)
+    return 0
 
 
-def _markdown(log: LmdbLog, session: str, leaf: str | None) -> Iterator[bytes]:
+def _pieces(log: EventLog | Snapshot, session: str, form: str, leaf: str | None) -> Iterator[bytes]:
+    from eventstore.files.exporting import export_session
+
+    return _markdown(log, session, leaf) if form == _MARKDOWN else export_session(log, session, form)
+
+
+def _markdown(log: EventLog | Snapshot, session: str, leaf: str | None) -> Iterator[bytes]:
     from cli.store import resolve_event
     from projections.audit.prices import library_prices
     from projections.markdown import session_markdown

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from cli.options import as_of_option, counter_option, json_option, leaf_option, prices_option
+from cli.options import as_of_option, counter_option, json_option, leaf_option, prices_option, redact_option
 
 _LONGEST_NAME: Final = 100
 
@@ -24,6 +24,7 @@ _LONGEST_NAME: Final = 100
 @as_of_option
 @counter_option
 @prices_option
+@redact_option
 @click.option("--full", is_flag=True, help="Do not cut long texts at 4,000 characters.")
 @json_option
 @click.pass_context
@@ -36,6 +37,7 @@ def command(
     as_of: int | None,
     counter: str,
     prices: str | None,
+    redact: bool,
     full: bool,
     as_json: bool,
 ) -> None:
@@ -45,6 +47,7 @@ def command(
     file is left alone.
     """
     from cli.output import echo_bytes, echo_json, echo_text, progress_bar
+    from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
     from cli.views.page.build import build_page
     from cli.views.page.html import page_bytes
@@ -54,14 +57,15 @@ def command(
     from projections.tokens import counter as counter_named
 
     table = prices_of_file(prices) if prices else library_prices()
+    masks = masks_if(redact)
     with opened_session(ctx, session) as (log, name):
         target = output or _file_name(name)
         _refuse_others(target)
-        with log.snapshot() as snapshot:
-            at = resolve_leaf(snapshot, name, leaf)
-        with progress_bar("reporting"):
+        with masked(log, masks) as source, progress_bar("reporting"):
+            with source.snapshot() as snapshot:
+                at = resolve_leaf(snapshot, name, leaf)
             tokens = counter_named(counter, log=log)
-            material = read_material(log, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+            material = read_material(source, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
             content = page_bytes(build_page(material, is_full=full))
     if target == "-":
         echo_bytes(content)
@@ -79,6 +83,7 @@ def command(
                 "branchSummaries": len(found.branch_summaries),
                 "rewrites": len(found.rewrites),
             }
+            | ({"redaction": masks.count()} if masks else {})
         )
     else:
         echo_text(f"{target}  {size:,} bytes")

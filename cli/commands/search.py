@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import json_option, session_filters, utf8
+from cli.options import json_option, redact_option, session_filters, utf8
 
 if TYPE_CHECKING:
     from eventstore.lmdb.store import LmdbLog
@@ -46,6 +46,7 @@ def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) 
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most N events."
 )
+@redact_option
 @json_option
 @click.pass_context
 def command(
@@ -56,6 +57,7 @@ def command(
     session: str | None,
     lost: bool,
     limit: int,
+    redact: bool,
     as_json: bool,
 ) -> None:
     """Search the messages of all sessions; exit with 1 if none matches.
@@ -64,6 +66,7 @@ def command(
     is a phrase, and findM* matches every word that begins with findM. The newest events come first.
     """
     from cli.output import console, echo_json, echo_note, paged, progress_bar
+    from cli.redacting import masked, masks_if
     from cli.store import opened
     from eventstore.errors import BadInputError
     from projections.search import search
@@ -74,7 +77,8 @@ def command(
     except BadInputError as error:
         raise click.BadParameter(f"it {error.problem}; {error.remedy}", param_hint="QUERY") from None
     out = console()
-    with opened(ctx) as log:
+    masks = masks_if(redact)
+    with opened(ctx) as log, masked(log, masks) as source:
         sessions = _chosen(log, chosen, session)
         with progress_bar("indexing") as progress:
             hits = search(
@@ -86,10 +90,12 @@ def command(
                 lost=lost,
                 width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
                 progress=progress,
+                read=source,
             )
         shown, more = hits[:limit], len(hits) > limit
         if as_json:
-            echo_json({"hits": [_json(hit) for hit in shown], "more": more})
+            found = {"hits": [_json(hit) for hit in shown], "more": more}
+            echo_json(found | ({"redaction": masks.count()} if masks else {}))
         else:
             with log.snapshot() as snapshot:
                 prefixes = [_prefix(snapshot, hit) for hit in shown]

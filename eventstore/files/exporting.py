@@ -58,7 +58,7 @@ def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
     return NotFoundError("imported file of session", session, f"{was}: export it as {forms}")
 
 
-def export_session(log: EventLog, session: str, form: str) -> Iterator[bytes]:
+def export_session(log: EventLog | Snapshot, session: str, form: str) -> Iterator[bytes]:
     """Yield a session as a harness's file, including later events. Raises BadInputError."""
     exports = export_formats()
     if form not in exports:

@@ -184,7 +184,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_material(
-    log: EventLog,
+    log: EventLog | Snapshot,
     session: str,
     *,
     tokens: Counter,

@@ -1,0 +1,308 @@
+"""Mask secrets in sessions as they are read, so that everything made from them is masked.
+
+A mask has as many bytes as the secret in the record, so every offset, size and count stays right. A maintained rule
+set finds the secrets; it is in the extra `refold[redact]` and calls nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+import msgspec
+
+from eventstore.checked import CheckedSnapshot
+from eventstore.errors import BadInputError
+from eventstore.frame import Buffer, body_of, header_of
+from eventstore.log import EventLog, FeedItem, Snapshot
+
+
+class Finding(NamedTuple):
+    """A secret in a text: the rule that found it, and the bytes from `start` to `stop`."""
+
+    rule: str
+    start: int
+    stop: int
+
+
+FindSecrets = Callable[[bytes], Iterable[Finding]]
+"""Finds the secrets in a text."""
+
+
+def secret_rules() -> FindSecrets:
+    """Load the rules of Kingfisher. Raises BadInputError if it is not installed.
+
+    The first time, compiling them takes about ten seconds; they are kept in the user's cache folder.
+    """
+    try:
+        from kingfisher_sdk import Scanner  # noqa: PLC0415  heavy, and an extra
+    except ModuleNotFoundError as error:
+        raise BadInputError(
+            "redaction", "needs a package that is not installed", "run: pip install 'refold[redact]'"
+        ) from error
+    # Without a policy, comments that tell scanners to ignore a line are not obeyed.
+    scanner = Scanner()
+
+    def find(text: bytes) -> Iterator[Finding]:
+        for each in scanner.scan(text):
+            if not each.visible:
+                continue
+            start, stop = each.location["start_offset"], each.location["end_offset"]
+            secret = each.secret.encode()
+            # The location is that of the whole match, or of the Base64 in which the secret is.
+            at = text.find(secret, start, stop)
+            if at >= 0 and len(secret) >= _SHORTEST:
+                start, stop = at, at + len(secret)
+            yield Finding(each.rule_id.rpartition(".")[2], start, stop)
+
+    return find
+
+
+class Redaction(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Counts of what was masked.
+
+    `secrets` are distinct ones, `masks` all places; `rules` counts the distinct secrets of each rule. `dropped`
+    are signed blocks that held one: a mask would have broken their signature.
+    """
+
+    secrets: int
+    masks: int
+    dropped: int
+    rules: dict[str, int]
+
+
+_SHORTEST: Final = 8
+"""Minimum bytes of a secret: a shorter one would be masked in innocent words as well."""
+_PIECES: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[^"]++', re.DOTALL)
+"""The strings of a JSON text, and what is between them; those of torn text, too."""
+_ESCAPES: Final = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
+_OPAQUE: Final = re.compile(rb"[A-Za-z0-9+/=_-]{2000,}")
+"""The data of an image, or another payload without words: rules would match by chance only."""
+_SIGNATURE: Final = b"ignature"
+"""The end of the names of fields that hold a signature, in every harness."""
+_TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\],:]', re.DOTALL)
+
+
+class Masks:
+    """The secrets learned so far, and their masks.
+
+    The same secret has the same mask everywhere, also where no rule would have found it.
+    """
+
+    def __init__(self, find: FindSecrets) -> None:
+        self._find = find
+        self._rules: dict[bytes, str] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._pattern: re.Pattern[bytes] | None = None
+        self._masks = 0
+        self._dropped = 0
+
+    def learn(self, text: bytes) -> None:
+        """Remember the secrets in a line or record of JSON, as read: without the escapes of its strings."""
+        pieces, previous = [], b""
+        for raw in _PIECES.findall(text):
+            piece = _unescaped(raw)
+            if _OPAQUE.fullmatch(piece.strip(b'"')) or previous.endswith(_SIGNATURE + b'"'):
+                piece = b'""'
+            if raw.strip(b" \t:"):
+                previous = raw
+            pieces.append(piece)
+        readable = b"".join(pieces)
+        for found in self._find(readable):
+            at, parts = 0, []
+            for piece in pieces:
+                parts.append(piece[max(0, found.start - at) : max(0, found.stop - at)].strip(b'"'))
+                at += len(piece)
+            # A match may reach from a key to its value.
+            secret = max(parts, key=len)
+            if len(secret) >= _SHORTEST and secret not in self._rules:
+                self._rules[secret] = found.rule
+                self._numbers[secret] = len(self._numbers) + 1
+                self._pattern = None
+
+    def apply(self, text: bytes) -> bytes:
+        """Return a line or record of JSON of the same length, with masks in place of the secrets."""
+        if not self._rules:
+            return text
+        if self._pattern is None:
+            # The longest first: a secret may be the beginning of another.
+            longest = sorted(self._rules, key=len, reverse=True)
+            self._pattern = re.compile(b"|".join(map(re.escape, longest)))
+        spans = list(self._spans(text, self._pattern))
+        if not spans:
+            return text
+        masked = bytearray(text)
+        for start, stop, secret in spans:
+            masked[start:stop] = self._mask(secret, stop - start)
+        dropped = _signed_blocks(text, [start for start, _, _ in spans])
+        for start, stop in dropped:
+            _blank(masked, start, stop)
+        self._dropped += len(dropped)
+        self._masks += sum(not any(at <= start < end for at, end in dropped) for start, _, _ in spans)
+        return bytes(masked)
+
+    def _spans(self, text: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the start and stop of each secret in a text, and the secret."""
+        for piece in _PIECES.finditer(text):
+            raw = piece[0]
+            readable = _unescaped(raw)
+            for match in pattern.finditer(readable):
+                if readable is raw:
+                    start, stop = match.span()
+                else:
+                    start, stop = _raw_offset(raw, match.start()), _raw_offset(raw, match.end())
+                yield piece.start() + start, piece.start() + stop, match[0]
+
+    def _mask(self, secret: bytes, length: int) -> bytes:
+        number = self._numbers[secret]
+        mask = f"[masked-{number}"
+        return (f"{mask:*<{length - 1}}]" if len(mask) < length else f"{number:*>{length}}").encode()
+
+    def count(self) -> Redaction:
+        """Return what was masked so far."""
+        return Redaction(
+            secrets=len(self._rules),
+            masks=self._masks,
+            dropped=self._dropped,
+            rules=dict(Counter(self._rules.values())),
+        )
+
+
+def _unescaped(raw: bytes) -> bytes:
+    """Return a piece of JSON without the escapes of a string; the same object if there are none."""
+    if b"\\" not in raw or raw[:1] != b'"':
+        return raw
+    return b"".join(_unescape(match[0]) for match in _ESCAPES.finditer(raw))
+
+
+def _unescape(escape: bytes) -> bytes:
+    """Return the UTF-8 of one character of a JSON string."""
+    if escape[:1] != b"\\":
+        return escape
+    try:
+        return msgspec.json.decode(b'"%s"' % escape, type=str).encode()
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return escape
+
+
+def _raw_offset(raw: bytes, offset: int) -> int:
+    """Return where in a string with escapes an offset of its unescaped text is."""
+    at = 0
+    for match in _ESCAPES.finditer(raw):
+        if at >= offset:
+            return match.start()
+        at += len(_unescape(match[0]))
+    return len(raw)
+
+
+def _signed_blocks(text: bytes, secrets: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the spans of the blocks that hold secrets at some offsets, and a signature."""
+    blocks: list[tuple[int, int]] = []
+    # Of each open bracket: its offset, and whether a signature stands in it.
+    opened: list[tuple[int, bool]] = []
+    previous: list[bytes] = [b"", b""]
+    for token in _TOKENS.finditer(text):
+        if token[0] in b"{[":
+            opened.append((token.start(), False))
+        elif token[0] in b"}]":
+            if not opened:
+                return blocks
+            start, is_signed = opened.pop()
+            is_element = bool(opened) and text[opened[-1][0] : opened[-1][0] + 1] == b"["
+            if is_signed and is_element and any(start <= each < token.end() for each in secrets):
+                blocks.append((start, token.end()))
+        elif opened and token[0].startswith(b'"') and token[0] != b'""':
+            if previous[1] == b":" and previous[0].endswith(_SIGNATURE + b'"'):
+                opened[-1] = (opened[-1][0], True)
+        previous = [previous[1], token[0]]
+    return blocks
+
+
+def _blank(text: bytearray, start: int, stop: int) -> None:
+    """Replace an element of a list, and the comma beside it, by spaces."""
+    text[start:stop] = b" " * (stop - start)
+    after = re.compile(rb"\s*,").match(text, stop)
+    if after:
+        text[after.end() - 1 : after.end()] = b" "
+        return
+    before = text[:start].rstrip()
+    if before.endswith(b","):
+        text[len(before) - 1 : len(before)] = b" "
+
+
+def masked_lines(read: Callable[[], Iterable[bytes]], masks: Masks) -> Iterator[bytes]:
+    """Yield the lines of a file of JSON lines, masked. `read` yields its pieces, and is called twice."""
+    for line in _lines(read()):
+        masks.learn(line)
+    for line in _lines(read()):
+        yield masks.apply(line)
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    rest: list[bytes] = []
+    for piece in pieces:
+        *whole, last = piece.split(b"\n")
+        for line in whole:
+            yield b"".join((*rest, line, b"\n"))
+            rest = []
+        rest.append(last)
+    if last_line := b"".join(rest):
+        yield last_line
+
+
+@contextmanager
+def redacted(log: EventLog | Snapshot, masks: Masks) -> Iterator[Snapshot]:
+    """Open a snapshot of a log in which secrets are masked. Reads raise CorruptionError for altered events."""
+    with log.snapshot() as snapshot:
+        yield _RedactedSnapshot(snapshot, masks)
+
+
+class _RedactedSnapshot(CheckedSnapshot):
+    """A `Snapshot` with masked records; what was derived from others is not used."""
+
+    def __init__(self, snapshot: Snapshot, masks: Masks) -> None:
+        super().__init__(snapshot)
+        self._masks = masks
+        self._masked: dict[str, dict[int, bytes]] = {}
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        return self._redact(session, super().frame(session, seq))
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        frames = super().frames(session, first=first, last=last, backward=backward)
+        return (self._redact(session, frame) for frame in frames)
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
+        return (self._redact(session, frame) for frame in super().path(session, leaf, first=first))
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        for item in super().feed(after):
+            yield msgspec.structs.replace(item, frame=self._redact(item.session, item.frame))
+
+    def blob(self, digest: bytes) -> bytes:
+        payload = super().blob(digest)
+        self._masks.learn(payload)
+        return self._masks.apply(payload)
+
+    def derived(self, key: bytes) -> bytes | None:  # noqa: ARG002  others are asked
+        return None
+
+    def _redact(self, session: str, frame: Buffer) -> Buffer:
+        if session not in self._masked:
+            self._masked[session] = dict(self._with_secrets(session))
+        return self._masked[session].get(header_of(frame).seq, frame)
+
+    def _with_secrets(self, session: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and the masked frame of each event with a secret."""
+        for frame in super().frames(session):
+            self._masks.learn(bytes(body_of(frame)))
+        for frame in super().frames(session):
+            body = bytes(body_of(frame))
+            masked = self._masks.apply(body)
+            if masked is not body:
+                yield header_of(frame).seq, bytes(frame[: len(frame) - len(body)]) + masked
