@@ -6,17 +6,20 @@ set finds the secrets; it is in the extra `refold[redact]` and calls nothing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import msgspec
 
 from eventstore.checked import CheckedSnapshot
 from eventstore.errors import BadInputError
-from eventstore.frame import Buffer, body_of, header_of
+from eventstore.frame import Buffer, body_of, digest_of, header_of, with_other_body
 from eventstore.log import EventLog, FeedItem, Snapshot
 
 
@@ -32,6 +35,7 @@ FindSecrets = Callable[[bytes], Iterable[Finding]]
 """Finds the secrets in a text."""
 
 
+@cache
 def secret_rules() -> FindSecrets:
     """Load the rules of Kingfisher. Raises BadInputError if it is not installed.
 
@@ -102,14 +106,12 @@ class Masks:
 
     def learn(self, text: bytes) -> None:
         """Remember the secrets in a line or record of JSON, as read: without the escapes of its strings."""
-        pieces, previous = [], b""
+        pieces: list[bytes] = []
+        before = (b"", b"")
         for raw in _PIECES.findall(text):
-            piece = _unescaped(raw)
-            if _OPAQUE.fullmatch(piece.strip(b'"')) or previous.endswith(_SIGNATURE + b'"'):
-                piece = b'""'
-            if raw.strip(b" \t:"):
-                previous = raw
-            pieces.append(piece)
+            is_opaque = _OPAQUE.fullmatch(raw.strip(b'"')) or _is_signature(*before, raw)
+            pieces.append(b'""' if is_opaque else _unescaped(raw))
+            before = (before[1], raw.strip())
         readable = b"".join(pieces)
         for found in self._find(readable):
             at, parts = 0, []
@@ -203,7 +205,7 @@ def _signed_blocks(text: bytes, secrets: Sequence[int]) -> list[tuple[int, int]]
     blocks: list[tuple[int, int]] = []
     # Of each open bracket: its offset, and whether a signature stands in it.
     opened: list[tuple[int, bool]] = []
-    previous: list[bytes] = [b"", b""]
+    before = (b"", b"")
     for token in _TOKENS.finditer(text):
         if token[0] in b"{[":
             opened.append((token.start(), False))
@@ -214,11 +216,15 @@ def _signed_blocks(text: bytes, secrets: Sequence[int]) -> list[tuple[int, int]]
             is_element = bool(opened) and text[opened[-1][0] : opened[-1][0] + 1] == b"["
             if is_signed and is_element and any(start <= each < token.end() for each in secrets):
                 blocks.append((start, token.end()))
-        elif opened and token[0].startswith(b'"') and token[0] != b'""':
-            if previous[1] == b":" and previous[0].endswith(_SIGNATURE + b'"'):
-                opened[-1] = (opened[-1][0], True)
-        previous = [previous[1], token[0]]
+        elif _is_signature(*before, token[0]) and opened:
+            opened[-1] = (opened[-1][0], True)
+        before = (before[1], token[0])
     return blocks
+
+
+def _is_signature(key: bytes, colon: bytes, value: bytes) -> bool:
+    """Return True if three tokens are a field that holds a signature."""
+    return key.endswith(_SIGNATURE + b'"') and colon == b":" and value[:1] == b'"' and value != b'""'
 
 
 def _blank(text: bytearray, start: int, stop: int) -> None:
@@ -267,6 +273,7 @@ class _RedactedSnapshot(CheckedSnapshot):
         super().__init__(snapshot)
         self._masks = masks
         self._masked: dict[str, dict[int, bytes]] = {}
+        self._key = os.urandom(32)
 
     def frame(self, session: str, seq: int) -> Buffer:
         return self._redact(session, super().frame(session, seq))
@@ -295,14 +302,16 @@ class _RedactedSnapshot(CheckedSnapshot):
     def _redact(self, session: str, frame: Buffer) -> Buffer:
         if session not in self._masked:
             self._masked[session] = dict(self._with_secrets(session))
-        return self._masked[session].get(header_of(frame).seq, frame)
+        body = self._masked[session].get(header_of(frame).seq) or body_of(frame)
+        # Folds remember what they made of an event by its digest: here it has another.
+        return with_other_body(frame, body, blake2b(digest_of(frame), digest_size=32, key=self._key).digest())
 
     def _with_secrets(self, session: str) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and the masked frame of each event with a secret."""
+        """Yield the number and the masked body of each event with a secret."""
         for frame in super().frames(session):
             self._masks.learn(bytes(body_of(frame)))
         for frame in super().frames(session):
             body = bytes(body_of(frame))
             masked = self._masks.apply(body)
             if masked is not body:
-                yield header_of(frame).seq, bytes(frame[: len(frame) - len(body)]) + masked
+                yield header_of(frame).seq, masked

@@ -1,0 +1,151 @@
+"""`--redact` with the real rules, on a session of every harness: no output holds a secret."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from eventstore.errors import BadInputError
+from eventstore.files.exporting import export_formats
+from eventstore.redaction import secret_rules
+from tests.cli.running import Refold
+from tests.cli.test_every_harness import FILES, MODEL
+
+pytest.importorskip("kingfisher_sdk", reason="needs refold[redact]")
+
+TOKEN: Final = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"  # noqa: S105
+KEY: Final = "\\n".join(
+    (
+        "-----BEGIN RSA PRIVATE KEY-----",
+        *["MIIEpAIBAAKCAQEA7bq2f3v0n5i8m6k2u3R9QeJ0p1d4"] * 3,
+        "-----END RSA PRIVATE KEY-----",
+    )
+)
+"""As it stands in JSON."""
+
+
+@pytest.fixture(params=FILES)
+def refold(refold: Refold, request: pytest.FixtureRequest, tmp_path: Path) -> Refold:
+    """The story, with a token in what a person wrote, in a path, and in a result; and a key in the summary."""
+    file = FILES[request.param]()
+    file = file.replace(b"Fix the parser.", f"Fix the parser with {TOKEN}.".encode())
+    file = file.replace(b"src/readme.md", f"src/{TOKEN}.md".encode())
+    file = file.replace(b'parser.py"', f'parser.py {TOKEN} # kingfisher:ignore"'.encode())
+    file = file.replace(b"The parser is fixed.", f"The parser is fixed. {KEY}".encode())
+    assert file.count(TOKEN.encode()) >= 3
+    (tmp_path / "story.jsonl").write_bytes(file)
+    refold("import", "story.jsonl")
+    return refold
+
+
+def holds_a_secret(output: bytes) -> bool:
+    return TOKEN.encode() in output or b"MIIEpAIBAAKCAQEA" in output
+
+
+@pytest.mark.parametrize("leaf", ["r2", "a4"])
+@pytest.mark.parametrize("form", ["text", "json", "native", "transcript", "anthropic"])
+def test_no_context_holds_a_secret(refold: Refold, form: str, leaf: str) -> None:
+    options = ["--json"] if form == "json" else ["--format", form]
+    options += ["--model", MODEL] if form == "anthropic" else []
+    shown = ["context", "@last", "--leaf", leaf, *options]
+    assert holds_a_secret(refold(*shown).raw)
+    redacted = refold(*shown, "--redact")
+    assert not holds_a_secret(redacted.raw)
+    assert b"[masked-" in redacted.raw
+
+
+@pytest.mark.parametrize("form", ["original", *export_formats()])
+def test_an_exported_file_holds_no_secret_and_can_be_imported(refold: Refold, form: str) -> None:
+    refold("export", "@last", "--format", form, "-o", "out.jsonl", "--redact")
+    assert not holds_a_secret(Path("out.jsonl").read_bytes())
+    (again,) = refold("import", "out.jsonl", "--as", "again", "--json").json["sessions"]
+    assert (again["skipped"], again["events"] > 0) == ([], True)
+
+
+def test_a_redacted_original_differs_only_where_secrets_were(refold: Refold) -> None:
+    refold("export", "@last", "-o", "out.jsonl", "--redact")
+    before, after = Path("story.jsonl").read_bytes(), Path("out.jsonl").read_bytes()
+    assert len(before) == len(after)
+    unlike = [at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    assert len(unlike) <= before.count(TOKEN.encode()) * len(TOKEN) + len(KEY)
+
+
+def test_a_report_holds_no_secret(refold: Refold) -> None:
+    refold("report", "@last", "-o", "page.html")
+    assert holds_a_secret(Path("page.html").read_bytes())
+    refold("report", "@last", "-o", "page.html", "--redact")
+    assert not holds_a_secret(Path("page.html").read_bytes())
+
+
+def test_what_is_found_is_shown_without_its_secrets(refold: Refold) -> None:
+    assert holds_a_secret(refold("search", "fix", "--json").raw)
+    redacted = refold("search", "fix", "--json", "--redact")
+    assert redacted.json["hits"]
+    assert not holds_a_secret(redacted.raw)
+
+
+def test_a_secret_cannot_be_searched_for_in_redacted_texts(refold: Refold) -> None:
+    assert refold("search", TOKEN, "--json").json["hits"]
+    assert refold("search", TOKEN, "--json", "--redact", code=1).json["hits"] == []
+
+
+def test_masks_are_counted(refold: Refold) -> None:
+    counts = refold("export", "@last", "-o", "out.jsonl", "--redact", "--json").json["redaction"]
+    places = Path("story.jsonl").read_bytes().count(TOKEN.encode()) + 1
+    assert counts == {
+        "secrets": 2,
+        "masks": places,
+        "dropped": 0,
+        "rules": {"github-pat": 1, "private-key": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        ("context", "@last", "--json"),
+        ("context", "@last", "--format", "anthropic", "--model", MODEL, "--json"),
+        ("report", "@last", "-o", "page.html", "--json"),
+        ("search", "fix", "--json"),
+    ],
+)
+def test_json_has_the_counts_only_with_the_option(refold: Refold, shown: tuple[str, ...]) -> None:
+    assert "redaction" not in refold(*shown).json
+    assert refold(*shown, "--redact").json["redaction"]["secrets"] == 2
+
+
+_OFFLINE: Final = """
+import sys
+def refuse(event, arguments):
+    if event.startswith("socket.") and event not in ("socket.gethostname",):
+        raise SystemExit(f"{event} {arguments}")
+sys.addaudithook(refuse)
+from cli.main import main
+main()
+"""
+
+
+def test_masking_opens_no_socket(refold: Refold, tmp_path: Path) -> None:
+    arguments = ["export", "@last", "-o", "-", "--redact"]
+    done = subprocess.run(
+        [sys.executable, "-c", _OFFLINE, *arguments],
+        env=refold.environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, holds_a_secret(done.stdout), b"[masked-" in done.stdout) == (0, False, True)
+
+
+def test_without_the_extra_the_error_says_what_to_install(
+    refold: Refold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret_rules.cache_clear()
+    monkeypatch.setitem(sys.modules, "kingfisher_sdk", None)
+    error = refold.refused(BadInputError, "context", "@last", "--redact")
+    assert "refold[redact]" in error.remedy
