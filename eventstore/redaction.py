@@ -105,7 +105,7 @@ class Masks:
         self._dropped = 0
 
     def learn(self, text: bytes) -> None:
-        """Remember the secrets in a line or record of JSON, as read: without the escapes of its strings."""
+        """Remember the secrets in a line or record of JSON, read without the escapes of its strings."""
         pieces: list[bytes] = []
         before = (b"", b"")
         for raw in _PIECES.findall(text):
@@ -240,7 +240,10 @@ def _blank(text: bytearray, start: int, stop: int) -> None:
 
 
 def masked_lines(read: Callable[[], Iterable[bytes]], masks: Masks) -> Iterator[bytes]:
-    """Yield the lines of a file of JSON lines, masked. `read` yields its pieces, and is called twice."""
+    """Yield the masked lines of a file of JSON lines.
+
+    `read` yields its pieces, and is called twice.
+    """
     for line in _lines(read()):
         masks.learn(line)
     for line in _lines(read()):
@@ -261,7 +264,10 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def redacted(log: EventLog | Snapshot, masks: Masks) -> Iterator[Snapshot]:
-    """Open a snapshot of a log in which secrets are masked. Reads raise CorruptionError for altered events."""
+    """Open a snapshot of a log in which secrets are masked.
+
+    Reading an altered event raises CorruptionError.
+    """
     with log.snapshot() as snapshot:
         yield _RedactedSnapshot(snapshot, masks)
 
