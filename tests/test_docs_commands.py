@@ -174,7 +174,10 @@ def example_of(name: str) -> str:
 
 
 def run_as_shown(refold: Refold, script: str, folder: Path) -> None:
-    """Run what a person would type: in a shell of its own only where there is work for one, which takes longer."""
+    """Run what a person with a session at home would type: in a shell, which takes longer, only if it needs one."""
+    sessions = folder / "home" / ".pi" / "agent" / "sessions" / "project"
+    sessions.mkdir(parents=True)
+    (sessions / "session.jsonl").write_bytes(tale())
     if re.search(r"[|<>()*~$;]|&& (?!refold )", script):
         run_in_shell(refold, script, folder)
         return
@@ -199,10 +202,7 @@ def run_until_it_watches(refold: Refold, *arguments: str) -> Outcome:
 
 
 def run_in_shell(refold: Refold, script: str, folder: Path) -> None:
-    """Run a line of shell, at home in a folder of one's own."""
-    sessions = folder / "home" / ".pi" / "agent" / "sessions" / "project"
-    sessions.mkdir(parents=True)
-    (sessions / "session.jsonl").write_bytes(tale())
+    """Run a line of shell, at home in the folder."""
     beside_python = str(Path(sys.executable).parent)
     environment = refold.environment(
         PATH=beside_python + os.pathsep + os.environ["PATH"], HOME=str(folder / "home"), TMPDIR=str(folder)

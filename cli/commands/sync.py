@@ -43,7 +43,8 @@ def command(
     """Import what is new in the session files of all harnesses.
 
     Files that have not changed since they were last imported are not opened. If you interrupt it, run it again: it
-    continues where it stopped. If a file cannot be read, the others are imported all the same, and the exit code is 1.
+    continues where it stopped. If a file cannot be read, the others are imported all the same. The exit code is then 1,
+    and also if no session is found.
     """
     import os
 
@@ -68,7 +69,8 @@ def command(
         print_searched([*searched, *((path, "--path") for path in paths)])
     else:
         _print(summary, is_dry=dry_run)
-    ctx.exit(1 if summary.failed else 0)
+    # What runs after sync needs a store, and sync makes one only for sessions.
+    ctx.exit(1 if summary.failed or not summary.files else 0)
 
 
 def _problems(failed: list[FileImport]) -> Iterator[str]:

@@ -123,8 +123,19 @@ def test_several_homes(refold: Refold, home: Path, tmp_path: Path) -> None:
 
 def test_where_no_session_is_found_it_says_where_it_looked(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    outcome = refold("sync", "--home", tmp_path / "empty")
-    assert str(tmp_path / "empty" / PI) in outcome.out
+    for option in ((), ("--dry-run",)):
+        outcome = refold("sync", "--home", tmp_path / "empty", *option, code=1)
+        assert str(tmp_path / "empty" / PI) in outcome.out
+    assert refold("sync", "--home", tmp_path / "empty", "--json", code=1).json["projects"] == []
+    assert not refold.store.exists()
+
+
+def test_where_only_unsupported_harnesses_have_sessions_nothing_after_it_runs(
+    refold: Refold, tmp_path: Path
+) -> None:
+    write(tmp_path / ".codex/sessions/2026/01/01/rollout-a.jsonl", b'{"type":"session_meta","payload":{}}\n')
+    outcome = refold("sync", "--home", tmp_path, code=1)
+    assert "Codex" in outcome.out
     assert not refold.store.exists()
 
 
