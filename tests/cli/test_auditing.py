@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from cli.auditing import (
     audit_session,
     audit_sessions,
     breaches,
-    cores,
     metric_share,
     parse_bound,
     show_audits,
@@ -225,10 +223,6 @@ def test_auditing_appends_nothing(store: str) -> None:
     before = state()
     of_all(store, AuditOptions(counter="o200k"), jobs=1)
     assert state() == before
-
-
-def test_the_cores_are_those_that_this_process_may_use() -> None:
-    assert 1 <= cores() <= (os.cpu_count() or 1)
 
 
 STRICT = AuditOptions(bounds=(parse_bound("recall.paths-read=1"),))

@@ -179,9 +179,9 @@ def generations(told: Refold, tmp_path: Path) -> Refold:
     return told
 
 
-def test_the_generations_of_a_session_are_listed_by_their_numbers(generations: Refold) -> None:
-    listed = [each["id"] for each in generations("sessions", "--json").json["sessions"]]
-    assert listed == [SESSION, f"{SESSION}~2"]
+def test_earlier_generations_of_a_session_are_listed_below_the_newest(generations: Refold) -> None:
+    listed = [each["id"] for each in generations("sessions", "--all", "--json").json["sessions"]]
+    assert listed == [f"{SESSION}~2", SESSION]
 
 
 def test_a_beginning_of_an_id_means_the_newest_generation(generations: Refold) -> None:

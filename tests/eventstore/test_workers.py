@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eventstore.errors import StoreError, VersionConflictError
-from eventstore.workers import MAX_PENDING_PER_WORKER, WorkerLostError, map_in_processes, work_in_order
+from eventstore.workers import MAX_PENDING_PER_WORKER, WorkerLostError, cores, map_in_processes, work_in_order
 from tests.support.labour import (
     ask_about,
     ask_and_catch,
@@ -169,3 +169,7 @@ class TestQuestions:
         with pytest.raises(WorkerLostError, match="'x'"):
             list(work_in_order(die_after_asking, [["x"]], str, jobs=1))
         assert multiprocessing.active_children() == []
+
+
+def test_the_cores_are_those_that_this_process_may_use() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
