@@ -27,8 +27,9 @@ from projections.audit.prices import Prices, library_prices
 from projections.context.cursor import resolve_cursor
 from projections.descriptions import first_request, title
 from projections.settings import settings_at
+from projections.tree import tree
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
@@ -86,7 +87,7 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     """A session in one line.
 
     `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `compactions` are
-    those of all branches; `branches` counts the entries without a child. `calls` are the session's own: a fork
+    those of all branches; `branches` counts them as `Tree.ends` does. `calls` are the session's own: a fork
     has none of those that it shares with its original. `original` and `parent` name the session that it was
     forked from, or that started it as a subagent, and `earlier` its previous generation, "" for none. `problem`
     says why figures are missing: the session is damaged.
@@ -209,7 +210,7 @@ def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> Sessio
         first_request=first_request(snapshot, session),
         model=str(model or ""),
         compactions=facts.compactions,
-        branches=facts.branches,
+        branches=tree(snapshot, session).ends,
         calls=_by_day(paid_calls(snapshot, resolve_cursor(snapshot, session), prices)),
         original=fork.session if fork else "",
         parent=subagent.session if subagent else "",
@@ -233,7 +234,6 @@ class _Facts(msgspec.Struct):
     harness: str = ""
     folder: str = ""
     compactions: int = 0
-    branches: int = 0
 
 
 def _facts(snapshot: Snapshot, head: Head) -> _Facts:
@@ -242,18 +242,13 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
     if imported is not None:
         its = format_of(imported.source_format)
         facts.harness, facts.folder = its.name, its.folder(embedded(imported.header))
-    parents: set[int] = set()
     for each in events(snapshot, head.name):
         if not facts.harness and each.format != FORMAT:
             facts.harness = format_of(each.format).name
         # A session's own information, if it names a folder, is newer than what it began with.
         if not facts.folder or each.kind == "session_info":
             facts.folder = view_of(each).folder or facts.folder
-        if each.is_entry:
-            parents.add(each.parent_seq)
-            facts.branches += 1
-            facts.compactions += each.kind == "compaction"
-    facts.branches -= len(parents - {0})
+        facts.compactions += each.is_entry and each.kind == "compaction"
     facts.harness = facts.harness or format_of(FORMAT).name
     return facts
 

@@ -66,6 +66,11 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
     roots: list[str]
     nodes: list[Node]
 
+    @property
+    def ends(self) -> int:
+        """The number of branches: that of their last entries."""
+        return sum(node.ends_branch for node in self.nodes)
+
     def branches(self) -> dict[str, int]:
         """Return the number of branches that go on from each entry, by its id; 0 at the end of one."""
         found = dict.fromkeys((node.id for node in self.nodes), 0)

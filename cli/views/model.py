@@ -9,6 +9,7 @@ import msgspec
 
 from cli.output import counted, one_line, safe_line
 from cli.views.texts import SIGNS
+from projections.audit.cost import Spending
 from projections.audit.metrics import Metrics, worst_first
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
 
@@ -63,8 +64,7 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
 
     `future_use` is the smallest share among its replacements; `losses` and `gone` are totals. Undone
     replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
-    include them. `earlier` is the session's previous generation. `cost` is in US dollars, recorded or else by
-    the price table.
+    include them. `earlier` is the session's previous generation.
     """
 
     session: str
@@ -74,7 +74,7 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     future_use: float | None
     losses: int
     gone: int
-    cost: float | None
+    spent: Spending
 
 
 class AuditView(ViewStruct, frozen=True):
@@ -93,7 +93,6 @@ class AuditView(ViewStruct, frozen=True):
         measured = [each for each in self.replacements if not each.is_undone]
         shares = [each.metrics.future_use.share for each in measured]
         once = [each.metrics for each in measured if not each.came_with_compaction]
-        spent = self.audit.cost.spent
         return SessionRow(
             session=self.audit.session,
             earlier=self.audit.earlier,
@@ -102,7 +101,7 @@ class AuditView(ViewStruct, frozen=True):
             future_use=min((share for share in shares if share is not None), default=None),
             losses=sum(len(each.future_use.losses) for each in once),
             gone=sum(each.instructions.gone for each in once),
-            cost=spent.priced if spent.recorded is None else spent.recorded,
+            spent=self.audit.cost.spent,
         )
 
 

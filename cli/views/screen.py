@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands
 from cli.store import short_names
-from cli.views.texts import dollars, gap_text, part_of, percent, tokens_heading
+from cli.views.texts import dollars, gap_text, part_of, percent, spent_dollars, tokens_heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -215,7 +215,7 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
             Text(percent(row.future_use), style="bold red" if row.losses else ""),
             thousands(row.losses),
             Text(thousands(row.gone), style="bold red" if row.gone else ""),
-            dollars(row.cost),
+            spent_dollars(row.spent),
             CutLine(row.title),
         )
     return listing

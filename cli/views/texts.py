@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.output import counted, cut_line, safe_line, short_paths
 
 if TYPE_CHECKING:
+    from projections.audit.cost import Spending
     from projections.overview import Spent
     from projections.rules.base import Gap
 
@@ -59,7 +60,7 @@ def part_of(found: int, total: int) -> str:
     return f"{found:,}/{total:,}" if total else "-"
 
 
-def spent_dollars(spent: Spent) -> str:
+def spent_dollars(spent: Spent | Spending) -> str:
     """Format the cost of calls; a "+" marks a sum without some calls of unknown cost."""
     return dollars(spent.cost) + ("+" if spent.cost is not None and spent.without_cost else "")
 

@@ -155,8 +155,9 @@ def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Pr
 class Spending(MetricStruct, frozen=True):
     """The cost of calls in US dollars: `recorded` by their harness, and `priced` by a table.
 
-    `unrecorded` counts calls without a recorded cost, `unpriced` those without a price. A sum is None if it
-    lacks all calls.
+    `cost` is that of each call as recorded, or else by the table. `unrecorded` counts calls without a recorded
+    cost, `unpriced` those without a price, `without_cost` those without either. A sum is None if it lacks all
+    calls.
     """
 
     calls: int
@@ -164,6 +165,8 @@ class Spending(MetricStruct, frozen=True):
     unrecorded: int
     priced: float | None
     unpriced: int
+    cost: float | None
+    without_cost: int
 
 
 class ModelSpending(MetricStruct, frozen=True):
@@ -242,8 +245,15 @@ def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> fl
 def _spent(calls: list[PaidCall]) -> Spending:
     recorded, unrecorded = _sum(call.recorded for call in calls)
     priced, unpriced = _sum(call.priced for call in calls)
+    cost, without_cost = _sum(call.cost for call in calls)
     return Spending(
-        calls=len(calls), recorded=recorded, unrecorded=unrecorded, priced=priced, unpriced=unpriced
+        calls=len(calls),
+        recorded=recorded,
+        unrecorded=unrecorded,
+        priced=priced,
+        unpriced=unpriced,
+        cost=cost,
+        without_cost=without_cost,
     )
 
 

@@ -209,7 +209,8 @@ def spent(
     calls: int = 0, recorded: float | None = None, priced: float | None = None, **fields: Any
 ) -> Spending:
     """Return the spending of some calls."""
-    unknown = {"unrecorded": 0, "unpriced": 0, **fields}
+    known = priced if recorded is None else recorded
+    unknown = {"unrecorded": 0, "unpriced": 0, "cost": known, "without_cost": 0, **fields}
     return Spending(calls=calls, recorded=recorded, priced=priced, **unknown)
 
 

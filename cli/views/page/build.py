@@ -22,7 +22,7 @@ from projections.transcript import message_text
 
 def figures(material: Material) -> Iterator[Figure]:
     """Yield the totals of a session: its size, its context now, its calls and their cost."""
-    audit, nodes = material.view.audit, material.tree.nodes
+    audit = material.view.audit
     others = [
         counted(len(found), *names)
         for found, names in (
@@ -36,8 +36,8 @@ def figures(material: Material) -> Iterator[Figure]:
         thousands(audit.context_tokens),
         f"tokens, {counted(audit.context_messages, 'message')}",
     )
-    branches = sum(node.ends_branch for node in nodes)
-    yield _figure("entries", thousands(audit.entries), f"on {counted(branches, 'branch', 'branches')}")
+    branches = counted(material.tree.ends, "branch", "branches")
+    yield _figure("entries", thousands(audit.entries), f"on {branches}")
     yield _figure("compactions", thousands(len(audit.compactions)), ", ".join(others))
     yield from _of_calls(material.calls, audit.cost.prices)
 

@@ -227,7 +227,7 @@ def test_texts_of_a_session_command_no_terminal() -> None:
 def row(
     session: str, future_use: float | None = None, losses: int = 0, gone: int = 0, **fields: object
 ) -> Row:
-    given = {"title": "A title", "compactions": 1, "cost": None, **fields}
+    given = {"title": "A title", "compactions": 1, "spent": spent(), **fields}
     return Row(session=session, future_use=future_use, losses=losses, gone=gone, **given)  # type: ignore[arg-type]
 
 
@@ -246,7 +246,7 @@ def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
             rewrite(3, instructions=instructions(3, gone("Never."), gone("Always."))),
             cost=spent(9, 1.5, 1.25),
         )
-    ).row == row("s", 0.25, 4, 2, cost=1.5)
+    ).row == row("s", 0.25, 4, 2, spent=spent(9, 1.5, 1.25))
 
 
 def test_what_was_undone_does_not_count() -> None:
@@ -271,7 +271,12 @@ def test_a_later_generation_of_a_session_is_told_below_the_table() -> None:
 
 
 def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:
-    assert audit_view(audit(cost=spent(9, None, 1.25))).row.cost == 1.25
+    assert audit_view(audit(cost=spent(9, None, 1.25))).row.spent.cost == 1.25
+
+
+def test_a_cost_that_lacks_calls_is_marked() -> None:
+    (line,) = listed(row("s", spent=spent(9, 1.5, without_cost=2)))[1:]
+    assert "$1.50+" in line
 
 
 def test_a_row_is_small_however_long_a_title_is() -> None:
@@ -297,7 +302,7 @@ def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
 
 
 def test_a_line_has_what_there_is_to_know() -> None:
-    assert listed(row("s", 0.25, 4, 2, cost=1.5)) == [
+    assert listed(row("s", 0.25, 4, 2, spent=spent(9, 1.5))) == [
         "SESSION  TIMES COMPACTED  FOUND WHEN NEEDED  THINGS LOST  USER'S RULES LOST   COST  TITLE",
         "s                      1                25%            4                  2  $1.50  A title",
     ]
@@ -316,7 +321,7 @@ def test_texts_in_a_row_command_no_terminal() -> None:
 
 
 def test_what_a_narrow_terminal_has_no_room_for_is_left_out() -> None:
-    rows = [row("0199aaaa-0000-7000-8000-000000000001", 0.25, 4, 2, cost=1.5, title="word " * 12)]
+    rows = [row("0199aaaa-0000-7000-8000-000000000001", 0.25, 4, 2, spent=spent(9, 1.5), title="word " * 12)]
     for width, cells in (
         (75, ["0199aaaa-0000", "1", "25%", "4", "2", "$1.50", "word"]),
         (60, ["0199aaaa-0000", "25%", "4", "2", "$1.50", "word"]),

@@ -29,11 +29,27 @@ def test_a_call_costs_what_its_harness_recorded_and_what_the_table_says(story):
     assert session_cost(story.log, "s", prices=PRICES) == SessionCost(
         prices="a table",
         prices_date="2026-11-01",
-        spent=Spending(calls=1, recorded=0.25, unrecorded=0, priced=40 + 32 + 5 + 5, unpriced=0),
+        spent=Spending(
+            calls=1,
+            recorded=0.25,
+            unrecorded=0,
+            priced=40 + 32 + 5 + 5,
+            unpriced=0,
+            cost=0.25,
+            without_cost=0,
+        ),
         models=[
             ModelSpending(
                 model="p/m",
-                spent=Spending(calls=1, recorded=0.25, unrecorded=0, priced=40 + 32 + 5 + 5, unpriced=0),
+                spent=Spending(
+                    calls=1,
+                    recorded=0.25,
+                    unrecorded=0,
+                    priced=40 + 32 + 5 + 5,
+                    unpriced=0,
+                    cost=0.25,
+                    without_cost=0,
+                ),
             )
         ],
     )
@@ -41,13 +57,17 @@ def test_a_call_costs_what_its_harness_recorded_and_what_the_table_says(story):
 
 def test_a_session_without_calls_cost_nothing_that_is_known(story):
     story.says(user("hello"), assistant("no usage"), assistant("none used", usage=used(cost=0)))
-    assert spent(story.log) == Spending(calls=0, recorded=None, unrecorded=0, priced=None, unpriced=0)
+    assert spent(story.log) == Spending(
+        calls=0, recorded=None, unrecorded=0, priced=None, unpriced=0, cost=None, without_cost=0
+    )
 
 
 @pytest.mark.parametrize("stop", ["aborted", "error", "length"])
 def test_a_call_was_paid_for_however_it_ended(story, stop):
     story.says(assistant("hi", usage=used(10, cost=0.25), stop=stop))
-    assert spent(story.log) == Spending(calls=1, recorded=0.25, unrecorded=0, priced=40, unpriced=0)
+    assert spent(story.log) == Spending(
+        calls=1, recorded=0.25, unrecorded=0, priced=40, unpriced=0, cost=0.25, without_cost=0
+    )
 
 
 def test_a_message_that_branches_share_was_paid_for_once(story):
@@ -79,9 +99,20 @@ def test_calls_that_recorded_no_cost_are_counted(story):
     assert (spent(story.log).recorded, spent(story.log).unrecorded) == (1, 1)
 
 
+def test_a_call_without_a_recorded_cost_is_added_at_the_price_of_the_table(story):
+    story.says(
+        assistant("hi", usage=used(10, cost=1)),
+        assistant("hi", usage=used(10)),
+        assistant("hi", usage=used(10), model="unknown"),
+    )
+    assert (spent(story.log).cost, spent(story.log).without_cost) == (1 + 40, 1)
+
+
 def test_a_total_that_is_not_told_apart_has_no_price(story):
     story.says(assistant("hi", usage={"totalTokens": 50}))
-    assert spent(story.log) == Spending(calls=1, recorded=None, unrecorded=1, priced=None, unpriced=1)
+    assert spent(story.log) == Spending(
+        calls=1, recorded=None, unrecorded=1, priced=None, unpriced=1, cost=None, without_cost=1
+    )
 
 
 def test_tokens_cached_for_an_hour_cost_more(story):
