@@ -129,16 +129,37 @@ def observed_rewrites(
     return found
 
 
+def original_of(snapshot: Snapshot, session: str) -> str:
+    """Return the session that this one is a fork of, or a copy under another name; "" for none."""
+    link = origin_of(snapshot, session, "fork")
+    if link is not None:
+        return link.session
+    newest = newest_import(snapshot, snapshot.head(session))
+    return newest.copy_of if newest is not None else ""
+
+
 def copied_through(snapshot: Snapshot, session: str) -> int:
-    """Return the number of the last event that a fork shares with its original; 0 for none.
+    """Return the number of the last event that a fork or a copy shares with its original; 0 for none.
 
     It is 0 as well if the store does not have that session: then nothing is there twice.
     """
     link = origin_of(snapshot, session, "fork")
-    if link is None or not link.event:
-        return 0
     try:
-        is_there_too = snapshot.locate(link.session, link.event) > 0
+        if link is None:
+            return _last_shared(snapshot, session, original_of(snapshot, session))
+        is_there_too = bool(link.event) and snapshot.locate(link.session, link.event) > 0
     except NotFoundError:
         return 0
     return snapshot.locate(session, link.event) if is_there_too else 0
+
+
+def _last_shared(snapshot: Snapshot, session: str, original: str) -> int:
+    """Return the number of the last event with an id that the original has, too; 0 for none."""
+    if not original:
+        return 0
+    newest = generations(snapshot, original)[-1:]
+    for frame in snapshot.frames(session, backward=True) if newest else ():
+        found = decode(frame, session)
+        if found.format != FORMAT and snapshot.locate(newest[0].name, found.id):
+            return found.seq
+    return 0

@@ -217,7 +217,7 @@ class Import(Record, frozen=True, tag="import"):
     those with a missing parent; `not_utf8` records with invalid UTF-8. If a file has several sessions, the
     import of the first keeps the bytes between all records: `sessions` are the others, and their imports name
     the first in `kept_by`. `is_file` is false for a database, which has no bytes to keep; then `digest` is
-    that of its records.
+    that of its records. `copy_of` is the session's own name in the file if it was imported under another.
     """
 
     source_format: str
@@ -238,6 +238,7 @@ class Import(Record, frozen=True, tag="import"):
     sessions: list[str] = []
     kept_by: str = ""
     is_file: bool = True
+    copy_of: str = ""
 
 
 class Link(Record, frozen=True, tag="link"):

@@ -17,7 +17,7 @@ import msgspec
 
 from eventstore.errors import CorruptionError, StoreError
 from eventstore.formats import format_of, view_of
-from eventstore.imports import copied_through, earlier_generation, newest_import, origin_of
+from eventstore.imports import copied_through, earlier_generation, newest_import, origin_of, original_of
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.paths import events
@@ -89,8 +89,8 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `compactions` are
     those of all branches; `branches` counts them as `Tree.ends` does. `calls` are the session's own: a fork
     has none of those that it shares with its original. `original` and `parent` name the session that it was
-    forked from, or that started it as a subagent, and `earlier` its previous generation, "" for none. `problem`
-    says why figures are missing: the session is damaged.
+    forked or copied from, or that started it as a subagent, and `earlier` its previous generation, "" for none.
+    `problem` says why figures are missing: the session is damaged.
     """
 
     head: Head
@@ -199,7 +199,7 @@ def _overview(log: EventLog, session: str, prices: Prices) -> tuple[SessionOverv
 def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
     """Return the overview of one session. Raises NotFoundError or CorruptionError."""
     head = snapshot.head(session)
-    fork, subagent = (origin_of(snapshot, session, each) for each in ("fork", "subagent"))
+    subagent = origin_of(snapshot, session, "subagent")
     facts = _facts(snapshot, head)
     model = settings_at(snapshot, session, head.leaf).model
     return SessionOverview(
@@ -212,7 +212,7 @@ def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> Sessio
         compactions=facts.compactions,
         branches=tree(snapshot, session).ends,
         calls=_by_day(paid_calls(snapshot, resolve_cursor(snapshot, session), prices)),
-        original=fork.session if fork else "",
+        original=original_of(snapshot, session),
         parent=subagent.session if subagent else "",
         earlier=_earlier_of(snapshot, session),
     )

@@ -257,6 +257,7 @@ class _Importing:
             not_utf8=self._main.not_utf8,
             sessions=[each.session for each in self._targets[1:]] if self._has_bytes else [],
             is_file=self._has_bytes,
+            copy_of=self._main.of.name if self._main.of.name != self._main.base else "",
         )
         glue = [*head_glue, *lines_glue, *tail_glue] if self._has_bytes else []
         self._append_elsewhere()

@@ -32,7 +32,8 @@ from projections.overview import (
 )
 from projections.tree import tree
 from tests.support import claude_code, oh_my_pi_sessions
-from tests.support.madeup import format as madeup
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
 from tests.support.pi_files import entry, header
 from tests.support.spending import PRICES, used
 from tests.support.stores import damage, make_store
@@ -121,6 +122,36 @@ def test_parallel_calls_are_no_branches(store: EventLog, tmp_path: Path) -> None
     assert the(store, claude_code.SESSION).branches == 2
 
 
+def test_calls_of_a_file_that_was_imported_under_another_name_too_are_those_of_its_own_session(
+    store: EventLog, tmp_path: Path
+) -> None:
+    def answer(number: int) -> bytes:
+        message = {"role": "assistant", "content": [], "usage": used(10, cost=number)}
+        return entry(f"f{number}", f"f{number - 1}" if number > 1 else None, "message", message=message)
+
+    def costs() -> dict[str, float | None]:
+        found = {each.name: each.spent.cost for each in overviews(store)}
+        assert found == {
+            name: session_cost(store, name, prices=library_prices()).spent.cost for name in found
+        }
+        return found
+
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(header(session="s") + answer(1))
+    import_sessions(store, path, name="copy")
+    assert costs() == {"copy": 1}
+    import_sessions(store, path)
+    assert costs() == {"copy": None, "s": 1}
+    Story(store, "copy").says(assistant("hi", usage=used(10, cost=7)))
+    assert costs() == {"copy": 7, "s": 1}
+    path.write_bytes(path.read_bytes() + answer(2))
+    import_sessions(store, path, name="copy")
+    assert costs() == {"copy": 7 + 2, "s": 1}
+    import_sessions(store, path)
+    assert costs()["s"] == 1 + 2
+    assert the(store, "copy").original == "s"
+
+
 class TestFolder:
     def test_headers_of_pi_and_oh_my_pi_name_it(self, store: EventLog, tmp_path: Path) -> None:
         bring(store, tmp_path / "s.jsonl", pi_session("s", folder="/work/alpha"))
@@ -144,10 +175,11 @@ class TestFolder:
     def test_any_harness_may_name_it(
         self, store: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        madeup.register(monkeypatch)
+        madeup_format.register(monkeypatch)
+        madeup_rules.register(monkeypatch)
         record = {"kind": "say", "in": "one", "id": "a", "folder": "/work/alpha"}
         said = {**record, "message": {"who": "person", "text": "hi"}}
-        bring(store, tmp_path / "m.madeup", madeup.HEADER + json.dumps(said).encode() + b"\n")
+        bring(store, tmp_path / "m.madeup", madeup_format.HEADER + json.dumps(said).encode() + b"\n")
         assert (the(store, "one").harness, the(store, "one").folder) == ("madeup", "/work/alpha")
 
     def test_refold_own_sessions_name_it_and_the_newest_counts(self, story: Story) -> None:
