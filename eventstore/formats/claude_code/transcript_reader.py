@@ -206,10 +206,11 @@ class TranscriptReader(SessionReader):
                     place, own = self._place(fields), stored_id(fields.uuid)
                     parent = fields.parentUuid
                     named = stored_id(parent) if isinstance(parent, str) and is_name(parent) else None
+                    is_first = own not in self._to_come[place] and not self._is_taken(place, own)
                     self._to_come[place].setdefault(own, named)
-                    if is_boundary(fields):
+                    if is_first and is_boundary(fields):
                         # A boundary is read together with its summary, and may come after it.
-                        self._boundaries.setdefault((place, own), raw[start:stop])
+                        self._boundaries[place, own] = raw[start:stop]
 
     def _continue(self, place: int) -> Iterator[DerivedEvent]:
         """Find what earlier summaries keep; yield copies of records whose parents come now."""

@@ -12,6 +12,7 @@ from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_sessions
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
+from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
@@ -243,3 +244,18 @@ def test_an_export_that_comes_back_is_known(tmp_path: Path) -> None:
     path.write_bytes(exported)
     (again,) = import_sessions(log, path)
     assert (again.added, again.rewritten, again.diverged) == (0, 0, False)
+
+
+def test_a_boundary_under_a_taken_id_does_not_belong_to_the_summary_before_it(
+    log: EventLog, tmp_path: Path
+) -> None:
+    kept = {"headUuid": "u", "tailUuid": "s", "anchorUuid": "x"}
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        HI,
+        said("b", "u", "more"),
+        summary("s", "gone"),
+        boundary("b", "s", preservedSegment=kept),
+    )
+    assert verify(log).findings == []
