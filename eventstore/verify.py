@@ -17,6 +17,7 @@ from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Paren
 from eventstore.files.glue import segment_digests
 from eventstore.formats import facts_of
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
+from eventstore.imports import newest_copy
 from eventstore.log import EventLog, Head, Snapshot, advance
 from eventstore.records import Import, record_of
 
@@ -319,7 +320,8 @@ def _stands(snapshot: Snapshot, event: Event, facts: EventFacts) -> bool:
 
     target_seq = event.target_seq
     if not facts.needs_source:
-        target_seq = snapshot.locate(event.session, facts.target) if facts.target else 0
+        name = facts.target
+        target_seq = newest_copy(snapshot, event.session, name, before=event.seq) if name else 0
     # The target came later, so it did not exist when this event was appended.
     target_seq = target_seq if target_seq < event.seq else 0
     standing = resolve_pointers(new, event.seq, event.parent_seq, target_seq, read)

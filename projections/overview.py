@@ -17,7 +17,14 @@ import msgspec
 
 from eventstore.errors import CorruptionError, StoreError
 from eventstore.formats import format_of, view_of
-from eventstore.imports import copied_through, earlier_generation, newest_import, origin_of, original_of
+from eventstore.imports import (
+    copied_through,
+    earlier_generation,
+    newest_import,
+    origin_of,
+    original_of,
+    replaced_by_copies,
+)
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.paths import events
@@ -29,7 +36,7 @@ from projections.descriptions import first_request, title
 from projections.settings import settings_at
 from projections.tree import tree
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
@@ -242,13 +249,14 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
     if imported is not None:
         its = format_of(imported.source_format)
         facts.harness, facts.folder = its.name, its.folder(embedded(imported.header))
+    replaced = replaced_by_copies(snapshot, head.name)
     for each in events(snapshot, head.name):
         if not facts.harness and each.format != FORMAT:
             facts.harness = format_of(each.format).name
         # A session's own information, if it names a folder, is newer than what it began with.
         if not facts.folder or each.kind == "session_info":
             facts.folder = view_of(each).folder or facts.folder
-        facts.compactions += each.is_entry and each.kind == "compaction"
+        facts.compactions += each.is_entry and each.kind == "compaction" and each.seq not in replaced
     facts.harness = facts.harness or format_of(FORMAT).name
     return facts
 

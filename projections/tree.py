@@ -8,9 +8,10 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of
+from eventstore.imports import recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import events
-from projections.context.cursor import resolve_cursor
+from projections.context.cursor import Cursor, resolve_cursor
 from projections.rules import rules_of_format
 
 _ATTACHED: Final = frozenset({"custom", "custom_message"})
@@ -152,7 +153,8 @@ class TreeFold:
             node_id, depth = pending.pop()
             kind, parent, _ = self._events[node_id]
             children = self._in_order(self._children[node_id])
-            label = self._labels.labels.get(node_id)
+            labels = self._labels.labels
+            label = labels.get(node_id) or labels.get(recorded_id(node_id))
             nodes.append(
                 Node(
                     id=node_id,
@@ -175,10 +177,29 @@ class TreeFold:
 
 
 def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> Tree:
-    """Return the tree of a session, as of an event. Raises NotFoundError."""
+    """Return the tree of a session, as of an event. Raises NotFoundError.
+
+    A record that was copied shows only once, unless others than its copies' originals are below it.
+    """
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, as_of=as_of)
+        hidden = _hidden(snapshot, cursor)
         fold = TreeFold()
         for event in events(snapshot, session, last=cursor.as_of):
-            fold.apply(event.decode())
+            if event.seq not in hidden:
+                fold.apply(event.decode())
         return fold.view()
+
+
+def _hidden(snapshot: Snapshot, cursor: Cursor) -> set[int]:
+    """Return the numbers of the events that have copies in their place, and that nothing else needs."""
+    replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
+    if not replaced:
+        return set()
+    needed, hidden = {cursor.leaf}, set[int]()
+    for each in events(snapshot, cursor.session, last=cursor.as_of, backward=True):
+        if each.seq in replaced and each.seq not in needed:
+            hidden.add(each.seq)
+        elif each.is_entry:
+            needed.add(each.parent_seq)
+    return hidden

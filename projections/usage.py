@@ -9,6 +9,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import view_of
+from eventstore.imports import replaced_by_copies
 from eventstore.log import Snapshot
 from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage
@@ -57,11 +58,12 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
     usage from a later record belongs to its message. Without groups, memory use follows the largest record.
     """
     late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
+    replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
     parents: dict[str, dict[int, int]] = {}
     for each in events(snapshot, cursor.session, last=cursor.as_of):
-        if each.role != "assistant":
+        if each.role != "assistant" or each.seq in replaced:
             continue
         entry = each.decode()
         view = view_of(entry)

@@ -94,7 +94,8 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
     """A compaction as its record describes it.
 
     `kept` lists the ids of the kept messages, if the harness lists them. `last_kept` is the id of the last one if
-    they are a run that ends above the compaction. `keeps_before` means that they precede the summary in the context.
+    they are a run that ends above the compaction; `removed` are those that the run is without. `keeps_before` means
+    that they precede the summary in the context.
     """
 
     tokens_before: int | None = None
@@ -105,6 +106,7 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
     kept: tuple[str, ...] | None = None
     last_kept: str = ""
     keeps_before: bool = False
+    removed: frozenset[str] = frozenset()
 
 
 class BranchView(SummaryView, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.formats.base import RequestView, View
-from eventstore.imports import copied_through
+from eventstore.imports import copied_through, recorded_id
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import SnapshotCache
 from eventstore.views import Message, Usage
@@ -229,7 +229,9 @@ def paid_calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[P
     copied = copied_through(snapshot, cursor.session)
     for event, view, *_ in answers(snapshot, cursor):
         usage = billed_usage(view)
-        if usage is not None and event.seq > copied:
+        name = recorded_id(event.id)
+        first = event.seq if name == event.id else snapshot.locate(cursor.session, name)
+        if usage is not None and first > copied:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
             yield PaidCall(name, event.time, usage, usage.cost, _priced(view, usage, event.time, prices))
 

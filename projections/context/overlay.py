@@ -12,6 +12,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.formats.base import ResultReplacement
+from eventstore.imports import recorded_id
 from eventstore.paths import LazyEvent, SnapshotCache
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
@@ -82,19 +83,28 @@ NO_REWRITES = Rewrites()
 def resolve_targets(
     targets: Sequence[TextReplacement], entries: Iterable[Event | LazyEvent]
 ) -> Sequence[TextReplacement]:
-    """Resolve targets that name a tool call to the entries that hold the call's result."""
-    if not any(isinstance(shown, ResultReplacement) for shown in targets):
-        return targets
+    """Resolve targets that name a tool call to the entries that hold the call's result.
+
+    Those that name a record which was copied become its copy among the entries.
+    """
+    copies: dict[str, str] = {}
     holders: dict[str, list[str]] = {}
+    has_calls = any(isinstance(shown, ResultReplacement) for shown in targets)
     for entry in entries:
-        if entry.kind == "message":
+        if (name := recorded_id(entry.id)) != entry.id:
+            copies[name] = entry.id
+        if has_calls and entry.kind == "message":
             for call in answered_calls(entry):
                 holders.setdefault(call, []).append(entry.id)
+    if not has_calls and not copies:
+        return targets
     return [
-        msgspec.structs.replace(shown, target=holder) if isinstance(shown, ResultReplacement) else shown
+        msgspec.structs.replace(shown, target=target, through=copies.get(shown.through, shown.through))
         for shown in targets
-        for holder in (
-            holders.get(shown.call, ()) if isinstance(shown, ResultReplacement) else (shown.target,)
+        for target in (
+            holders.get(shown.call, ())
+            if isinstance(shown, ResultReplacement)
+            else (copies.get(shown.target, shown.target),)
         )
     ]
 

@@ -22,8 +22,8 @@ from eventstore.formats.claude_code.record import (
     kept_by,
     shown_messages,
 )
-from eventstore.formats.claude_code.transcript_reader import copy_id
 from eventstore.formats.names import stored_id
+from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
@@ -148,8 +148,14 @@ class ClaudeCodeRules(Rules):
     def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:
         """Check each recorded count of the messages in memory at the end of a turn."""
         memory = _Memory(self, snapshot)
+        replaced = replaced_by_copies(snapshot, session)
         for entry in events_of_kinds(snapshot, session, {"custom"}):
-            if entry.format != VERSION or _COUNTED not in entry.body or not entry.parent_seq:
+            if (
+                entry.seq in replaced
+                or entry.format != VERSION
+                or _COUNTED not in entry.body
+                or not entry.parent_seq
+            ):
                 continue
             expected = fields_of(entry.body).messageCount
             if isinstance(expected, int) and not isinstance(expected, bool):
@@ -205,23 +211,29 @@ def _ids_kept(snapshot: Snapshot, compaction: LazyEvent, kept: Kept, last: str) 
     A path that continues from the kept message `last` shows none after it. A broken run keeps nothing.
     """
     last = "" if kept.before else last
+
+    def place(name: str) -> int:
+        return newest_copy(snapshot, compaction.session, name, before=compaction.seq)
+
     if kept.ids is not None:
         listed = kept.ids[: kept.ids.index(last) + 1] if last in kept.ids else kept.ids
-        return frozenset(listed) - kept.removed
-    end, start = snapshot.locate(compaction.session, kept.last), compaction.target_seq
+        places = map(place, frozenset(listed) - kept.removed)
+        return frozenset(event(snapshot, compaction.session, seq).id for seq in places if seq)
+    start, end = compaction.target_seq, place(kept.last)
     if not start or not end or end < start:
         return frozenset()
     run = list(path(snapshot, compaction.session, end, first=start))
     if not run or run[0].seq != start:
         return frozenset()
-    names = [entry.id for entry in run]
+    names = [recorded_id(entry.id) for entry in run]
     if last in names:
         run = run[: names.index(last) + 1]
     joined = _Joined(snapshot, compaction.session)
     for entry in run:
         joined.add(entry)
     beside = (event(snapshot, compaction.session, seq) for seq in joined.found)
-    return frozenset(entry.id for entry in (*run, *beside)) - kept.removed
+    shown = (entry.id for entry in (*run, *beside))
+    return frozenset(name for name in shown if recorded_id(name) not in kept.removed)
 
 
 def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from eventstore.errors import NotFoundError
 from eventstore.formats import view_of, view_of_message
+from eventstore.imports import replaced_by_copies
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, event, path
 from projections.context.build import context_at
@@ -80,13 +81,16 @@ def search(
         found = index.find(query.expression, sessions)
         with (read or log).snapshot() as snapshot:
             contexts: dict[str, _Context] = {}
+            replaced: dict[str, frozenset[int]] = {}
             for session, seq in found:
                 try:
                     each = event(snapshot, session, seq)
                 except NotFoundError:
                     # The store was replaced just now.
                     continue
-                if each.digest in shown:
+                if session not in replaced:
+                    replaced[session] = replaced_by_copies(snapshot, session)
+                if each.digest in shown or seq in replaced[session]:
                     continue
                 view = view_of(each, snapshot)
                 excerpt = query.excerpt(text_of_view(view), width)

@@ -92,6 +92,7 @@ def _compaction(fields: Fields, boundary: Fields) -> View:
             kept=kept.ids if kept else None,
             last_kept=kept.last if kept and kept.ids is None else "",
             keeps_before=kept.before if kept else False,
+            removed=kept.removed if kept else frozenset(),
         ),
     )
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from eventstore.event import Event, Flag, NewEvent
+from eventstore.event import Event, EventFacts, Flag, NewEvent
 from eventstore.formats.claude_code.links import Links
 from eventstore.formats.claude_code.record import (
     VERSION,
@@ -39,6 +39,7 @@ from eventstore.formats.source import (
     SourceSession,
     Tail,
 )
+from eventstore.imports import copy_id, recorded_id
 from eventstore.javascript import epoch_ms
 from eventstore.records import LeafMoved, Resume
 
@@ -58,19 +59,13 @@ class Transcript(Protocol):
     sides: dict[str, int]
 
 
-def copy_id(name: str, parent: str) -> str:
-    """Return the id of a record's copy below another parent."""
-    copy = f"{name}~{sha256(f'{name} {parent}'.encode()).hexdigest()[:8]}"
-    return copy if is_name(copy) else sha256(copy.encode()).hexdigest()
-
-
 class _Chain:
     """The state of a session while its file is read: the newest record, and substituted parents.
 
     `chained` is the newest record with an id of its own. `instead` maps a record to the one that children have in
     its place: a rewrite without an id below it, another record with its id, or its copy below a late parent.
     `summaries` maps boundaries to their summaries, `kept` the messages that these keep to the summary. `orphans`
-    maps missing parents to the records that name them.
+    maps missing parents to the records that name them, `copies` records to their newest copies.
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
@@ -83,7 +78,13 @@ class _Chain:
         self.orphans: dict[str, list[str]] = {
             parent: [*waiting] for parent, waiting in state.get("orphans", {}).items()
         }
+        self.copies: dict[str, str] = dict(state.get("copies", {}))
         self.kept: dict[str, str] = {}
+
+    def retargeted(self, facts: EventFacts) -> EventFacts:
+        """Return facts with the newest copy as target of a record that names the original."""
+        copy = self.copies.get(facts.target or "")
+        return facts if copy is None else msgspec.structs.replace(facts, target=copy)
 
     def parent(self, name: str) -> str:
         """Return the record that a child has as its parent if it names `name`."""
@@ -107,7 +108,8 @@ class _Chain:
         self.orphans = {
             parent: [copies.get(each, each) for each in waiting] for parent, waiting in self.orphans.items()
         }
-        self.instead |= copies
+        # A rewrite below a record stays in its place.
+        self.instead = copies | {name: copies.get(each, each) for name, each in self.instead.items()}
 
     @property
     def state(self) -> dict[str, Any]:
@@ -118,6 +120,7 @@ class _Chain:
             **({"instead": dict(self.instead)} if self.instead else {}),
             **({"boundary": self.boundary} if self.boundary else {}),
             **({"summaries": dict(self.summaries)} if self.summaries else {}),
+            **({"copies": dict(self.copies)} if self.copies else {}),
             **({"orphans": {name: [*some] for name, some in self.orphans.items()}} if self.orphans else {}),
         }
 
@@ -236,7 +239,7 @@ class TranscriptReader(SessionReader):
         }
         parents = {each.id: arrived.get(each.id, each.parent) for each in below.values()}
         way = {each for parent in arrived.values() for each in self._above_it(place, parent, parents)}
-        copies: dict[str, str] = {}
+        chain, copies = self._chains[place], dict[str, str]()
         for _, stored in sorted(below.items()):
             fields = fields_of(stored.body)
             if stored.id not in arrived and (
@@ -248,11 +251,13 @@ class TranscriptReader(SessionReader):
                 # It was attached to a record that turns out to be below it.
                 parent = self._above_copies(place, stored.parent, copies)
             copies[stored.id] = copy = copy_id(stored.id, str(parent))
+            chain.copies[recorded_id(stored.id)] = copy
             self._parents[place][copy] = stored.kind, parent
             if is_boundary(fields):
                 self._boundaries[place, copy] = stored.body
             above = self._above(place, parent) if stored.kind == "compaction" else None
             facts = facts_of(stored.kind, stored.body, fields, above)
+            facts = chain.retargeted(facts)
             if Flag.ORPHAN in stored.flags and stored.id not in arrived:
                 facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
             event = NewEvent(
@@ -266,7 +271,7 @@ class TranscriptReader(SessionReader):
             )
             yield DerivedEvent(event, session=place, waits_for=arrived.get(stored.id, ""))
         self._begun[place] = self._above_copies(place, self._begun[place], copies)
-        self._chains[place].replace(copies)
+        chain.replace(copies)
 
     def _has_copy(self, place: int, stored: Event, fields: Fields) -> bool:
         """Return True if a record was copied to below its parent before."""
@@ -338,6 +343,7 @@ class TranscriptReader(SessionReader):
                 own, parent, waits_for, is_guessed = self._minted(place, kind, body), chain.last, "", False
             above = self._above(place, parent) if kind == "compaction" else None
             facts = facts_of(kind, body, fields, above)
+            facts = chain.retargeted(facts)
             if is_guessed:
                 facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
         except Exception as error:  # noqa: BLE001  no record may keep the others from being read

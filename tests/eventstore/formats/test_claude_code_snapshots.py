@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import random
-import re
 from pathlib import Path
 
 import pytest
 
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
+from eventstore.formats.refold.events import compose
+from eventstore.imports import recorded_id
 from eventstore.memory import MemoryLog
+from eventstore.paths import entry_id
+from eventstore.records import Label
 from eventstore.verify import verify
+from projections.audit.checks import check_session
 from projections.context.build import build_context, context_json
-from tests.support.claude_code import SESSION, answer, attached, bring, call, record, result, said
+from projections.context.cursor import path, resolve_cursor
+from projections.context.incremental import IncrementalContexts
+from projections.overview import overviews
+from projections.search import search
+from projections.search.words import Query
+from projections.tokens import counter
+from projections.tree import tree
+from projections.usage import answers
+from tests.support.claude_code import (
+    SESSION,
+    answer,
+    attached,
+    boundary,
+    bring,
+    call,
+    note,
+    record,
+    result,
+    said,
+    summary,
+    system,
+)
 from tests.support.events import events
-
-_COPY = re.compile(r"(?:~[0-9a-f]{8})+$")
-"""The end of the ids of records that were copied to below their parents."""
 
 
 def _tree(rng: random.Random, most: float) -> list[bytes]:
@@ -44,12 +66,12 @@ def _tree(rng: random.Random, most: float) -> list[bytes]:
 
 def _seen(log: MemoryLog) -> tuple[str, bytes]:
     """The leaf of the session, by its record's own id, and the context there."""
-    return _COPY.sub("", build_context(log, SESSION).leaf or ""), context_json(log, SESSION)
+    return recorded_id(build_context(log, SESSION).leaf or ""), context_json(log, SESSION)
 
 
 def _contexts(log: MemoryLog) -> dict[str, bytes]:
     """The context at each record, by its own id; of one that was copied, at the newest copy."""
-    newest = {_COPY.sub("", each.id): each.id for each in events(log, SESSION) if each.is_entry}
+    newest = {recorded_id(each.id): each.id for each in events(log, SESSION) if each.is_entry}
     return {name: context_json(log, SESSION, leaf=leaf) for name, leaf in newest.items()}
 
 
@@ -94,3 +116,126 @@ def test_a_parent_that_comes_with_a_later_import_leads_to_what_waited_for_it(tmp
         bring(log, tmp_path / "s.jsonl", *lines, late, said("u3", "a4", "again"))
     assert _seen(grown) == _seen(alone)
     assert b"output" in _seen(grown)[1]
+
+
+_BEFORE = [
+    said("u1", None, "first"),
+    answer("a1", "u1", "m1", call("c1")),
+]
+_WAITING = [
+    answer("a3", "r2", "m2", "read"),
+    said("u2", "a3", "next zebra"),
+    answer("a4", "u2", "m3", "done"),
+    said("u3", "a4", "more"),
+]
+_LATE = result("r2", "a1", "c1", "output")
+_NAMING = {
+    "retraction": [system("x", "u3", "model_refusal_fallback", retractedMessageUuids=["a4"])],
+    "snip": [system("x", "u3", "snip_boundary", snipMetadata={"removedUuids": ["u2", "a4"]})],
+    "collapse": [
+        note(
+            "marble-origami-commit",
+            collapseId="1",
+            firstArchivedUuid="a3",
+            lastArchivedUuid="a4",
+            summaryContent="in short",
+        )
+    ],
+    "replacement": [
+        note("content-replacement", replacements=[{"toolUseId": "c1", "replacement": "<persisted-output>"}])
+    ],
+    "list": [
+        boundary("x", "u3", preservedMessages={"anchorUuid": "s", "uuids": ["a4", "u3"]}),
+        summary("s", "x"),
+    ],
+    "run": [
+        boundary("x", "u3", preservedSegment={"headUuid": "u2", "anchorUuid": "s", "tailUuid": "u3"}),
+        summary("s", "x"),
+    ],
+    "run before": [
+        boundary("x", "u3", preservedSegment={"headUuid": "u2", "anchorUuid": "x", "tailUuid": "u3"}),
+        summary("s", "x"),
+    ],
+    "snipped run": [
+        system(
+            "x",
+            None,
+            "compact_boundary",
+            logicalParentUuid="u3",
+            compactMetadata={"preservedSegment": {"headUuid": "u2", "anchorUuid": "s", "tailUuid": "u3"}},
+            snipMetadata={"removedUuids": ["a4"]},
+        ),
+        summary("s", "x"),
+    ],
+}
+"""Records that name others by their ids."""
+
+
+@pytest.mark.parametrize("comes", ["with them", "later"])
+@pytest.mark.parametrize("what", _NAMING)
+def test_records_that_name_a_copied_one_reach_its_copy(tmp_path: Path, what: str, comes: str) -> None:
+    lines = [*_BEFORE, *_WAITING]
+    lines += [*_NAMING[what], _LATE] if comes == "with them" else [_LATE, *_NAMING[what]]
+    last = "s" if what not in ("retraction", "snip", "collapse", "replacement") else "x"
+    lines.append(said("u4", last if what in _WITH_ID else "u3", "again"))
+    alone, grown = MemoryLog(), MemoryLog()
+    for cut in (lines.index(_LATE), lines.index(_LATE) + 1, len(lines)):
+        bring(grown, tmp_path / "s.jsonl", *lines[:cut])
+    bring(alone, tmp_path / "s.jsonl", *lines)
+    assert _seen(grown) == _seen(alone)
+    assert _contexts(grown) == _contexts(alone)
+    assert check_session(grown, SESSION).failed == []
+    assert verify(grown).findings == []
+    (leaf,) = (part for part in build_context(grown, SESSION).parts if part.id == "u4")
+    assert leaf.role == "user"
+    tokens = counter("utf16/4")
+    with grown.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, SESSION)
+        along = IncrementalContexts(snapshot, cursor, path(snapshot, cursor))
+        assert tokens.count(along.context_at(cursor.leaf).parts) == tokens.count(
+            build_context(grown, SESSION).parts
+        )
+
+
+_WITH_ID = frozenset(_NAMING) - {"collapse", "replacement"}
+
+
+def test_a_copied_record_counts_once(tmp_path: Path) -> None:
+    lines = [*_BEFORE, *_WAITING, boundary("b", "u3"), summary("s", "b"), answer("a5", "s", "", "no group")]
+    alone, grown = MemoryLog(), MemoryLog()
+    bring(grown, tmp_path / "s.jsonl", *lines)
+    lines += [_LATE, said("u4", "a5", "again")]
+    for log in (grown, alone):
+        bring(log, tmp_path / "s.jsonl", *lines)
+    once, twice = ([_figures(log), _checks(log)] for log in (alone, grown))
+    assert twice == once
+    assert len(list(search(grown, None, Query("zebra"), limit=9))) == 1
+    shown, seen = (tree(log, SESSION) for log in (alone, grown))
+    assert [recorded_id(node.id) for node in seen.nodes] == [node.id for node in shown.nodes]
+
+
+def _figures(log: MemoryLog) -> tuple[object, ...]:
+    (found,) = overviews(log)
+    with log.snapshot() as snapshot:
+        said_at = [
+            (recorded_id(each.event.id), recorded_id(entry_id(snapshot, SESSION, each.sent_at) or ""))
+            for each in answers(snapshot, resolve_cursor(snapshot, SESSION))
+        ]
+    return found.spent, found.compactions, found.branches, sorted(said_at)
+
+
+def _checks(log: MemoryLog) -> list[tuple[str, int, int]]:
+    return [(each.name, each.checked, each.passed) for each in check_session(log, SESSION).results]
+
+
+def test_a_label_shows_at_the_copy_and_an_entry_below_the_original_keeps_it_in_the_tree(
+    tmp_path: Path,
+) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", *_BEFORE, *_WAITING)
+    log.append(SESSION, [compose(Label(target_id="a4", label="here"), id="l", time=None, parent="u3")])
+    bring(log, tmp_path / "s.jsonl", *_BEFORE, *_WAITING, _LATE)
+    labels = {node.id: node.label for node in tree(log, SESSION).nodes}
+    copies = {recorded_id(name): label for name, label in labels.items() if recorded_id(name) != name}
+    assert copies["a4"] == "here"
+    assert {"u3", "l"} <= labels.keys()
