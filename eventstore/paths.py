@@ -297,8 +297,10 @@ class SnapshotCache(Generic[T]):
     about an event never become stale. Threads may share a cache.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, entries: int = _ENTRIES) -> None:
+        """Create a cache of up to `entries` results: as many as long sessions have events if they are small."""
         self._kept: dict[Hashable, T] = {}
+        self._entries = entries
 
     def find(self, key: Hashable) -> T | None:
         """Return the cached result for a key, None if there is none."""
@@ -309,7 +311,7 @@ class SnapshotCache(Generic[T]):
         try:
             return self._kept[key]
         except KeyError:
-            if len(self._kept) >= _ENTRIES:
+            if len(self._kept) >= self._entries:
                 self._kept = {}
             made = self._kept[key] = make()
             return made

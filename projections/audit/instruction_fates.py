@@ -7,12 +7,14 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
+from eventstore.event import Event
 from eventstore.formats import view_of_event
+from eventstore.paths import SnapshotCache
 from projections.audit.measure import MetricStruct, share_of
 from projections.context.parts import Part, is_by_person, view_of_part
 from projections.mentions.instructions import instructions_in, is_instruction
@@ -54,6 +56,8 @@ _MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
 """Words of a long line compared at a time, so that a page is not like everything."""
+_REMEMBERED: Final = 1 << 12
+"""Sentences whose words to cache: summaries are read twice, and instructions at every compaction."""
 
 
 class LineMatch(NamedTuple):
@@ -67,6 +71,7 @@ class LineMatch(NamedTuple):
     is_verbatim: bool = False
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def content_words(sentence: str) -> frozenset[str]:
     """Return the stems of a sentence's content words, as `not STEM` in a negated clause.
 
@@ -241,32 +246,44 @@ def instructions(replacement: Replacement) -> Instructions:
 
 
 class _UserMessage(NamedTuple):
-    """A user message."""
+    """A user message and the instructions in it."""
 
     id: str
     seq: int
-    text: str
+    instructions: tuple[str, ...]
+
+
+_INSTRUCTIONS: Final = SnapshotCache[tuple[str, ...]](1 << 14)
+"""The instructions in events that the user wrote, because every later compaction asks for them again."""
 
 
 def _user_messages(parts: Iterable[Part]) -> Iterator[_UserMessage]:
     for part in parts:
         if part.by_person:
-            yield _UserMessage(part.id, part.seq, view_of_part(part).text)
+            yield _UserMessage(part.id, part.seq, tuple(instructions_in(view_of_part(part).text)))
 
 
 def _earlier_user_messages(replacement: Replacement) -> Iterator[_UserMessage]:
     """Yield the user's messages above the replacement that C does not show."""
     shown = {each for part in replacement.before.parts for each in part.events}
     for event in replacement.earlier:
-        if is_by_person(event) and (event.session, event.seq) not in shown and (view := view_of_event(event)):
-            yield _UserMessage(event.id, event.seq, view.text)
+        if (event.session, event.seq) not in shown:
+            given = _INSTRUCTIONS.get(event.digest, partial(_instructions_of, event))
+            if given:
+                yield _UserMessage(event.id, event.seq, given)
+
+
+def _instructions_of(event: Event) -> tuple[str, ...]:
+    """Return the instructions in an event, none if the user did not write it."""
+    view = view_of_event(event) if is_by_person(event) else None
+    return tuple(instructions_in(view.text)) if view else ()
 
 
 def _first_given(messages: Iterable[_UserMessage]) -> dict[str, _UserMessage]:
     """Return the instructions in user messages, each with the first message that gives it."""
     first: dict[str, tuple[str, _UserMessage]] = {}
     for message in messages:
-        for sentence in instructions_in(message.text):
+        for sentence in message.instructions:
             first.setdefault(normalize(sentence), (sentence, message))
     return dict(first.values())
 

@@ -149,7 +149,7 @@ def future_use(replacement: Replacement, facts: SessionFacts) -> FutureUse:
     A use is a thing named in a text or in a call's arguments, or a command that a call runs; thinking and
     summaries do not count. The rest of the branch is searched, whatever was replaced in it since.
     """
-    later = [message for event in replacement.later if (message := facts.of_event(event)) is not None]
+    later = facts.of_events(replacement.later)
     acts = [message for message in later if message.role == "assistant"]
     chunks = facts.chunks
     before = list(chunks.paths(facts.of_parts(replacement.before.parts)))
@@ -209,9 +209,7 @@ def _by_kind(needs: Iterable[_Need], lost: Iterable[_Need]) -> list[KindFutureUs
 def _loss(need: _Need, removed: MentionIndex, given: MentionIndex) -> Loss:
     had = removed.first_message(need.kind, need.value)
     assert had is not None  # noqa: S101  a need is what H names
-    regained = given.first_message(need.kind, need.value)
-    if regained is not None and regained.seq > need.needed.seq:
-        regained = None
+    regained = given.first_message(need.kind, need.value, last=need.needed.seq)
     return Loss(
         kind=need.kind.value,
         value=need.value,

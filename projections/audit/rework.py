@@ -64,9 +64,9 @@ def messages_in_parts(parts: Sequence[Part], facts: SessionFacts) -> Sequence[Me
     return facts.of_parts(parts)
 
 
-def messages_in_events(events: Iterable[Event], facts: SessionFacts) -> Iterator[MessageFacts]:
-    """Yield the facts of events' messages, as they were recorded."""
-    return filter(None, map(facts.of_event, events))
+def messages_in_events(events: Sequence[Event], facts: SessionFacts) -> Sequence[MessageFacts]:
+    """Return the facts of events' messages, as they were recorded."""
+    return facts.of_events(events)
 
 
 def call_history(messages: Iterable[MessageFacts], facts: SessionFacts | None = None) -> CallHistory:
@@ -291,7 +291,7 @@ def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[Repe
     for part in replacement.after.parts:
         for error in _errors(facts.of_part(part)):
             met.pop(error, None)
-    for again in filter(None, map(facts.of_event, replacement.later)):
+    for again in facts.of_events(replacement.later):
         for error in _errors(again):
             first = met.pop(error, None)
             if first is not None:

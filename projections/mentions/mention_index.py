@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -70,13 +71,19 @@ class MentionIndex:
         wanted = self._query(kind, value)
         return any(next(wanted.places(chunk), None) is not None for chunk in chunks)
 
-    def first_message(self, kind: MentionKind, value: str) -> MessageFacts | None:
-        """Return the first message that mentions a thing, or None."""
+    def first_message(self, kind: MentionKind, value: str, *, last: float = math.inf) -> MessageFacts | None:
+        """Return the first message that mentions a thing, or None.
+
+        `last` limits the search to messages up to this event number, in an index of one path's messages.
+        """
         wanted = self._query(kind, value)
         for chunk in self._chunks:
+            if chunk.facts[0].seq > last:
+                return None
             place = min(wanted.places(chunk), default=None)
             if place is not None:
-                return chunk.facts[place]
+                found = chunk.facts[place]
+                return found if found.seq <= last else None
         return None
 
     def _query(self, kind: MentionKind, value: str) -> _Query:

@@ -205,6 +205,7 @@ class SessionFacts:
         self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
         # Several metrics request the contexts of one replacement.
         self._contexts: deque[tuple[Sequence[Part], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
+        self._paths: deque[tuple[Sequence[Event], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
         self._recorded: dict[tuple[str, int], MessageFacts | None] = {}
         self._derived: dict[tuple[object, int], Any] = {}
         self._lines = LineMentions()
@@ -221,6 +222,15 @@ class SessionFacts:
                 return held
         held = tuple(map(self.of_part, parts))
         self._contexts.append((parts, held))
+        return held
+
+    def of_events(self, events: Sequence[Event]) -> Sequence[MessageFacts]:
+        """Return the facts of some events' recorded messages, in order, without those that have none."""
+        for asked, held in self._paths:
+            if asked is events:
+                return held
+        held = tuple(filter(None, map(self.of_event, events)))
+        self._paths.append((events, held))
         return held
 
     def of_event(self, event: Event) -> MessageFacts | None:

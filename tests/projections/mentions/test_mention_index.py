@@ -208,6 +208,16 @@ def test_a_plain_word_in_an_earlier_message_goes_before_a_marked_one_in_a_later(
     assert index.first_message(MentionKind.SYMBOL, "fold").id == "e1"
 
 
+@pytest.mark.parametrize(("last", "found"), [(1, None), (69, None), (70, "e70"), (200, "e70")])
+def test_a_search_up_to_an_event_finds_no_later_message(last, found):
+    held = [
+        message_facts(seq, f"e{seq}", Message(role="user", blocks=(Text(text),)))
+        for seq, text in [(1, "nothing"), (66, "nothing"), (70, "git status"), (200, "git status")]
+    ]
+    first = MentionIndex(held, PathIndex(())).first_message(MentionKind.COMMAND, "git status", last=last)
+    assert (first and first.id) == found
+
+
 def test_any_form_of_a_path_may_come_first():
     index = says("see a.ts", "src/a.ts", "/repo/src/a.ts", paths=["/repo/src/a.ts"])
     assert index.first_message(MentionKind.PATH, "/repo/src/a.ts").id == "e1"

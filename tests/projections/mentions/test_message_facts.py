@@ -163,6 +163,16 @@ def test_a_message_that_a_rewrite_shows_otherwise_is_held_as_it_is_shown(story):
     assert (facts.of_part(part).paths, recorded.paths) == (("src/b.py",), ("src/a.py",))
 
 
+def test_the_messages_of_a_path_are_collected_once(story):
+    (one, two) = story.says(user("src/a.py"), assistant("src/b.py"))
+    story.add(Label(target_id=one, label="src/c.py"))
+    facts, entries = SessionFacts(), [story[one], story["e3"], story[two]]
+    held = facts.of_events(entries)
+    assert [each.id for each in held] == [one, two]
+    assert facts.of_events(entries) is held
+    assert facts.of_events(entries[1:]) == (facts.of_event(story[two]),)
+
+
 def test_what_tells_the_model_nothing_holds_nothing(story):
     (one,) = story.says(user("one"))
     label = story.add(Label(target_id=one, label="src/a.py"))
