@@ -52,8 +52,7 @@ def secret_rules() -> FindSecrets:
 
     def find(text: bytes) -> Iterator[Finding]:
         for each in scanner.scan(text):
-            if not each.visible:
-                continue
+            # Also what is reported only together with another, such as the secret key of an access key's id.
             start, stop = each.location["start_offset"], each.location["end_offset"]
             secret = each.secret.encode()
             # The location is that of the whole match, or of the Base64 in which the secret is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from eventstore.errors import BadInputError
 from eventstore.files.exporting import export_formats
-from eventstore.redaction import secret_rules
+from eventstore.redaction import Masks, secret_rules
 from tests.cli.running import Refold
 from tests.cli.test_every_harness import FILES, MODEL
 
@@ -149,3 +150,23 @@ def test_without_the_extra_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "kingfisher_sdk", None)
     error = refold.refused(BadInputError, "context", "@last", "--redact")
     assert "refold[redact]" in error.remedy
+
+
+SECRET_KEY: Final = "0JxXujr4qqaaZ8fT2mVw9LkQ3sYb7RdN5cHg1PeK"  # noqa: S105
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"export AWS_ACCESS_KEY_ID=AKIAQWB5PDKHXYZ2ABCD\nexport AWS_SECRET_ACCESS_KEY={SECRET_KEY}",
+        f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}",
+        f"aws_secret_access_key = {SECRET_KEY}",
+        json.dumps({"SecretAccessKey": SECRET_KEY, "a": 1}),
+        f"AWS_SECRET_ACCESS_KEY={SECRET_KEY} # kingfisher:ignore gitleaks:allow",
+    ],
+)
+def test_a_secret_that_rules_report_only_with_another_is_masked(text: str) -> None:
+    record = json.dumps({"content": [{"text": text}]}).encode()
+    masks = Masks(secret_rules())
+    masks.learn(record)
+    assert SECRET_KEY.encode() not in masks.apply(record)
