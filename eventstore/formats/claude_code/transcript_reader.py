@@ -240,6 +240,7 @@ class TranscriptReader(SessionReader):
         parents = {each.id: arrived.get(each.id, each.parent) for each in below.values()}
         way = {each for parent in arrived.values() for each in self._above_it(place, parent, parents)}
         chain, copies = self._chains[place], dict[str, str]()
+        made: list[DerivedEvent] = []
         for _, stored in sorted(below.items()):
             fields = fields_of(stored.body)
             if stored.id not in arrived and (
@@ -257,7 +258,6 @@ class TranscriptReader(SessionReader):
                 self._boundaries[place, copy] = stored.body
             above = self._above(place, parent) if stored.kind == "compaction" else None
             facts = facts_of(stored.kind, stored.body, fields, above)
-            facts = chain.retargeted(facts)
             if Flag.ORPHAN in stored.flags and stored.id not in arrived:
                 facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
             event = NewEvent(
@@ -269,9 +269,13 @@ class TranscriptReader(SessionReader):
                 time=stored.time,
                 facts=facts,
             )
-            yield DerivedEvent(event, session=place, waits_for=arrived.get(stored.id, ""))
+            made.append(DerivedEvent(event, session=place, waits_for=arrived.get(stored.id, "")))
         self._begun[place] = self._above_copies(place, self._begun[place], copies)
         chain.replace(copies)
+        for each in made:
+            # A summary may have been read before the messages that it keeps.
+            event = msgspec.structs.replace(each.event, facts=chain.retargeted(each.event.facts))
+            yield msgspec.structs.replace(each, event=event)
 
     def _has_copy(self, place: int, stored: Event, fields: Fields) -> bool:
         """Return True if a record was copied to below its parent before."""

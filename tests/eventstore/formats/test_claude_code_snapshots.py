@@ -10,7 +10,7 @@ import pytest
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
 from eventstore.formats.refold.events import compose
-from eventstore.imports import recorded_id
+from eventstore.imports import newest_copy, recorded_id
 from eventstore.memory import MemoryLog
 from eventstore.paths import entry_id
 from eventstore.records import Label
@@ -239,3 +239,20 @@ def test_a_label_shows_at_the_copy_and_an_entry_below_the_original_keeps_it_in_t
     copies = {recorded_id(name): label for name, label in labels.items() if recorded_id(name) != name}
     assert copies["a4"] == "here"
     assert {"u3", "l"} <= labels.keys()
+
+
+def test_a_copied_summary_keeps_the_copies_of_messages_that_were_read_after_it(tmp_path: Path) -> None:
+    begun = [summary("s", "b"), said("u1", "u0", "kept"), answer("a", "u1", "m", "kept")]
+    kept = {"anchorUuid": "b", "uuids": ["u1", "a"]}
+    lines = [*begun, said("u0", None, "late"), boundary("b", "a", preservedMessages=kept)]
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", *begun)
+    bring(log, tmp_path / "s.jsonl", *lines)
+    assert verify(log).findings == []
+    with log.snapshot() as snapshot:
+        (copy,) = [
+            each
+            for each in events(log, SESSION)
+            if each.kind == "compaction" and recorded_id(each.id) != each.id
+        ]
+        assert copy.target_seq == newest_copy(snapshot, SESSION, "u1", before=copy.seq) > 0
