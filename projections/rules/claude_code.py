@@ -22,7 +22,7 @@ from eventstore.formats.claude_code.record import (
     kept_by,
     shown_messages,
 )
-from eventstore.formats.names import stored_id
+from eventstore.formats.names import is_name, stored_id
 from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
@@ -255,7 +255,7 @@ def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) 
 def _named_parent(entry: Event | LazyEvent) -> str:
     """Return the id that a record names as its parent; a rewrite without an id names none."""
     parent = fields_of(entry.body).parentUuid if entry.format == VERSION else None
-    return parent if isinstance(parent, str) else ""
+    return parent if isinstance(parent, str) and is_name(parent) else ""
 
 
 _FIRST_BEHIND: Final = SnapshotCache[int]()

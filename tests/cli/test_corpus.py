@@ -48,6 +48,7 @@ def test_every_command_works(
     imported: Refold, file: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("session.jsonl").write_bytes(file.read_bytes())
     arguments = invocations("@last", file=str(file))[name]
     assert imported(*arguments).out
     if name != "backup":

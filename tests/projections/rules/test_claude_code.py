@@ -663,3 +663,15 @@ def test_sessions_of_every_version_pass_their_checks(
     shown_ids = {part.id for part in build_context(log, SESSION).parts}
     assert {"s", "h", "w", "c"} <= shown_ids
     assert ("u1" in shown_ids) == (kept != "nothing")
+
+
+def test_a_parent_that_can_be_no_id_is_not_looked_for(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "go"),
+        answer("a1", "u", "m1", call("x")),
+        answer("a2", "\ud800", "m1", call("y")),
+        result("r1", "a1", "x", "one"),
+    )
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u", "a1", "r1"]
