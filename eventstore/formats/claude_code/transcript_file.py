@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,8 @@ from eventstore.records import Resume
 
 _SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
 _PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
+_BLOCK: Final = 256 << 10
+"""Bytes of a file to search at a time."""
 _REMEDY: Final = "name a session file of Claude Code"
 
 
@@ -65,18 +68,25 @@ class ClaudeCodeFile(SourceContents):
         stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
         named = stem.encode("ascii", "ignore")
         sidechains: list[Fields] = []
-        self.source.file.seek(0)
-        for line in self.source.file:
+        is_plain = _PLAIN.fullmatch(stem) is not None
+
+        def says_nothing_new(data: bytes) -> bool:
+            """Return True for lines that neither name another session nor have a sidechain's record."""
             # Escaped, a name in the record may differ from the file's.
-            may_be_named = name != stem and (named in line or not _PLAIN.fullmatch(stem))
-            if name and head.is_chained and not may_be_named and not _SIDECHAIN.search(line):
-                continue
-            for start, stop, fields in parse(line).records:
-                first = first or line[start:stop]
-                name = _better(name, fields, stem)
-                head = _earlier(head, fields)
-                if fields.is_chained and fields.isSidechain is True:
-                    sidechains.append(fields)
+            may_be_named = name != stem and (named in data or not is_plain)
+            return bool(name) and head.is_chained and not may_be_named and not _SIDECHAIN.search(data)
+
+        for block in self._blocks():
+            # Most of a long file says nothing new, which a search of many lines at once finds out faster.
+            for line in () if says_nothing_new(block) else BytesIO(block):
+                if says_nothing_new(line):
+                    continue
+                for start, stop, fields in parse(line).records:
+                    first = first or line[start:stop]
+                    name = _better(name, fields, stem)
+                    head = _earlier(head, fields)
+                    if fields.is_chained and fields.isSidechain is True:
+                        sidechains.append(fields)
         if not first:
             problem = "contains no readable record" if self.source.size else "is empty"
             raise NoSessionError(self.source.name, problem, _REMEDY)
@@ -87,6 +97,13 @@ class ClaudeCodeFile(SourceContents):
         self._names = [session_of_agent(name, head.agentId) if self.is_of_agent else name]
         if not self.is_of_agent:
             self._divide(name, sidechains)
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield the file in blocks of whole lines."""
+        file = self.source.file
+        file.seek(0)
+        while block := file.read(_BLOCK):
+            yield block + file.readline()
 
     def _divide(self, name: str, sidechains: list[Fields]) -> None:
         """Find each sidechain record's session: its agent's, or the one that starts at its root."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import pytest
@@ -105,6 +105,27 @@ def test_a_sidechain_goes_on_where_the_file_has_grown(tmp_path: Path) -> None:
     bring(log, path, *PARENT, side[0])
     bring(log, path, *PARENT, *side)
     assert [part.id for part in build_context(log, f"{SESSION}/sidechain-x").parts] == ["x", "y"]
+
+
+@pytest.mark.parametrize("records", [1, 300, 1000])
+@pytest.mark.parametrize(
+    ("stem", "session"), [("6", "6"), ("with space", "with space"), ("6", SESSION), ("with space", SESSION)]
+)
+def test_sidechains_and_the_files_name_are_found_however_far_into_it(
+    tmp_path: Path, records: int, stem: str, session: str
+) -> None:
+    log = MemoryLog()
+    ids = ["u", *(f"u{number}" for number in range(records))]
+    long = [said(own, parent, "x" * 1000) for parent, own in pairwise(ids)]
+    side = (said("x", None, "look", isSidechain=True), answer("y", "x", "m9", "ok", isSidechain=True))
+    own = said("v", ids[-1], "mine", sessionId=session)
+    imported = bring(log, tmp_path / f"{stem}.jsonl", said("u", None, "go"), *long, *side, own)
+    assert [(each.id, each.added > 0) for each in imported] == [
+        (session, True),
+        (f"{session}/sidechain-x", True),
+    ]
+    assert [part.id for part in build_context(log, f"{session}/sidechain-x").parts] == ["x", "y"]
+    assert len(build_context(log, session).parts) == records + 2
 
 
 @pytest.mark.parametrize("order", [(SESSION, "6"), ("6", SESSION)])
