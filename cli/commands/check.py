@@ -51,6 +51,7 @@ def command(
     if not is_all and not chosen.is_empty:
         raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
     found: list[SessionChecks] = []
+    has_failed = False
     problems: list[str] = []
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         names = (
@@ -59,7 +60,7 @@ def command(
         if as_json:
             with json_list("sessions") as add:
                 for checks in _checked(log, names, problems, shows_progress=False):
-                    found.append(checks)
+                    has_failed = has_failed or bool(checks.failed)
                     add(json_bytes(checks))
         else:
             found.extend(_checked(log, names, problems, shows_progress=is_all))
@@ -67,7 +68,8 @@ def command(
         _print(found, is_all=is_all)
     for problem in problems:
         echo_problem(problem)
-    ctx.exit(1 if problems or any(checks.failed for checks in found) else 0)
+    has_failed = has_failed or any(checks.failed for checks in found)
+    ctx.exit(1 if problems or has_failed else 0)
 
 
 def _checked(

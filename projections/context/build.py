@@ -120,7 +120,12 @@ def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: boo
     parts = [
         part
         for part in _selected(
-            snapshot, cursor, leaf, msgspec.structs.replace(selected, first=first), rewritten=rewritten
+            snapshot,
+            cursor,
+            leaf,
+            harness,
+            msgspec.structs.replace(selected, first=first),
+            rewritten=rewritten,
         )
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
@@ -164,7 +169,7 @@ def _unarranged(
     snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
 ) -> list[Part]:
     selected = rules.select(snapshot, leaf)
-    parts = list(_selected(snapshot, cursor, leaf, selected))
+    parts = list(_selected(snapshot, cursor, leaf, rules, selected))
     if selected.prefix:
         session, entry = selected.prefix
         behind = (*behind, cursor.session)
@@ -180,15 +185,20 @@ def _unarranged(
 
 
 def _selected(
-    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, selected: Selection, *, rewritten: bool = True
+    snapshot: Snapshot,
+    cursor: Cursor,
+    leaf: LazyEvent,
+    harness: Rules,
+    selected: Selection,
+    *,
+    rewritten: bool = True,
 ) -> Iterator[Part]:
     """Yield the parts of a session's own entries, in order."""
     compaction, kept = selected.compaction, selected.kept
     rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
     entries: Iterable[LazyEvent]
     beside = [
-        event(snapshot, cursor.session, seq)
-        for seq in rules_at(snapshot, leaf).all_beside(snapshot, leaf, selected.first)
+        event(snapshot, cursor.session, seq) for seq in harness.all_beside(snapshot, leaf, selected.first)
     ]
     if _is_overlaid(cursor, leaf):
         if cursor.has_observed:
