@@ -176,9 +176,12 @@ def _cached(snapshot: Snapshot, head: Head, prices: str | None) -> SessionOvervi
     overview = cached.overview
     if (cached.version, cached.prices, overview.head) != (_VERSION, prices, head):
         return None
-    # The original of a fork may have come into the store since.
-    has_moved = overview.original and copied_through(snapshot, head.name) != cached.copied
-    return None if has_moved else overview
+    if not overview.original:
+        return overview
+    # The original of a fork may have come into the store since. A damaged fork is read again, and reported.
+    with suppress(CorruptionError):
+        return overview if copied_through(snapshot, head.name) == cached.copied else None
+    return None
 
 
 def _kept(made: Iterable[tuple[SessionOverview, int]], prices: str) -> Iterator[tuple[bytes, bytes]]:

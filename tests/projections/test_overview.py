@@ -412,6 +412,17 @@ class TestCached:
             overviews(log)
         assert reads == [*names, names[0]]
 
+    def test_a_fork_that_was_damaged_since_is_listed_with_its_problem(self, tmp_path: Path) -> None:
+        with open_store(tmp_path / "store") as log:
+            link = Link(relation="fork", session="s", event="e1")
+            log.append("fork", [compose(link, id="link", time=None)])
+            Story(log, "s").says(user("hello"))
+            assert len(overviews(log)) == 2
+        damage(tmp_path / "store", 1, 1)
+        with open_store(tmp_path / "store") as log:
+            found = {each.name: each.problem for each in overviews(log)}
+        assert (found["s"], "'fork'" in found["fork"]) == ("", True)
+
     def test_a_store_without_room_is_read_each_time(self, reads: list[str]) -> None:
         class Full(MemoryLog):
             def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:  # noqa: ARG002
