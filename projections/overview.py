@@ -151,7 +151,7 @@ def overviews(
     table = prices or library_prices()
     cached_with = None if prices else table.name
     with log.snapshot() as snapshot:
-        found = {head.name: _cached(snapshot, head, cached_with) for head in snapshot.heads()}
+        found = {head.name: _cached(log, snapshot, head, cached_with) for head in snapshot.heads()}
     missing = [name for name, overview in found.items() if overview is None]
     for done in range(0, len(missing), _BATCH):
         if done:
@@ -165,7 +165,7 @@ def overviews(
     return [each for each in found.values() if each is not None]
 
 
-def _cached(snapshot: Snapshot, head: Head, prices: str | None) -> SessionOverview | None:
+def _cached(log: EventLog, snapshot: Snapshot, head: Head, prices: str | None) -> SessionOverview | None:
     kept = None if prices is None else snapshot.derived(_key(head))
     if kept is None:
         return None
@@ -178,9 +178,10 @@ def _cached(snapshot: Snapshot, head: Head, prices: str | None) -> SessionOvervi
         return None
     if not overview.original:
         return overview
-    # The original of a fork may have come into the store since. A damaged fork is read again, and reported.
-    with suppress(CorruptionError):
-        return overview if copied_through(snapshot, head.name) == cached.copied else None
+    # The original of a fork may have come into the store since. A damaged fork is read again, and reported: in a
+    # snapshot of its own, which tells damage when it closes.
+    with suppress(CorruptionError), log.snapshot() as own:
+        return overview if copied_through(own, head.name) == cached.copied else None
     return None
 
 
