@@ -99,7 +99,7 @@ def _paid_messages(entries: Iterable[Event], calls: Sequence[ModelCall]) -> int:
     return len({name for seq, name, is_paid in answers if is_paid or seq in measured})
 
 
-_ANSWERS: Final = SnapshotCache[tuple[str, bool]](1 << 14)
+_ANSWERS: Final = SnapshotCache[tuple[str, bool]](1 << 16)
 
 
 def _answer(entry: Event) -> tuple[str, bool]:

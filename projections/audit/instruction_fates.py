@@ -253,7 +253,7 @@ class _UserMessage(NamedTuple):
     instructions: tuple[str, ...]
 
 
-_INSTRUCTIONS: Final = SnapshotCache[tuple[str, ...]](1 << 14)
+_INSTRUCTIONS: Final = SnapshotCache[tuple[str, ...]](1 << 16)
 """The instructions in events that the user wrote, because every later compaction asks for them again."""
 
 

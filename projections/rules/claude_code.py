@@ -388,7 +388,7 @@ def _group(entry: Event | LazyEvent) -> str:
     return _GROUPS.get(entry.digest, lambda: view_of(entry).group)
 
 
-_GROUPS: Final = SnapshotCache[str](1 << 14)
+_GROUPS: Final = SnapshotCache[str](1 << 16)
 
 
 class _Process(NamedTuple):
@@ -415,7 +415,7 @@ def _process(entry: Event | LazyEvent) -> _Process:
     return _PROCESSES.get(entry.digest, lambda: _process_of(entry))
 
 
-_PROCESSES: Final = SnapshotCache[_Process](1 << 14)
+_PROCESSES: Final = SnapshotCache[_Process](1 << 16)
 
 
 class _Grouped(msgspec.Struct, frozen=True):
