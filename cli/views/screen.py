@@ -40,6 +40,9 @@ def print_overview(out: Console, audit: Audit, *, most_gaps: int | None = None) 
     print_line(out, f"context now {messages}, {tokens} by {how}{note}", style="dim")
     if audit.cost.spent.calls:
         print_line(out, _cost(audit.cost), style="dim")
+    if audit.original is not None:
+        own = "only its own calls count" if audit.cost.spent.calls else "it has no calls of its own"
+        print_line(out, f"{own}: the others are those of {safe_line(audit.original)}", style="dim")
     for gap in audit.gaps[:most_gaps]:
         print_line(out, gap_text(gap), style="dim")
 

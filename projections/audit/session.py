@@ -9,7 +9,7 @@ from operator import attrgetter
 from eventstore.event import Event
 from eventstore.formats import rewrites_of, view_of, view_of_event
 from eventstore.formats.base import BranchView, CompactionView
-from eventstore.imports import earlier_generation
+from eventstore.imports import copied_through, earlier_generation, original_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
@@ -155,11 +155,13 @@ class Audit(MetricStruct, frozen=True):
     `counter` names the token counter of all recomputed figures; `estimate`: it does not use the vocabulary of
     the model in use at the leaf. `cost` covers the whole session, `cache` the calls on the leaf's path.
     `earlier` is the session's previous generation, None for the first: if a harness rewrites a file, each
-    state of it becomes a session.
+    state of it becomes a session. `original` is the session whose calls `cost` leaves out, because this one is a
+    fork or a copy of it; None if there is none in the store.
     """
 
     session: str
     earlier: str | None
+    original: str | None
     title: str
     leaf: str | None
     events: int
@@ -219,6 +221,7 @@ def audit(
         return Audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
+            original=original_of(snapshot, session) if copied_through(snapshot, session) else None,
             title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
             leaf=context.leaf,
             events=cursor.as_of,

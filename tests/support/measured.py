@@ -225,6 +225,7 @@ def audit(
     given: dict[str, Any] = {
         "session": session,
         "earlier": None,
+        "original": None,
         "title": title,
         "leaf": "e99",
         "events": 99,

@@ -138,6 +138,7 @@ def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Re
     assert session == {
         "session": SESSION,
         "earlier": None,
+        "original": None,
         "title": TITLE,
         "leaf": "i1",
         "events": 17,

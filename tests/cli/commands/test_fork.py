@@ -93,3 +93,12 @@ def test_nothing_damaged_is_copied(told: Refold) -> None:
     error = told.refused(CorruptionError, "fork", SESSION, "--as", "again")
     assert (error.session, error.seq) == (SESSION, 1)
     assert [each["id"] for each in told("sessions", "--json").json["sessions"]] == [SESSION]
+
+
+def test_an_audit_of_a_fork_names_the_session_whose_calls_it_leaves_out(told: Refold) -> None:
+    told("fork", SESSION, "--as", "again")
+    (own,) = told("audit", SESSION, "--json").json["sessions"]
+    (forked,) = told("audit", "again", "--json").json["sessions"]
+    assert (own["original"], forked["original"]) == (None, SESSION)
+    assert forked["cost"]["spent"]["calls"] == 0 < own["cost"]["spent"]["calls"]
+    assert SESSION in told("audit", "again").out
