@@ -194,8 +194,8 @@ def session_cost(
     """Return the cost of a session's calls on every branch, each message once.
 
     A call is an assistant message with usage, even if the call failed or was truncated, because that was
-    billed too. Requests for summaries are not messages and do not count. Neither do the calls that a fork has
-    from the session that it was made of, if the store has that one. Raises NotFoundError.
+    billed too. Requests for summaries are not messages and do not count. Neither do the calls that a fork,
+    or a copy under another name, shares with its original, if the store has that one. Raises NotFoundError.
     """
     by_model: dict[str, list[PaidCall]] = {}
     with log.snapshot() as snapshot:
