@@ -15,10 +15,9 @@ import msgspec
 from compaction.templates import Template
 from eventstore.formats.base import PromptView
 from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
-from eventstore.views import Message, ToolCall, shell_text
+from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
-from projections.transcript import CONTINUATION, USER_LABEL, assistant_lines
 
 MAX_SUMMARY_TOKENS: Final = 16_384
 """The maximum number of tokens of a summary."""
@@ -42,6 +41,8 @@ def short_budget(reserve: int) -> int:
 
 MAX_RESULT_CHARACTERS: Final = 2_000
 """Characters of a tool result in a prompt, in UTF-16 units, as pi counts them."""
+_USER: Final = "[User]: "
+_CONTINUATION: Final = "[Continuation]: "
 _TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
 _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
@@ -70,20 +71,31 @@ def escape_tags(text: str) -> str:
 
 def _lines_of(part: Part) -> Iterator[str]:
     lines = _lines(view_of_part(part))
-    return (line.replace(USER_LABEL, CONTINUATION, 1) for line in lines) if part.continues else lines
+    return (line.replace(_USER, _CONTINUATION, 1) for line in lines) if part.continues else lines
 
 
 def _lines(message: Message) -> Iterator[str]:
     if message.shell is not None:
         if not message.shell.excluded:
-            yield f"{USER_LABEL}{shell_text(message.shell)}"
+            yield f"{_USER}{shell_text(message.shell)}"
     elif message.role == "assistant":
-        yield from assistant_lines(message, _call)
+        yield from _answer(message)
     elif message.role == "toolResult":
         if message.text:
             yield f"[Tool result]: {_cut(message.text)}"
     elif message.text:
-        yield f"{USER_LABEL}{message.text}"
+        yield f"{_USER}{message.text}"
+
+
+def _answer(message: Message) -> Iterator[str]:
+    thinking = [block.text for block in message.blocks if isinstance(block, Thinking)]
+    text = [block.text for block in message.blocks if isinstance(block, Text)]
+    if thinking:
+        yield "[Assistant thinking]: " + "\n".join(thinking)
+    if text:
+        yield "[Assistant]: " + "\n".join(text)
+    if message.tool_calls:
+        yield "[Assistant tool calls]: " + "; ".join(map(_call, message.tool_calls))
 
 
 def _call(call: ToolCall) -> str:

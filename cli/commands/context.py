@@ -230,7 +230,6 @@ def command(
     from projections.context.build import build_context, harness_json
     from projections.requests import request
     from projections.tokens import counter as counter_named
-    from projections.transcript import transcript
 
     if form != "anthropic":
         _refuse_options_of_requests(ctx, form)
@@ -258,10 +257,8 @@ def command(
             found = context_json(snapshot, context, counter_named(counter, log=log))
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         elif form == "transcript":
-            echo_note(
-                "--format transcript goes away in the next release: use refold export --format markdown"
-            )
-            _echo_transcript(transcript(context))
+            echo_note("the next release drops --format transcript: use refold export --format markdown -o -")
+            _echo_markdown(snapshot, context)
         elif form != "text":
             _refuse_another_harness(ctx, form, context)
             echo_json_bytes(harness_json(context))
@@ -328,11 +325,18 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
     }
 
 
-def _echo_transcript(text: str) -> None:
-    """Print a text unchanged in UTF-8; on a terminal, make control characters visible."""
+def _echo_markdown(snapshot: Snapshot, context: Context) -> None:
+    """Print a context's branch as a document; on a terminal, make control characters visible."""
     from cli.output import echo_bytes, echo_verbatim
+    from projections.audit.prices import library_prices
+    from projections.markdown import session_markdown
+    from projections.overview import session_overview
 
-    if sys.stdout.isatty():
-        echo_verbatim(text)
-    else:
-        echo_bytes(text.encode("utf-8", "replace") + b"\n")
+    if context.leaf is None:
+        return
+    overview = session_overview(snapshot, context.session, library_prices())
+    for piece in session_markdown(snapshot, overview, leaf=context.leaf):
+        if sys.stdout.isatty():
+            echo_verbatim(piece)
+        else:
+            echo_bytes(piece.encode())

@@ -19,7 +19,6 @@ from projections.context.build import build_context, context_json
 from projections.context.parts import view_of_part
 from projections.requests import request
 from projections.tokens import counter
-from projections.transcript import transcript
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
 from tests.support import sentences
@@ -257,11 +256,11 @@ def test_of_a_command_that_the_person_ran_the_output_is_rewritten(story):
     assert (record.tokens_saved, size(story)) == (9, 2)
 
 
-def test_a_rewritten_command_is_told_to_a_model_and_in_a_transcript_as_it_is_shown(story):
+def test_a_rewritten_command_is_told_to_models_as_it_is_shown(story):
     (target,) = story.says(shell("ls", "the whole output"))
     rewrite(story, TextReplacement(target=target, text="short"))
     context = build_context(story.log, "s")
-    for shown in (request(context, model="m").body.decode(), transcript(context), serialize(context.parts)):
+    for shown in (request(context, model="m").body.decode(), serialize(context.parts)):
         assert "short" in shown
         assert "the whole output" not in shown
 

@@ -24,31 +24,6 @@ from tests.support.tampering import tables
 
 RECORDS = [json.loads(record) for record in tale().splitlines()[1:]]
 
-TRANSCRIPT = """\
-[User]: Earlier parts of this conversation were replaced by this summary:
-
-<summary>
-The parser is fixed.
-</summary>
-
-[User]: Now the tests.
-
-[Assistant]: They pass.
-
-[Assistant tool calls]: read(path="tests/test_parser.py")
-
-[User]: Another branch of this conversation was left; this summarizes it:
-
-<summary>
-Expressions are worse.
-</summary>
-
-[User]: Thanks!
-
-[Assistant]: You are welcome.
-"""
-
-
 def test_damage_that_a_context_does_not_need_hides_it_not(told: Refold) -> None:
     expected = told("context", SESSION, "--json").json["messages"]
     with tables(told.store) as stored:
@@ -119,8 +94,14 @@ def test_the_context_at_the_root_is_empty(told: Refold) -> None:
     assert given == {"messages": [], "thinkingLevel": "off", "model": None}
 
 
-def test_a_transcript_is_what_a_summarizer_is_given(told: Refold) -> None:
-    assert told("context", SESSION, "--format", "transcript").out == TRANSCRIPT
+@pytest.mark.parametrize("leaf", ENTRIES)
+def test_a_transcript_is_the_branch_as_a_document(told: Refold, leaf: str) -> None:
+    shown = told("context", SESSION, "--leaf", leaf, "--format", "transcript").raw
+    assert shown == told("export", SESSION, "--leaf", leaf, "--format", "markdown", "-o", "-").raw
+
+
+def test_at_the_root_the_document_is_empty(told: Refold) -> None:
+    assert told("context", SESSION, "--leaf", "root", "--format", "transcript").raw == b""
 
 
 def test_as_of_an_event_the_context_is_as_it_was(told: Refold) -> None:
