@@ -85,7 +85,7 @@ def print_context(
 
 def _body(part: Part, *, is_full: bool) -> str:
     from projections.context.parts import view_of_part
-    from projections.transcript import message_text
+    from projections.message_text import message_text
 
     lines = message_text(view_of_part(part)).splitlines()
     if is_full or len(lines) <= _LINES:

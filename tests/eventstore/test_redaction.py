@@ -19,7 +19,7 @@ from eventstore.log import EventLog
 from eventstore.redaction import Finding, Masks, masked_lines, redacted
 from projections.context.build import build_context
 from projections.context.parts import view_of_part
-from projections.transcript import message_text
+from projections.message_text import message_text
 from tests.support import claude_code
 from tests.support.stores import damage, make_store
 

@@ -17,7 +17,7 @@ from cli.views.texts import dollars, gap_text, line_of, percent
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
-from projections.transcript import message_text
+from projections.message_text import message_text
 
 
 def figures(material: Material) -> Iterator[Figure]:

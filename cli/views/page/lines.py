@@ -18,7 +18,7 @@ from eventstore.event import Event
 from eventstore.views import Message
 from projections.context.parts import is_continuation
 from projections.descriptions import event_name, summary_line
-from projections.transcript import message_text
+from projections.message_text import message_text
 
 _LONGEST_NAME: Final = 40
 _LONGEST_OF_TREE: Final = 120

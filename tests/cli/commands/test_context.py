@@ -24,6 +24,7 @@ from tests.support.tampering import tables
 
 RECORDS = [json.loads(record) for record in tale().splitlines()[1:]]
 
+
 def test_damage_that_a_context_does_not_need_hides_it_not(told: Refold) -> None:
     expected = told("context", SESSION, "--json").json["messages"]
     with tables(told.store) as stored:

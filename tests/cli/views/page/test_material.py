@@ -29,7 +29,7 @@ from projections.audit.prices import FilePrices, Price
 from projections.context.parts import Fate
 from projections.diff import Change
 from projections.mentions import MentionKind
-from projections.transcript import message_text
+from projections.message_text import message_text
 from tests.cli.views.page.reading import material_of
 from tests.support.claude_code import SESSION, answer, bring, said
 from tests.support.talk import Json, PiSession, Story, assistant, call, result, user

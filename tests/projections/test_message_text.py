@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore.formats import view_of_message
-from projections.transcript import message_text
+from projections.message_text import message_text
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 
