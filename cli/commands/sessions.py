@@ -43,7 +43,7 @@ _ORDERS: Final = {
 @click.option(
     "--sort",
     type=click.Choice(list(_ORDERS)),
-    default="written",
+    default="ended",
     show_default=True,
     help="Sort order; the largest or newest comes last.",
 )
@@ -61,7 +61,7 @@ def command(
     prices: str | None,
     as_json: bool,
 ) -> None:
-    """List the sessions of the store, the most recently written last.
+    """List the sessions of the store, the one with the newest entry last.
 
     Tokens and cost of a session include its subagents, except with --all, where each line has its own.
     """

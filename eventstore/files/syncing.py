@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import cache, partial
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -59,23 +59,42 @@ def import_files(
     """Import files, and yield the result of each as it is done.
 
     Up to `jobs` processes parse them, and this one writes. Files that may refer to each other are imported in the
-    given order: those of one folder, and those that share a session or begin with the same record. Raises
-    StoreError, and WorkerLostError if a process is killed; whatever was imported until then stays.
+    given order: those of one folder, and those that share a session or begin with the same record. Only the file
+    that changed last, with those that it shares records with, comes after all others, so that its session is the
+    most recently written one. Raises StoreError, and WorkerLostError if a process is killed; whatever was imported
+    until then stays.
     """
     count = _ByteCount(files, progress)
+    ties = {each.path: _ties(each.path) for each in files} if len(files) > 1 else {}
+    files, last = _newest_apart(files, ties)
     if (jobs := min(jobs, count.total // _WORTH_A_PROCESS + 1)) > 1:
-        queues = _queues(files)
+        queues = _queues(files, ties)
         if (jobs := min(jobs, len(queues))) > 1:
             with closing(_in_processes(log, queues, count, jobs=jobs)) as imported:
                 yield from imported
-            return
-    for each in files:
+            files = []
+    for each in [*files, *last]:
         result = _imported(log, each, partial(count.advance, each.path))
         count.finish(each)
         yield _unless_of_store(result)
 
 
-def _queues(files: Sequence[SessionFile]) -> list[list[SessionFile]]:
+def _newest_apart(
+    files: Sequence[SessionFile], ties: Mapping[str, list[str]]
+) -> tuple[list[SessionFile], list[SessionFile]]:
+    """Return the other files, and the readable one that changed last with those that share something with it."""
+    readable = [each for each in reversed(files) if ties.get(each.path)]
+    if not readable:
+        return list(files), []
+    newest = max(readable, key=lambda each: each.status.st_mtime_ns)
+    shared, paths = set(ties[newest.path]), {newest.path}
+    while more := {path for path, own in ties.items() if path not in paths and not shared.isdisjoint(own)}:
+        paths |= more
+        shared.update(*(ties[path] for path in more))
+    return [each for each in files if each.path not in paths], [each for each in files if each.path in paths]
+
+
+def _queues(files: Sequence[SessionFile], ties: Mapping[str, list[str]]) -> list[list[SessionFile]]:
     """Divide files into lists without references between them, the largest first."""
     above: dict[Hashable, Hashable] = {}
 
@@ -85,7 +104,7 @@ def _queues(files: Sequence[SessionFile]) -> list[list[SessionFile]]:
         return key
 
     for each in files:
-        for tie in _ties(each.path):
+        for tie in ties.get(each.path, ()):
             above[first(tie)] = first((each.place, each.folder))
     queues: dict[Hashable, list[SessionFile]] = {}
     for each in files:
@@ -95,7 +114,10 @@ def _queues(files: Sequence[SessionFile]) -> list[list[SessionFile]]:
 
 
 def _ties(path: str) -> list[str]:
-    """Return what a file shares with related ones: its sessions, and the id of its first record."""
+    """Return what a file shares with related ones: its sessions, and the id of its first record.
+
+    An unreadable file has none.
+    """
     ties: list[str] = []
     # An unreadable file refers to none, and its import says what is wrong.
     with suppress(Exception), opened_source(path) as source:

@@ -20,7 +20,7 @@ from eventstore.log import AppendResult
 from eventstore.verify import verify
 from tests.support import claude_code
 from tests.support.events import NOW
-from tests.support.homes import CLAUDE, PI, a_home, chains, pi_session, write
+from tests.support.homes import CLAUDE, OMP, PI, a_home, chains, pi_session, write
 from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
 
@@ -169,6 +169,22 @@ class TestImporting:
         assert heard[-1] == (total, total)
         assert heard == sorted(heard)
 
+    @pytest.mark.parametrize("name", ["one-1", "three-3", "parent-p", "child-q", "c2"])
+    def test_the_file_that_changed_last_is_the_most_recently_written_session(
+        self, store: LmdbLog, tmp_path: Path, name: str
+    ) -> None:
+        home = a_home(tmp_path)
+        parent = home / OMP / "p" / "2026_x.jsonl"
+        write(parent, parent.read_bytes().replace(b'"a1"', b'"own1"'))
+        files = session_files({}, [str(home)])
+        newest = next(each.path for each in files if name in _session_of(each.path))
+        _touch(newest)
+        write(home / PI / "one" / "unreadable.jsonl", b"a shopping list\n", time=1_200_000_000)
+        imported = list(import_files(store, session_files({}, [str(home)])))
+        assert imported[-1].file.path == newest
+        assert _last_written(store) == imported[-1].sessions[0].id
+        assert verify(store).findings == []
+
     def test_a_new_harness_needs_no_change(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -204,6 +220,23 @@ class TestProcesses:
         assert heard[-1] == sum(each.status.st_size for each in files)
         with store.snapshot() as snapshot, other_store.snapshot() as other:
             assert sorted(snapshot.sources(), key=str) == sorted(other.sources(), key=str)
+
+    def test_the_file_that_changed_last_is_imported_alone_after_all_others(
+        self, store: LmdbLog, other_store: LmdbLog, tmp_path: Path
+    ) -> None:
+        home = a_home(tmp_path)
+        newest = home / PI / "two" / "two-1.jsonl"
+        _touch(newest)
+        files = session_files({}, [str(home)])
+        for log, jobs in ((store, 3), (other_store, 1)):
+            assert list(import_files(log, files, jobs=jobs))[-1].file.path == str(newest)
+            assert _last_written(log) == "two-1"
+        assert chains(store) == chains(other_store)
+
+    def test_one_file_needs_no_process(self, store: LmdbLog, tmp_path: Path) -> None:
+        pi_session(tmp_path, "p", "only")
+        found = list(import_files(store, session_files({}, [str(tmp_path)]), jobs=3))
+        assert [each.error for each in found] == [None]
 
     def test_copies_of_a_session_in_several_folders_are_one_session(
         self, store: LmdbLog, tmp_path: Path
@@ -253,3 +286,17 @@ class TestProcesses:
 
 def _told(imported: list[FileImport]) -> list[tuple[str, object]]:
     return sorted((each.file.path, each.sessions) for each in imported)
+
+
+def _session_of(path: str) -> str:
+    """Return the ids in a session file's first lines."""
+    return Path(path).read_text()[:2000]
+
+
+def _touch(path: str | Path) -> None:
+    os.utime(path, (1_100_000_000, 1_100_000_000))
+
+
+def _last_written(log: LmdbLog) -> str:
+    with log.snapshot() as snapshot:
+        return max(snapshot.heads(), key=lambda head: head.position).name

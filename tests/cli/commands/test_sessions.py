@@ -77,10 +77,13 @@ def test_what_is_not_known_of_a_session_is_null(refold: Refold) -> None:
     assert session["spent"]["cost"] is None
 
 
-def test_sessions_are_listed_with_the_one_that_was_written_to_last_at_the_end(three: Refold) -> None:
-    assert listed(three) == "bca"
+def test_sessions_are_listed_with_the_newest_entry_at_the_end(three: Refold) -> None:
+    assert listed(three) == "bac"
+
+
+def test_sessions_can_be_listed_with_the_one_that_was_written_to_last_at_the_end(three: Refold) -> None:
     three("rename", "session-b", "")
-    assert listed(three) == "cab"
+    assert listed(three, "--sort", "written") == "cab"
 
 
 @pytest.mark.parametrize(
@@ -92,8 +95,8 @@ def test_sessions_are_sorted_as_asked_for(three: Refold, order: str, expected: s
 
 
 def test_a_limit_leaves_the_last_of_the_list(three: Refold) -> None:
-    assert listed(three, "--limit", "2") == "ca"
-    assert listed(three, "--limit", "9") == "bca"
+    assert listed(three, "--limit", "2") == "ac"
+    assert listed(three, "--limit", "9") == "bac"
 
 
 @pytest.mark.parametrize("text", ["gamma", "SESSION-C", "nightly"])
@@ -111,17 +114,17 @@ def test_a_text_that_is_nowhere_leaves_nothing(three: Refold) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--harness", "pi"], "bca"),
+        (["--harness", "pi"], "bac"),
         (["--harness", "claude-code"], ""),
-        (["--project", "project"], "bca"),
-        (["--project", "/home/user"], "bca"),
+        (["--project", "project"], "bac"),
+        (["--project", "/home/user"], "bac"),
         (["--project", "proj"], ""),
-        (["--since", "2025-12-08T11:00"], "ca"),
+        (["--since", "2025-12-08T11:00"], "ac"),
         (["--since", "2025-12-08T12:00:00.001Z"], ""),
         (["--since", "2025-12-08T13:00:00+01:00"], "c"),
-        (["--since", "2025-12-08"], "bca"),
-        (["--since", "2d"], "bca"),
-        (["--since", "25h"], "ca"),
+        (["--since", "2025-12-08"], "bac"),
+        (["--since", "2d"], "bac"),
+        (["--since", "25h"], "ac"),
         (["--since", "1d", "--harness", "pi"], "c"),
         (["--since", "0w"], ""),
     ],
@@ -138,7 +141,7 @@ def test_a_relative_folder_is_a_project(
     three: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/user")
-    assert listed(three, "--project", "~/project") == "bca"
+    assert listed(three, "--project", "~/project") == "bac"
     assert listed(three, "--project", ".") == ""
     (tmp_path / "here.jsonl").write_bytes(
         header(session="session-h", cwd=str(Path.cwd() / "sub")) + entry("h1", None)
