@@ -158,3 +158,14 @@ def test_real_sessions_have_few_gaps(corpus, tmp_path, name, at):
     with open_store(tmp_path / "store", clock=lambda: NOW) as log:
         session = import_file(log, corpus / "pi" / f"{name}.jsonl").id
         assert [gap.seq for gap in audit(log, session).gaps] == at
+
+
+def test_a_context_and_an_audit_of_a_real_session_give_the_same_gaps(corpus, tmp_path):
+    with open_store(tmp_path / "store", clock=lambda: NOW) as log:
+        session = import_file(log, corpus / "claude-code" / "6113e919-3auto.jsonl").id
+        gaps = on_path(log, session)
+        assert in_context(log, session) == [gaps[0], *gaps[-1:]]
+        assert [name for name, _, _ in in_context(log, session, "6ebd54d5-cf29-4953-a996-cdad42437e2b")] == [
+            "system prompt, tool definitions and memory files",
+            "parallel results lost on resuming",
+        ]
