@@ -100,6 +100,7 @@ class _Summary:
         self.unread = sorted({file.harness for file in files} - readable)
         self.failed: list[FileImport] = []
         self.projects: dict[tuple[str, str], dict[str, Any]] = {}
+        self._sessions: dict[tuple[str, str], set[str]] = {}
 
     def add(self, source: SourceComparison, harness: str, imported: Sequence[ImportResult] = ()) -> None:
         """Count a file, with the results of its sessions."""
@@ -116,14 +117,29 @@ class _Summary:
                 "events": 0,
             },
         )
-        project[source.change] += 1
-        project["bytes"] += source.file.status.st_size if source.change != "unchanged" else 0
-        project["sessions"] += sum(1 for each in imported if each.added)
+        change = "unchanged" if _is_read_again(source, imported) else source.change
+        project[change] += 1
+        project["bytes"] += source.file.status.st_size if change != "unchanged" else 0
+        # Several files may hold the same session.
+        sessions = self._sessions.setdefault((harness, source.file.folder), set())
+        sessions.update(each.id for each in imported if each.added)
+        project["sessions"] = len(sessions)
         project["events"] += sum(each.added for each in imported)
 
     def count(self, name: str) -> int:
         """Return a count over all projects."""
         return sum(project[name] for project in self.projects.values())
+
+
+def _is_read_again(source: SourceComparison, imported: Sequence[ImportResult]) -> bool:
+    """Return True for a file that was read although it turned out to be the same."""
+    known = source.known
+    return (
+        known is not None
+        and bool(imported)
+        and known.size == source.file.status.st_size
+        and not any(each.added or each.rewritten for each in imported)
+    )
 
 
 def _preview(ctx: click.Context, summary: _Summary) -> None:

@@ -56,6 +56,23 @@ def test_only_what_has_changed_is_imported_the_next_time(refold: Refold, home: P
     assert found["pi", "three"] == (0, 0, 4, 0)
 
 
+def test_files_of_one_session_count_as_one_session(refold: Refold, home: Path) -> None:
+    path = home / PI / "one" / "one-0.jsonl"
+    content = path.read_bytes()
+    write(path.with_name("one-0-later.jsonl"), content + said("more", "n1", "e2"))
+    printed = refold("sync", "--home", home, "--json").json
+    (one,) = (each for each in printed["projects"] if each["folder"] == str(path.parent))
+    assert (one["new"], one["sessions"]) == (5, 4)
+
+
+def test_a_file_that_is_read_again_but_is_the_same_is_unchanged(refold: Refold, home: Path) -> None:
+    refold("sync", "--home", home)
+    os.utime(home / PI / "one" / "one-0.jsonl", (2e9, 2e9))
+    printed = refold("sync", "--home", home, "--json").json
+    assert counts(printed)["pi", "one"] == (0, 0, 4, 0)
+    assert sum(each["bytes"] for each in printed["projects"]) == 0
+
+
 def test_a_dry_run_says_the_same_and_makes_no_store(refold: Refold, home: Path) -> None:
     dry = refold("sync", "--home", home, "--dry-run", "--json").json
     assert not refold.store.exists()
