@@ -35,16 +35,23 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
 def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
     """Return the text of the first message that a person wrote, to stand in for a missing title.
 
-    The first message of a subagent is its task, although no person wrote it.
+    A command alone, such as "/mode", counts only if no other message follows, because it tells sessions apart
+    less well. The first message of a subagent is its task, although no person wrote it.
     """
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         if not head.user_seq or (as_of is not None and head.user_seq > as_of):
             return ""
+        command = ""
         for each in events(snapshot, session, first=head.user_seq, last=as_of):
             view = view_of(each) if each.role == "user" and each.is_entry else NOTHING
             if view.by_person:
-                return " ".join(view.messages[0].text.split())
+                text = " ".join(view.messages[0].text.split())
+                if not text.startswith("/") or " " in text:
+                    return text
+                command = command or text
+        if command:
+            return command
         task = view_of_event(event(snapshot, session, head.user_seq))
         is_subagent = task is not None and origin_of(snapshot, session, "subagent") is not None
         return " ".join(task.text.split()) if task and is_subagent else ""

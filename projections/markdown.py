@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 MAX_RESULT: Final = 2000
 """Maximum characters of a call's arguments or result; the rest is counted."""
 _MAX_LABEL: Final = 100
+_MAX_TITLE: Final = 80
 _PASSES: Final = 8
 """Attempts to escape the HTML of a text before it is shown as code."""
 _NEWLINES: Final = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _UNSAFE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 """Characters that no text shows: controls, marks that reorder text, lone surrogates."""
 _BACKTICKS: Final = re.compile("`+")
-_MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$:.-])")
+_MARKUP: Final = re.compile(r"((?<=[0-9A-Za-z])\*+(?=[\]…]))|[\\`*_{}\[\]<>()#+!|~@&$:.-]")
+"""Markup to escape, except for its group. Stars between a letter or digit and "]" or "…" open no emphasis."""
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "custom": "Extension"}
 
 
@@ -119,6 +121,9 @@ def _continues(snapshot: Snapshot, entry: LazyEvent, newest: int) -> bool:
 
 def _title(overview: SessionOverview) -> str:
     title = _one_line(overview.title or overview.first_request or overview.name)
+    if len(title) > _MAX_TITLE:
+        begin = title[:_MAX_TITLE]
+        title = begin[: max(begin.rfind(" "), _MAX_TITLE // 2)] + "…"
     return f"# {_escaped(title)}\n\n"
 
 
@@ -283,7 +288,7 @@ def _parser() -> MarkdownIt:
 
 
 def _escaped(text: str) -> str:
-    return _MARKUP.sub(r"\\\1", text)
+    return _MARKUP.sub(lambda found: found[1] or f"\\{found[0]}", text)
 
 
 def _one_line(text: str) -> str:

@@ -36,7 +36,7 @@ from projections.descriptions import first_request, title
 from projections.settings import settings_at
 from projections.tree import tree
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
@@ -44,6 +44,9 @@ _DIGITS: Final = 9
 """Maximum digits of a generation's number."""
 _WORKTREE: Final = re.compile(r"(.+?)[/\\](?:\.claude[/\\]worktrees|\.worktrees)[/\\].+", re.DOTALL)
 """A git worktree inside of the project's folder, where harnesses let agents work."""
+
+_RELEASE: Final = re.compile(r"-20[0-9]{6}$")
+"""The date at the end of a model's name."""
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -331,6 +334,11 @@ def short_projects(folders: Iterable[str]) -> dict[str, str]:
         shown = Counter(short.values())
         alike = [folder for folder in short if shown[short[folder]] > 1]
     return short
+
+
+def model_name(model: str) -> str:
+    """Return a model's name without its provider and the date of its release."""
+    return _RELEASE.sub("", model.rpartition("/")[2])
 
 
 def families(found: Iterable[SessionOverview]) -> list[Family]:

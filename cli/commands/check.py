@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from projections.rules.base import Check
 
 
+_PREFIX: Final = 8
+"""Characters of an event's id in the lines below a table of sessions; its number is beside it."""
 _NOTHING: Final = "-"
 """Shown where the records say nothing that could be checked."""
 _OF_ESTIMATES: Final = "'about' marks an estimate: a difference from it does not fail the check."
@@ -101,6 +103,7 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
 
     out = console()
     short = short_names([checks.session for checks in found])
+    length = _PREFIX if is_all else None
     with paged(out):
         if is_all and found:
             out.print(_sessions_table(found), crop=False)
@@ -112,7 +115,9 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
                 for failure in result.failures:
                     where = f"{safe_line(short[checks.session])}: " if is_all else ""
                     figures = _figures(failure, is_exact=result.exact)
-                    line = f"{where}{result.name}, {safe_line(failure.event)} #{failure.seq}: {figures}"
+                    line = (
+                        f"{where}{result.name}, {safe_line(failure.event[:length])} #{failure.seq}: {figures}"
+                    )
                     print_line(out, line, style="red" if result.exact else "yellow")
         if any(result.failures and not result.exact for checks in found for result in checks.results):
             print_line(out, _OF_ESTIMATES, style="dim")

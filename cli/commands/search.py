@@ -104,7 +104,7 @@ def command(
             if not hits:
                 echo_note("no event matches")
             elif more:
-                echo_note("there are more; --limit N prints up to N")
+                echo_note(f"more events match; see them with --limit {max(100, limit * 5)}")
     ctx.exit(0 if shown else 1)
 
 

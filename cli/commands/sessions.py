@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -18,8 +17,6 @@ _WIDE: Final = 140
 """Columns from which whole ids and times fit beside titles."""
 _LEAST_TITLE: Final = 24
 """Characters of a title that other columns leave room for."""
-_RELEASE: Final = re.compile(r"-20[0-9]{6}$")
-"""The date at the end of a model's name."""
 _ORDERS: Final = {
     "written": lambda _: 0,
     "ended": lambda family: family.ended or 0,
@@ -100,6 +97,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
     from cli.store import short_names
     from cli.terminal import CutLine
     from cli.views.texts import spent_dollars
+    from projections.overview import model_name, short_projects
 
     is_wide = width >= _WIDE
     shown = {name: name for name in names} if is_wide else short_names(names)
@@ -123,6 +121,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
             last,
         ),
     )
+    projects = short_projects(family.folder for family in found)
     for family in found:
         for each in _listed(family, is_all=is_all):
             is_root = each is family.overview
@@ -131,9 +130,9 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
             listing.add_row(
                 ("" if is_root else "└ ") + safe_line(shown[each.name]),
                 when(ended)[:16] if is_wide else _age(ended),
-                CutLine(one_line(family.project, 30) if is_root else ""),
+                CutLine(one_line(projects[family.folder], 30) if is_root else ""),
                 each.harness,
-                CutLine(one_line(_RELEASE.sub("", each.model.rpartition("/")[2]), 30)),
+                CutLine(one_line(model_name(each.model), 30)),
                 thousands(each.head.version),
                 _short_count(spent.tokens),
                 thousands(each.compactions),

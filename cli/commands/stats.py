@@ -70,7 +70,7 @@ def _show_spent(
     from cli.output import console, echo_json, echo_note, echo_problem, paged
     from cli.store import chosen_sessions, opened
     from projections.audit.prices import prices_of_file
-    from projections.overview import total
+    from projections.overview import model_name, total
 
     with opened(ctx) as log:
         found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
@@ -79,6 +79,9 @@ def _show_spent(
     for family in found:
         for session in family.counted:
             for group, spent in _grouped(by, family, session):
+                if by == "model" and not as_json:
+                    # In JSON a model keeps its provider and release, as in that of sessions.
+                    group = model_name(group)  # noqa: PLW2901
                 parts.setdefault(group, []).append(spent)
                 sessions.setdefault(group, set()).add(session.name)
     groups = [(group, len(sessions[group]), total(spent)) for group, spent in parts.items()]

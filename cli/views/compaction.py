@@ -159,7 +159,8 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
     by, plan = safe_line(done.events[0]), done.plan
     summarized = counted(len(plan.to_summarize) + len(plan.turn_prefix), "message")
     echo_text(
-        f"compacted by {by}: {summarized} summarized, {len(plan.kept):,} kept, {_made_by(log, session, done)}"
+        f"compacted by {by}: {summarized} summarized, {len(plan.kept):,} kept beside the summary,"
+        f" {_made_by(log, session, done)}"
     )
     echo_text(f"context: {_sizes(log, session, compactor, done)}")
     echo_text(f"to undo: {command_line('undo', session, done.events[0])}")

@@ -122,3 +122,14 @@ def test_images_are_named(tmp_path):
 def test_the_folder_above_the_project_is_not_shown(tmp_path):
     assert f"- Session: `{SESSION}`" in the_tale(tmp_path)
     assert "/project" not in the_tale(tmp_path)
+
+
+def test_a_first_request_as_a_heading_is_cut_and_masks_in_it_are_readable(tmp_path):
+    mask = "[masked-1" + "*" * 12 + "]"
+    heading = document(session(f"use {mask} and {mask} " + "many words " * 40), tmp_path).partition("\n")[0]
+    assert "*" * 12 in heading
+    (inline,) = [each for each in MarkdownIt("commonmark").parse(heading) if each.type == "inline"]
+    assert [child.type for child in inline.children or ()] == ["text"]
+    assert inline.content.count("\\*") == 0
+    assert 60 < len("".join(child.content for child in inline.children or ())) <= 81
+    assert f"use {mask}" in "".join(child.content for child in inline.children or ())

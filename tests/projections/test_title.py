@@ -98,3 +98,15 @@ def test_the_first_request_of_a_subagent_is_its_task(store, tmp_path):
         each.id: first_request(store, each.id) for each in import_sessions(store, tmp_path / "session.jsonl")
     }
     assert list(found.values()) == ["hello", "look around"]
+
+
+def test_a_command_alone_is_the_first_request_only_if_nothing_follows(story):
+    story.says(user("/mode"))
+    assert first_request(story.log, "s") == "/mode"
+    story.says(user("/mode"), user("fix /a/path"))
+    assert first_request(story.log, "s") == "fix /a/path"
+
+
+def test_a_command_with_words_is_a_first_request(story):
+    story.says(user("/review the parser"), user("now"))
+    assert first_request(story.log, "s") == "/review the parser"

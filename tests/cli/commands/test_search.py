@@ -60,6 +60,7 @@ def test_sessions_are_chosen(two: Refold) -> None:
 def test_a_limit_says_that_there_is_more(two: Refold) -> None:
     found = two("search", "parser", "--limit", "2", "--json").json
     assert (len(found["hits"]), found["more"]) == (2, True)
+    assert "--limit 100" in two("search", "parser", "--limit", "2").errors
     count = len(ids(two, "parser"))
     found = two("search", "parser", "--limit", str(count), "--json").json
     assert (len(found["hits"]), found["more"]) == (count, False)

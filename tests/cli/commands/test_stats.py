@@ -160,3 +160,13 @@ def test_earlier_generations_of_a_rewritten_file_are_not_added_up(refold: Refold
     assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == ["s~2"]
     every = refold("sessions", "--all", "--json").json["sessions"]
     assert [(each["id"], each["newer"]) for each in every] == [("s~2", None), ("s", "s~2")]
+
+
+def test_projects_of_one_name_and_releases_of_a_model_look_the_same_in_both_lists(used: Refold) -> None:
+    sessions, projects = used("sessions").out, used("stats", "--by", "project").out
+    for name in ("one/web", "two/web", "alpha"):
+        assert name in sessions
+        assert name in projects
+    models = {line.split()[0] for line in used("stats", "--by", "model").out.splitlines()[1:]}
+    assert {"ma", "claude-opus-4-8"} <= models
+    assert not any("/" in model for model in models)
