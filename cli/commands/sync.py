@@ -163,8 +163,9 @@ def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
     """Import new and changed files, with a progress bar on a terminal."""
     from contextlib import closing
 
-    from cli.output import progress_bar
+    from cli.output import counted, echo_note, progress_bar
     from cli.store import opened
+    from eventstore.errors import StoreError
     from eventstore.files.discovery import SessionFile
     from eventstore.files.syncing import compare_sources, import_files
     from eventstore.formats import format_of
@@ -191,6 +192,10 @@ def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
                         continue
                     harness = format_of(each.sessions[0].format).name
                     summary.add(to_import[each.file.path], harness, each.sessions)
+        except StoreError:
+            done = counted(summary.count("new") + summary.count("changed"), "file")
+            echo_note(f"{done} imported before that; run sync again to continue")
+            raise
         except WorkerLostError as error:
             path = error.item.path if isinstance(error.item, SessionFile) else error.item
             raise click.ClickException(

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eventstore.errors import StoreError
+from eventstore.lmdb.store import LmdbLog
+from eventstore.log import AppendResult
 from tests.cli.running import Refold
 from tests.support.homes import PI, a_home, pi_session, write
 from tests.support.pi_files import said
@@ -71,6 +75,25 @@ def test_a_file_that_is_read_again_but_is_the_same_is_unchanged(refold: Refold, 
     printed = refold("sync", "--home", home, "--json").json
     assert counts(printed)["pi", "one"] == (0, 0, 4, 0)
     assert sum(each["bytes"] for each in printed["projects"]) == 0
+
+
+def test_a_full_disk_ends_it_with_the_number_of_files_that_are_in(
+    refold: Refold, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = LmdbLog.append
+
+    def until_full(log: LmdbLog, session: str, *args: Any, **options: Any) -> AppendResult:
+        if session == "three-1":
+            raise StoreError(log.path, "the disk is full", "free some space")
+        return append(log, session, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LmdbLog, "append", until_full)
+        told = refold("sync", "--home", home, "--jobs", "1", code=1).errors
+    done = int(re.findall(r"([0-9]+) files? imported", told)[0])
+    assert 0 < done < 18
+    again = refold("sync", "--home", home, "--json").json
+    assert sum(each["unchanged"] for each in again["projects"]) == done
 
 
 def test_a_dry_run_says_the_same_and_makes_no_store(refold: Refold, home: Path) -> None:
