@@ -192,8 +192,9 @@ class _Importing:
         """Import the source unless it is unchanged since the newest import."""
         with self._log.snapshot() as snapshot:
             self._matching.find(snapshot)
-            is_export = self._matching.is_export(snapshot, _path_of(self._source))
-        if is_export or self._matching.is_unchanged():
+            is_unchanged = self._matching.is_unchanged()
+            is_export = not is_unchanged and self._matching.is_export(snapshot, _path_of(self._source))
+        if is_export or is_unchanged:
             newest = None if is_export else self._main.newest
             self._remember(newest.resume if newest is not None else BEGINNING)
             return [

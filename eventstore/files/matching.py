@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from eventstore.errors import NotFoundError
@@ -205,17 +206,17 @@ class SessionMatcher:
         return self._is_read(self.main.newest)
 
     def is_export(self, snapshot: Snapshot, path: str) -> bool:
-        """Return True if the source is an export of the sessions, and another file than theirs.
+        """Return True if the source is an export or a copy of the sessions, and another file than theirs.
 
-        It must not take the place of the imported file.
+        It must not take the place of the imported file. A file that has only equal records is an export of
+        records without any difference, or the file after a move: the first if the imported file still exists.
         """
         if not self.has_bytes or self.continued is not None:
             return False
-        are_exported = all(
-            each.newest is not None and each.shared.exported and not (each.shared.new or each.shared.changed)
-            for each in self.targets
-        )
-        return are_exported and snapshot.head(self.main.session).source != path
+        if any(each.newest is None or each.shared.new or each.shared.changed for each in self.targets):
+            return False
+        own = snapshot.head(self.main.session).source
+        return own != path and (all(each.shared.exported for each in self.targets) or Path(own).is_file())
 
     def _is_read(self, newest: Import | None) -> bool:
         """Return True if the file equals, byte for byte, what an import read."""

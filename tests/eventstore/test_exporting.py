@@ -321,3 +321,18 @@ def test_an_export_for_another_harness_does_not_take_the_place_of_the_original(
         assert b"".join(export_original(log, session)) == original
     path.write_bytes(original)
     assert not any(each.added or each.rewritten for each in import_sessions(log, path))
+
+
+@pytest.mark.parametrize("harness", ["pi", "oh-my-pi"])
+@pytest.mark.parametrize("seed", [57, 149])
+def test_an_export_whose_records_are_all_equal_does_not_take_the_place_of_the_original(
+    tmp_path: Path, harness: str, seed: int
+) -> None:
+    rng = random.Random(seed)
+    entries = oh_my_pi_sessions.entries_of(rng, rng.randint(2, 40))
+    log, path, exported = MemoryLog(), tmp_path / "s.jsonl", tmp_path / "export.jsonl"
+    path.write_bytes(oh_my_pi_sessions.file_of(entries, title=rng.choice(["A title", ""])))
+    session = import_sessions(log, path)[0].id
+    exported.write_bytes(b"".join(export_session(log, session, harness)))
+    assert import_sessions(log, exported)[0].id == session
+    assert b"".join(export_original(log, session)) == path.read_bytes()
