@@ -148,14 +148,23 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
     from pathlib import Path
 
     from cli.store import opened, store_path
-    from eventstore.files.discovery import writer_of
-    from eventstore.files.syncing import compare_sources
+    from eventstore.errors import BadInputError
+    from eventstore.files.discovery import open_source, writer_of
+    from eventstore.files.importing import opened_source
+    from eventstore.files.syncing import FileImport, compare_sources
     from eventstore.lmdb.data_files import DATA_FILE
     from eventstore.memory import MemoryLog
 
     is_there = Path(store_path(ctx.obj), DATA_FILE).exists()
     with opened(ctx) if is_there else nullcontext(MemoryLog()) as log, log.snapshot() as snapshot:
         for source in compare_sources(snapshot, summary.files):
+            if source.change != "unchanged":
+                try:
+                    with opened_source(source.file.path) as opened_file:
+                        open_source(opened_file)
+                except BadInputError as error:
+                    summary.failed.append(FileImport(file=source.file, error=error))
+                    continue
             summary.add(source, source.known.harness if source.known else writer_of(source.file))
 
 

@@ -122,7 +122,9 @@ def test_files_that_cannot_be_read_have_a_line_each_and_the_others_are_imported(
 ) -> None:
     for name in ("bad", "worse"):
         write(home / PI / "one" / f"{name}.jsonl", b"a shopping list\n")
+    dry = refold("sync", "--home", home, "--dry-run", "--json", code=1)
     outcome = refold("sync", "--home", home, "--json", code=1)
+    assert (dry.json["failed"], dry.errors) == (outcome.json["failed"], outcome.errors)
     expected = [str(home / PI / "one" / f"{name}.jsonl") for name in ("bad", "worse")]
     assert [each["file"] for each in outcome.json["failed"]] == expected
     assert [line.split(": ")[1] for line in outcome.errors.splitlines()] == expected
