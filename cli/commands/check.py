@@ -109,7 +109,9 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
             out.print(_sessions_table(found), crop=False)
         for checks in found:
             if not is_all:
-                print_line(out, f"{safe_line(checks.session)} ({checks.harness})", style="bold")
+                print_line(
+                    out, f"{safe_line(checks.session)} (by the rules of {checks.harness})", style="bold"
+                )
                 out.print(_checks_table(checks.results), crop=False)
             for result in checks.results:
                 for failure in result.failures:

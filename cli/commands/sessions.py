@@ -17,6 +17,8 @@ _WIDE: Final = 140
 """Columns from which whole ids and times fit beside titles."""
 _LEAST_TITLE: Final = 24
 """Characters of a title that other columns leave room for."""
+_LONGEST_TITLE: Final = 120
+"""Characters of a title to show if there is room."""
 _ORDERS: Final = {
     "written": lambda _: 0,
     "ended": lambda family: family.ended or 0,
@@ -139,7 +141,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
                 thousands(each.branches),
                 thousands(len(family.subagents)) if is_root and family.subagents else "",
                 spent_dollars(spent),
-                CutLine(one_line(each.title or each.first_request, 60), _LEAST_TITLE),
+                CutLine(one_line(each.title or each.first_request, _LONGEST_TITLE), _LEAST_TITLE),
             )
     return listing
 

@@ -241,3 +241,11 @@ def test_an_empty_list_says_so(three: Refold) -> None:
 def test_on_a_terminal_a_title_keeps_the_end_of_a_path(told: Refold) -> None:
     told("rename", SESSION, f"/{'folder/' * 30}parser.py")
     assert told.on_terminal("sessions").split()[-1].endswith("/parser.py")
+
+
+def test_a_wide_terminal_shows_more_of_a_title(refold: Refold, tmp_path: Path) -> None:
+    request = "look at " + "each of the words " * 5
+    said = entry("m1", None, "message", message={"role": "user", "content": request})
+    (tmp_path / "long.jsonl").write_bytes(header(session="long") + said)
+    refold("import", "long.jsonl")
+    assert request.strip() in refold.on_terminal("sessions", columns=260)
