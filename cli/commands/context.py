@@ -224,9 +224,10 @@ def command(
 ) -> None:
     """Show what the model was sent at a leaf: messages, model and thinking level."""
     from cli.options import text_of
-    from cli.output import console, echo_json, echo_json_bytes, paged
+    from cli.output import console, echo_json, echo_json_bytes, echo_problem, paged
     from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
+    from eventstore.errors import CorruptionError
     from projections.context.build import build_context, harness_json
     from projections.requests import request
     from projections.tokens import counter as counter_named
@@ -240,7 +241,14 @@ def command(
         source.snapshot() as snapshot,
     ):
         at = resolve_leaf(snapshot, name, leaf)
-        context = build_context(snapshot, name, leaf=at, as_of=as_of, verify=form == "anthropic")
+        try:
+            context = build_context(snapshot, name, leaf=at, as_of=as_of)
+        except CorruptionError as error:
+            # People may look at a damaged session; what a program or model reads must be as it was appended.
+            if form != "text" or as_json:
+                raise
+            context, is_refused = build_context(snapshot, name, leaf=at, as_of=as_of, verify=False), True
+            echo_problem(str(error))
         if form == "anthropic":
             asked = request(
                 context,

@@ -54,21 +54,31 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     event number N.
     """
     from cli.commands.log import event_json
-    from cli.output import console, echo_bytes, echo_json, paged, print_line, safe_line
+    from cli.output import console, echo_bytes, echo_json, echo_problem, paged, print_line, safe_line
     from cli.store import opened_session, resolve_event
     from eventstore import paths
+    from eventstore.errors import CorruptionError
     from eventstore.javascript import tolerant_json
+    from eventstore.verify import check_event
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         event_id = resolve_event(snapshot, name, event)
-        found = paths.event(snapshot, name, snapshot.locate(name, event_id)).decode()
+        seq = snapshot.locate(name, event_id)
+        damage: CorruptionError | None = None
+        try:
+            check_event(snapshot, name, seq)
+        except CorruptionError as error:
+            damage = error
+        found = paths.event(snapshot, name, seq).decode()
         record = None if raw else tolerant_json(found.body)
+    if damage is not None:
+        echo_problem(str(damage))
     if raw:
         echo_bytes(found.body + b"\n")
-        return
+        ctx.exit(1 if damage else 0)
     if as_json:
         echo_json({**event_json(found), "record": record})
-        return
+        ctx.exit(1 if damage else 0)
     fields = {
         **event_json(found),
         "entry": "yes" if found.is_entry else "no",
@@ -82,3 +92,4 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
                 print_line(out, f"{field:<9} {safe_line(str(value))}")
         out.print()
         print_line(out, record_text(found.kind, record))
+    ctx.exit(1 if damage else 0)

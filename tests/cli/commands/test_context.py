@@ -397,3 +397,13 @@ def test_what_a_session_holds_is_shown_in_notes_and_not_obeyed(refold: Refold) -
     errors = refold("context", "s", "--format", "anthropic", "--full").errors
     assert "\x1b" not in errors
     assert errors.count("\n") == errors.count("refold: note: ") == 3
+
+
+def test_a_damaged_context_is_shown_as_text_with_a_warning_and_refused_in_other_forms(told: Refold) -> None:
+    with tables(told.store) as stored:
+        for key, frame in stored.items("events"):
+            stored.put("events", key, frame.replace(b'"user"', b'"uses"'))
+    shown = told("context", SESSION, code=1)
+    assert ("run 'refold verify'" in shown.errors, shown.out != "") == (True, True)
+    for options in (["--json"], ["--format", "native"]):
+        assert told("context", SESSION, *options, code=1).out == ""

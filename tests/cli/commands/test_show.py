@@ -100,3 +100,12 @@ def test_any_other_record_is_shown_whole(record: object) -> None:
 def test_the_field_of_another_kind_is_no_summary() -> None:
     record = {"summary": SUMMARY}
     assert json.loads(record_text("custom", record)) == record
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--raw"]])
+def test_a_damaged_event_is_shown_with_a_warning(told: Refold, options: list[str]) -> None:
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[0]
+        stored.put("events", key, value.replace(b'"user"', b'"uses"'))
+    shown = told("show", SESSION, "#1", *options, code=1)
+    assert ("uses" in shown.out, "event 1" in shown.errors) == (True, True)
