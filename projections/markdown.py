@@ -38,7 +38,10 @@ _UNSAFE: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2
 """Characters that no text shows: controls, marks that reorder text, lone surrogates."""
 _BACKTICKS: Final = re.compile("`+")
 _MARKUP: Final = re.compile(r"((?<=[0-9A-Za-z])\*+(?=[\]…]))|[\\`*_{}\[\]<>()#+!|~@&$:.-]")
-"""Markup to escape, except for its group. Stars between a letter or digit and "]" or "…" open no emphasis."""
+"""Markup to escape, except for its group.
+
+Stars between a letter or digit and "]" or "…" open no emphasis.
+"""
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "custom": "Extension"}
 
 
