@@ -198,7 +198,9 @@ class _Importing:
             newest = None if is_export else self._main.newest
             self._remember(newest.resume if newest is not None else BEGINNING)
             return [
-                self._report(each, each.newest, is_diverged=False)
+                self._report(
+                    each, _of_copy(each, each.newest) if is_export else each.newest, is_diverged=False
+                )
                 for each in self._targets
                 if each.newest is not None
             ]
@@ -522,6 +524,14 @@ class _Importing:
 def _path_of(source: Source) -> str:
     """Return a source's absolute path, as a session's head has it."""
     return str(Path(source.name).absolute())
+
+
+def _of_copy(target: ImportTarget, newest: Import) -> Import:
+    """Return what an import of a file with only known records would record."""
+    known = target.shared.same + len(target.shared.exported)
+    return msgspec.structs.replace(
+        newest, records=known, skipped=[], differs_from_harness=[], orphans=[], not_utf8=[]
+    )
 
 
 def _is_new(target: ImportTarget) -> bool:

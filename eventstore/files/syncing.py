@@ -82,7 +82,7 @@ def import_files(
 def _newest_apart(
     files: Sequence[SessionFile], ties: Mapping[str, list[str]]
 ) -> tuple[list[SessionFile], list[SessionFile]]:
-    """Return the other files, and the readable one that changed last with those that share something with it."""
+    """Return the other files, and the readable one that changed last with those tied to it."""
     readable = [each for each in reversed(files) if ties.get(each.path)]
     if not readable:
         return list(files), []
