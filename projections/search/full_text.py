@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ _LEAST: Final = 512
 """Characters that an event counts for at least, so that a batch of small ones ends too."""
 _PATIENCE: Final = 120
 """Seconds to wait for another process that writes a batch."""
+_PAUSE: Final = 0.01
+"""Seconds between two attempts to open an index that others lock."""
 _PRIVATE: Final = 0o600
 _BESIDE: Final = ("", "-wal", "-shm")
 _OF_DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -77,6 +80,22 @@ def open_index(
 
 
 def _caught_up(path: str, log: EventLog, progress: Progress) -> FullTextIndex:
+    """Open an index and bring it up to date; try again while others lock it.
+
+    SQLite does not wait by itself when several programs create the file at once, or while the last one that has it
+    open closes it.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return _caught_up_once(path, log, progress)
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)
+
+
+def _caught_up_once(path: str, log: EventLog, progress: Progress) -> FullTextIndex:
     index = FullTextIndex(path)
     try:
         index.catch_up(log, progress)

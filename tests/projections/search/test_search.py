@@ -205,6 +205,33 @@ def test_searches_at_once_and_during_appends_find_everything(tmp_path: Path) -> 
         assert len(search(log, tmp_path, Query("x"), limit=10_000)) == 101
 
 
+def test_searches_that_make_the_index_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    errors: list[BaseException] = []
+
+    def work(folder: Path, barrier: threading.Barrier) -> None:
+        barrier.wait()
+        try:
+            with open_index(log, folder) as index:
+                assert len(list(index.find('"x"'))) == 1
+        except BaseException as error:  # noqa: BLE001  told by the test
+            errors.append(error)
+
+    with open_store(tmp_path / "store") as log:
+        log.append("s", [message("a", "x")])
+        # About one in twenty failed.
+        for number in range(100):
+            (folder := tmp_path / str(number)).mkdir()
+            threads = [
+                threading.Thread(target=work, args=(folder, barrier))
+                for barrier in [threading.Barrier(6)] * 6
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    assert errors == []
+
+
 TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("aAbB é漢か\u0301ß 🎉_-/.\"'*\\\n")), max_size=30)
 
 
