@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -142,7 +143,7 @@ def test_a_locked_index_is_waited_for(told: Refold, monkeypatch: pytest.MonkeyPa
     expected = ids(told, "parser")
     told("rename", SESSION, "A sparrow")
     monkeypatch.setattr("projections.search.full_text._PATIENCE", 0.1)
-    with sqlite3.connect(told.store / "search.sqlite", isolation_level=None) as db:
+    with closing(sqlite3.connect(told.store / "search.sqlite", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         assert "the search index cannot be used (database is locked)" in told("search", "x", code=1).errors
         db.execute("ROLLBACK")

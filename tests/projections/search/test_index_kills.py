@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -27,7 +28,7 @@ def check(folder: Path) -> int:
     """Check that a killed index has the words of exactly the events that it claims; return their number."""
     if not (folder / INDEX_FILE).exists() or not (folder / INDEX_FILE).stat().st_size:
         return 0
-    with sqlite3.connect(folder / INDEX_FILE) as db:
+    with closing(sqlite3.connect(folder / INDEX_FILE)) as db:
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             return 0
         db.execute("INSERT INTO texts (texts) VALUES ('integrity-check')")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_an_index_of_another_log_is_made_again(tmp_path: Path, other: str) -> No
 def test_an_index_of_another_version_is_made_again(store: EventLog, tmp_path: Path) -> None:
     store.append("s", [message("a", "x")])
     found(store, "x", tmp_path)
-    with sqlite3.connect(tmp_path / INDEX_FILE) as db:
+    with closing(sqlite3.connect(tmp_path / INDEX_FILE, isolation_level=None)) as db:
         db.execute("DROP TABLE texts")
         db.execute("PRAGMA user_version = 999")
     assert found(store, "x", tmp_path) == ["s a"]

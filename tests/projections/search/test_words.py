@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import unicodedata
+from contextlib import closing
 
 import pytest
 from hypothesis import example, given
@@ -106,11 +107,11 @@ def test_deep_arguments_have_a_text() -> None:
 
 def tokens_of_sqlite(text: str) -> list[str]:
     """The words that FTS5 finds in a normalized text, in order."""
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='ascii')")
-    db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
-    db.execute("INSERT INTO t VALUES (?)", (normalized(text),))
-    return [term for (term,) in db.execute("SELECT term FROM v ORDER BY offset")]
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='ascii')")
+        db.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, instance)")
+        db.execute("INSERT INTO t VALUES (?)", (normalized(text),))
+        return [term for (term,) in db.execute("SELECT term FROM v ORDER BY offset")]
 
 
 @given(st.text(max_size=40))
