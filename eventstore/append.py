@@ -119,7 +119,7 @@ def is_same(new: NewEvent, stored: Event | NewEvent) -> bool:
 class PathPointers(NamedTuple):
     """The pointers of a frame; names follow `Event`."""
 
-    flags: Flag
+    flags: int
     run_start: int
     compaction_seq: int
     model_seq: int

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from eventstore.chain import UNKNOWN_TIME, link_encoded
 from eventstore.errors import CorruptionError
-from eventstore.event import ROLES, Event, Flag
+from eventstore.event import ROLES, Event
 from eventstore.kinds import CODE_OF_KIND, kind_of_code
 
 VERSION: Final = 2
@@ -178,7 +178,7 @@ def _decoded(frame: Buffer, head: Header, session: str) -> Event:
         recorded=head.recorded,
         cause=cause,
         format=FORMATS[head.format],
-        flags=Flag(head.flags),
+        flags=head.flags,
         utf16=head.utf16,
         utf8=head.utf8,
         run_start=head.run_start,

@@ -64,7 +64,7 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
         first_time=min(times) if times and is_node else head.first_time,
         last_time=max(times) if times and is_node else head.last_time,
         source=source or head.source,
-        titles=(*head.titles, event.seq) if Flag.GIVES_TITLE in event.flags else head.titles,
+        titles=(*head.titles, event.seq) if event.flags & Flag.GIVES_TITLE else head.titles,
     )
 
 

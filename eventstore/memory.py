@@ -87,7 +87,7 @@ def _stored(new: NewEvent, session: str, stored: list[Event], position: int, now
         flags |= Flag.OFF_PATH
         pointers = {"run_start": seq, "compaction_seq": 0, "model_seq": 0, "thinking_seq": 0}
     else:
-        if new.kind in ("rewrite", "undone") or any(Flag.OVERLAID in event.flags for event in path):
+        if new.kind in ("rewrite", "undone") or any(event.flags & Flag.OVERLAID for event in path):
             flags |= Flag.OVERLAID
         if new.kind == "compaction" and target not in path:
             target = None
@@ -161,8 +161,8 @@ def _run_start(seq: int, path: list[Event]) -> int:
 def _last(flag: Flag, new: NewEvent, seq: int, path: list[Event]) -> int:
     return (
         seq
-        if flag in new.facts.flags
-        else next((event.seq for event in reversed(path) if flag in event.flags), 0)
+        if new.facts.flags & flag
+        else next((event.seq for event in reversed(path) if event.flags & flag), 0)
     )
 
 

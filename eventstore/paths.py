@@ -98,8 +98,8 @@ class LazyEvent:
             raise CorruptionError(self.session, self.seq, "has an unknown format") from error
 
     @property
-    def flags(self) -> Flag:
-        return Flag(pointers_of(self._frame)[1])
+    def flags(self) -> int:
+        return pointers_of(self._frame)[1]
 
     @property
     def is_overlaid(self) -> bool:

@@ -325,7 +325,7 @@ class _Joined:
         above = entry.parent_seq
         if entry.format != VERSION or (above not in self._on_path and above not in self._joined):
             return False
-        if Flag.ORPHAN in entry.flags and self._is_copied(entry):
+        if entry.flags & Flag.ORPHAN and self._is_copied(entry):
             return False
         parent = event(self._snapshot, self._session, above)
         if entry.role == "assistant":

@@ -136,7 +136,7 @@ class PiRules(Rules):
         return (show_compaction(record, compaction.time),)
 
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        is_migrated = Flag.MIGRATED_ROLE in entry.flags
+        is_migrated = bool(entry.flags & Flag.MIGRATED_ROLE)
         message = (show_migrated if is_migrated else _SHOW[entry.kind])(record, entry.time)
         return () if message is None else (message,)
 

@@ -67,7 +67,7 @@ events = st.builds(
         session="s",
         parent=parent[0],
         parent_seq=parent[1],
-        flags=Flag(fields.pop("flag")),
+        flags=fields.pop("flag"),
         message_span=(2, 5) if len(fields["body"]) > 5 else (0, 0),
         **fields,
     ),
@@ -126,7 +126,7 @@ def test_an_event_without_a_message_has_no_span() -> None:
 
 
 def test_the_pointers_of_a_frame_are_read_without_the_rest() -> None:
-    flags = (Flag.SETS_MODEL | Flag.OVERLAID).value
+    flags = Flag.SETS_MODEL | Flag.OVERLAID
     assert pointers_of(encode(PLAIN)) == (CODE_OF_KIND["message"], flags, 6, 5, 4, 3, 2, 1)
 
 

@@ -56,7 +56,7 @@ def test_a_lazy_event_tells_what_the_event_tells(new):
         for lazy, each in zip(paths.events(snapshot, "s"), events(log, "s"), strict=True):
             assert lazy.decode() == each
             assert told(lazy) == told(each)
-            assert lazy.is_overlaid == (Flag.OVERLAID in each.flags)
+            assert lazy.is_overlaid == bool(each.flags & Flag.OVERLAID)
             assert lazy.append == (each.cause or each.id)
             assert lazy.body_size == len(each.body)
 

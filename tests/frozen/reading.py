@@ -68,7 +68,7 @@ def _event(event: Event) -> str:
         event.compaction_seq,
         event.model_seq,
         event.thinking_seq,
-        "|".join(flag.name or "" for flag in Flag if flag in event.flags),
+        "|".join(flag.name or "" for flag in Flag if event.flags & flag),
         event.time,
         event.recorded,
         event.cause if len(event.cause) < 40 else _digest(event.cause),

@@ -273,7 +273,7 @@ def title_of(fields: Fields) -> TitleView | None:
 
 def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> EventFacts:
     """Return what the log indexes of a record; `parent` is the record above a compaction."""
-    flags = Flag(0) if is_utf8(record) else Flag.REPLACED_TEXT
+    flags = 0 if is_utf8(record) else Flag.REPLACED_TEXT
     if kind == "compaction":
         text = view_of(fields.raw_message)
         view = Message(role="compactionSummary", blocks=text.blocks)
@@ -296,7 +296,7 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
     return _facts(together, span, flags, None)
 
 
-def _facts(view: Message, span: tuple[int, int], flags: Flag, target: str | None) -> EventFacts:
+def _facts(view: Message, span: tuple[int, int], flags: int, target: str | None) -> EventFacts:
     utf16, utf8 = estimates(view)
     return EventFacts(
         role=view.role,

@@ -248,7 +248,7 @@ class TranscriptReader(SessionReader):
             ):
                 continue
             parent = arrived.get(stored.id) or copies.get(stored.parent or "", stored.parent)
-            if Flag.ORPHAN in stored.flags and stored.id in way and stored.id not in arrived:
+            if stored.flags & Flag.ORPHAN and stored.id in way and stored.id not in arrived:
                 # It was attached to a record that turns out to be below it.
                 parent = self._above_copies(place, stored.parent, copies)
             copies[stored.id] = copy = copy_id(stored.id, str(parent))
@@ -258,7 +258,7 @@ class TranscriptReader(SessionReader):
                 self._boundaries[place, copy] = stored.body
             above = self._above(place, parent) if stored.kind == "compaction" else None
             facts = facts_of(stored.kind, stored.body, fields, above)
-            if Flag.ORPHAN in stored.flags and stored.id not in arrived:
+            if stored.flags & Flag.ORPHAN and stored.id not in arrived:
                 facts = msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN)
             event = NewEvent(
                 id=copy,
@@ -280,7 +280,7 @@ class TranscriptReader(SessionReader):
     def _has_copy(self, place: int, stored: Event, fields: Fields) -> bool:
         """Return True if a record was copied to below its parent before."""
         named = fields.parentUuid
-        if Flag.ORPHAN not in stored.flags or not (isinstance(named, str) and is_name(named)):
+        if not stored.flags & Flag.ORPHAN or not (isinstance(named, str) and is_name(named)):
             return False
         return self._known.event(self._known.name(place), copy_id(stored.id, stored_id(named))) is not None
 

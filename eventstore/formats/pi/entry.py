@@ -75,7 +75,7 @@ def facts_of(
 ) -> EventFacts:
     """Extract the facts that the log stores beside a record; `is_own`: refold wrote it."""
     message = message_of(kind, entry)
-    flags = Flag(0)
+    flags = 0
     role = ""
     utf16, utf8 = estimates(message) if message else (0, 0)
     if message is not None:

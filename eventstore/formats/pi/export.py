@@ -111,7 +111,7 @@ def _entry(event: Event, target: str | None, dialect: Dialect) -> dict[str, Any]
 
 def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[str, Any]:
     """Convert an older record to version 3 as pi does: hook messages become custom, indexes ids."""
-    if Flag.MIGRATED_ROLE in event.flags:
+    if event.flags & Flag.MIGRATED_ROLE:
         record["message"]["role"] = "custom"
     if event.format.endswith("/1") and event.kind == "compaction":
         record.pop("firstKeptEntryIndex", None)

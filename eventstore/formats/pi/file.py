@@ -262,7 +262,7 @@ class PiReader:
         self, found: LineContents, kind: str, body: bytes, entry: Entry, facts: EventFacts, *, is_alone: bool
     ) -> tuple[str, str | None, EventFacts]:
         """Return the next record's id, parent, and facts that depend on its place."""
-        flags = Flag(0)
+        flags = 0
         self._records += 1
         if not is_alone:
             self._unseen_by_pi.append(self._records)
@@ -324,7 +324,7 @@ class PiReader:
         """Return the index of the newest line that pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
-    def _identity(self, found: LineContents, body: bytes, entry: Entry) -> tuple[str, str | None, Flag]:
+    def _identity(self, found: LineContents, body: bytes, entry: Entry) -> tuple[str, str | None, int]:
         """Return id and parent of a record of versions 2 and 3; an invalid one is an orphan root."""
         own, parent = (
             stored_id(each) if isinstance(each, str) else each for each in (entry.id, entry.parentId)
@@ -341,9 +341,9 @@ class PiReader:
             )
             return self._free(own, found.number), None, Flag.ORPHAN
         if parent is None:
-            return own, None, Flag(0)
+            return own, None, 0
         if isinstance(parent, str) and parent != own and self._is_known(parent):
-            return own, parent, Flag(0)
+            return own, parent, 0
         if parent == own:
             found.differs.append((found.number, "it is its own parent: pi never finishes reading its path"))
         elif isinstance(parent, str) and is_name(parent):

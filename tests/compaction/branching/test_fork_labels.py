@@ -66,7 +66,7 @@ class TestLabelsAndTitle:
         session.entry("l", "label", parent="gone", targetId="a", label="here")
         forked(store, session.store_in(store, tmp_path), leaf="a")
         label = events(store, "f")[-1]
-        assert (label.parent, Flag.ORPHAN in label.flags) == ("a", False)
+        assert (label.parent, bool(label.flags & Flag.ORPHAN)) == ("a", False)
 
     def test_of_several_labels_of_an_entry_the_newest_counts_wherever_it_was_set(self, story):
         story.says(user("trunk"))

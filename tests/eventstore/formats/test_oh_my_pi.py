@@ -204,7 +204,7 @@ def test_only_a_change_of_the_default_model_puts_one_in_use(tmp_path: Path) -> N
         log, tmp_path, file_of([entry(n, None, type="model_change", **each) for n, each in enumerate(fields)])
     )
     found = [event for event in events(log, SESSION) if event.is_entry]
-    assert [Flag.SETS_MODEL in event.flags for event in found] == [True, False, False, False]
+    assert [bool(event.flags & Flag.SETS_MODEL) for event in found] == [True, False, False, False]
     assert [view_of(event).settings is not None for event in found] == [True, False, False, False]
     first = view_of(found[0]).settings
     assert first is not None

@@ -132,7 +132,7 @@ class MadeUp(Format):
             role=first.role if first else "",
             message=(start, start + len(raw)) if start >= 0 else (0, 0),
             utf16=sum(len(message.text) for message in view.messages) // 4,
-            flags=Flag.GIVES_TITLE if view.title else Flag(0),
+            flags=Flag.GIVES_TITLE if view.title else 0,
             target=fields.get("about") or next(iter(fields.get("kept", ())), None),
         )
 
