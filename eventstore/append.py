@@ -92,6 +92,8 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
 
 def _size(name: str) -> int:
     """Return the length in bytes of UTF-8, -1 if there is none (a lone surrogate)."""
+    if name.isascii():
+        return len(name)
     try:
         return len(name.encode())
     except UnicodeEncodeError:
@@ -134,11 +136,12 @@ def resolve_pointers(
     flags = event.facts.flags
     if not is_entry(event.kind):
         return PathPointers(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
-    above = header_of(read(parent_seq)) if parent_seq else None
+    above_flags = run_start = compaction = model = thinking = 0
+    if parent_seq:
+        _, above_flags, _, run_start, compaction, model, thinking, _ = pointers_of(read(parent_seq))
     kind = CODE_OF_KIND.get(event.kind, 0)
-    if kind in (REWRITE, UNDONE) or (above and above.flags & Flag.OVERLAID):
+    if kind in (REWRITE, UNDONE) or above_flags & Flag.OVERLAID:
         flags |= Flag.OVERLAID
-    compaction = above.compaction_seq if above else 0
     if kind == COMPACTION:
         compaction = seq
         target_seq = target_seq if _lies_on_path(target_seq, parent_seq, read) else 0
@@ -146,10 +149,10 @@ def resolve_pointers(
         compaction = _effective_compaction(parent_seq, target_seq, read)
     return PathPointers(
         flags=flags,
-        run_start=above.run_start if above and parent_seq == seq - 1 else seq,
+        run_start=run_start if parent_seq and parent_seq == seq - 1 else seq,
         compaction_seq=compaction,
-        model_seq=seq if flags & Flag.SETS_MODEL else above.model_seq if above else 0,
-        thinking_seq=seq if flags & Flag.SETS_THINKING else above.thinking_seq if above else 0,
+        model_seq=seq if flags & Flag.SETS_MODEL else model,
+        thinking_seq=seq if flags & Flag.SETS_THINKING else thinking,
         target_seq=target_seq,
     )
 
@@ -216,6 +219,7 @@ def build_stored_event(
     session's frames by number.
     """
     seq = head.version + 1
+    pointers = resolve_pointers(new, seq, parent_seq, target_seq, read)
     digest = link(
         head.digest,
         body=new.body,
@@ -244,7 +248,12 @@ def build_stored_event(
         message_span=new.facts.message,
         digest=digest,
         body=new.body,
-        **resolve_pointers(new, seq, parent_seq, target_seq, read)._asdict(),
+        flags=pointers.flags,
+        run_start=pointers.run_start,
+        compaction_seq=pointers.compaction_seq,
+        model_seq=pointers.model_seq,
+        thinking_seq=pointers.thinking_seq,
+        target_seq=pointers.target_seq,
     )
 
 

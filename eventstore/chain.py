@@ -30,7 +30,7 @@ def link(
     It does not depend on the machine, the store, the recording time or library versions: equal events give
     equal chains anywhere.
     """
-    names = [name.encode() for name in (format, id, parent or "", kind, cause)]
+    names = (format.encode(), id.encode(), (parent or "").encode(), kind.encode(), cause.encode())
     return link_encoded(previous, body, names, time)
 
 

@@ -9,7 +9,7 @@ from eventstore import frame as frames_
 from eventstore.append import build_stored_event, check_expected, is_same
 from eventstore.errors import CorruptionError, EventConflictError, NotFoundError
 from eventstore.event import Event, Flag, NewEvent, Parent
-from eventstore.frame import Buffer, decode, encode, upcast
+from eventstore.frame import Buffer, decode, encode, pointers_of, upcast
 from eventstore.kinds import is_entry
 from eventstore.lmdb.keys import (
     Transaction,
@@ -40,27 +40,27 @@ class Append:
         self._dbs = dbs
         self._oldest_frame = oldest_frame
         self._now = now
-        self._session, self._number, self._next = "", 0, 0
+        self._session, self._number, self._stored_until = "", 0, 0
         self._fresh: dict[int, bytes] = {}
         self._fresh_ids: dict[str, int] = {}
 
     def run(self, session: str, events: Sequence[NewEvent], expected: Expected, source: str) -> AppendResult:
         head = self._head(session)
-        self._session, self._number = session, head.number
+        self._session, self._number, self._stored_until = session, head.number, head.version
         fresh = self._not_there_yet(session, events)
         position = self._last_position()
         if events and not fresh:
             return AppendResult(version=head.version, position=position, added=0)
         check_expected(session, expected, head.version)
-        is_new = head.version == 0
-        for event in fresh:
-            position += 1
-            head = self._add(event, head, position, source)
         if fresh:
+            for event in fresh:
+                position += 1
+                head = self._add(event, head, position, source)
+            self._put_rows(head)
             if self._oldest_frame < frames_.VERSION:
                 mark_version(self._transaction, self._dbs)
-            if is_new:
-                self._put(self._dbs.sessions, b"n" + session.encode(), head.number.to_bytes(4, "big"))
+            if not self._stored_until:
+                self._put(self._dbs.sessions, [(b"n" + session.encode(), head.number.to_bytes(4, "big"))])
             self._transaction.put(number_key(b"h", head.number), encode_head(head), db=self._dbs.sessions)
         return AppendResult(version=head.version, position=position, added=len(fresh))
 
@@ -93,6 +93,8 @@ class Append:
     def _locate(self, event_id: str) -> int:
         if event_id in self._fresh_ids:
             return self._fresh_ids[event_id]
+        if not self._stored_until:
+            return 0
         found = self._transaction.get(id_key(self._number, event_id), db=self._dbs.ids)
         return int.from_bytes(found, "big") if found is not None else 0
 
@@ -105,7 +107,7 @@ class Append:
         return upcast(found) if self._oldest_frame < frames_.OLDEST else found
 
     def _add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
-        seq = self._next = head.version + 1
+        seq = head.version + 1
         parent_seq, parent = self._parent(new, head)
         target_seq = self._locate(new.facts.target) if new.facts.target else 0
         event = build_stored_event(
@@ -118,12 +120,8 @@ class Append:
             recorded=self._now,
             read=self._read,
         )
-        frame = encode(event)
-        self._fresh[seq] = frame
+        self._fresh[seq] = encode(event)
         self._fresh_ids[new.id] = seq
-        self._put(self._dbs.events, event_key(head.number, seq), frame)
-        self._put(self._dbs.ids, id_key(head.number, new.id), sequence.pack(seq))
-        self._put(self._dbs.positions, position_key(position), place.pack(head.number, seq), append=True)
         return advance(head, event, source=source)
 
     def _parent(self, new: NewEvent, head: Head) -> tuple[int, str | None]:
@@ -131,11 +129,11 @@ class Append:
             if not head.leaf:
                 return 0, None
             leaf = self._read(head.leaf)
-            return head.leaf, frames_.names_of(leaf, frames_.header_of(leaf))[0]
+            return head.leaf, frames_.id_of(leaf, frames_.header_of(leaf))
         if new.parent is None:
             return 0, None
         seq = self._locate(new.parent)
-        if not seq or frames_.header_of(self._read(seq)).flags & Flag.OFF_PATH:
+        if not seq or pointers_of(self._read(seq))[1] & Flag.OFF_PATH:
             raise NotFoundError(
                 "parent entry",
                 new.parent,
@@ -143,7 +141,20 @@ class Append:
             )
         return seq, new.parent
 
-    def _put(self, db: Any, key: bytes, value: bytes, *, append: bool = False) -> None:
+    def _put_rows(self, head: Head) -> None:
+        """Put the rows of all events whose frames are made."""
+        number, ahead = head.number, head.position - head.version
+        self._put(self._dbs.events, [(event_key(number, seq), frame) for seq, frame in self._fresh.items()])
+        ids = [(id_key(number, name), sequence.pack(seq)) for name, seq in self._fresh_ids.items()]
+        self._put(self._dbs.ids, ids)
+        positions = [(position_key(seq + ahead), place.pack(number, seq)) for seq in self._fresh]
+        self._put(self._dbs.positions, positions, append=True)
+
+    def _put(self, db: Any, rows: list[tuple[bytes, bytes]], *, append: bool = False) -> None:
+        with self._transaction.cursor(db) as cursor:
+            _, added = cursor.putmulti(rows, overwrite=False, append=append)
         # A put that fails says so only by its return value.
-        if not self._transaction.put(key, value, db=db, overwrite=False, append=append):
-            raise CorruptionError(self._session, self._next, "the next event's place is already taken")
+        if added != len(rows):
+            raise CorruptionError(
+                self._session, self._stored_until + 1, "the next event's place is already taken"
+            )
