@@ -152,6 +152,28 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return self.body[start:stop]
 
 
+def as_new(event: Event, *, parent: str | Literal[Parent.LEAF] | None, target: str | None) -> NewEvent:
+    """Return a stored event as a new one below `parent`; `target` is the id that it refers to."""
+    own = OWN_FLAGS if parent is event.parent else OWN_FLAGS & ~Flag.ORPHAN
+    return NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=event.body,
+        format=event.format,
+        parent=parent,
+        time=event.time,
+        cause=event.cause,
+        facts=EventFacts(
+            role=event.role,
+            message=event.message_span,
+            utf16=event.utf16,
+            utf8=event.utf8,
+            target=target,
+            flags=event.flags & own,
+        ),
+    )
+
+
 def epoch_milliseconds() -> int:
     """Return the current time in epoch milliseconds."""
     return time.time_ns() // 1_000_000

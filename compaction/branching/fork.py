@@ -9,16 +9,7 @@ import msgspec
 from eventstore import paths
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
-from eventstore.event import (
-    OWN_FLAGS,
-    Event,
-    EventFacts,
-    Flag,
-    NewEvent,
-    Parent,
-    epoch_milliseconds,
-    random_id,
-)
+from eventstore.event import NewEvent, Parent, as_new, epoch_milliseconds, random_id
 from eventstore.formats import view_of
 from eventstore.formats.base import LabelView
 from eventstore.formats.refold.events import compose
@@ -134,7 +125,7 @@ def _copies(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEve
         if each.seq in kept or (is_of_kept and each.kind == "observed_rewrite"):
             event = each.decode()
             target = entry_id(snapshot, session, event.target_seq) if is_of_kept else None
-            yield _copy(event, parent=event.parent, target=target)
+            yield as_new(event, parent=event.parent, target=target)
 
 
 def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator[NewEvent]:
@@ -151,34 +142,12 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
             if event.seq in kept:
                 labelled_within.add(label.target)
     found = [
-        (event.seq, _copy(event.decode(), parent=Parent.LEAF, target=target))
+        (event.seq, as_new(event.decode(), parent=Parent.LEAF, target=target))
         for target, (event, label) in newest.items()
         if event.seq not in kept and (label.label or target in labelled_within)
     ]
     info_seq = snapshot.head(session).info_seq
     if info_seq and info_seq not in kept:
         info = paths.event(snapshot, session, info_seq).decode()
-        found.append((info_seq, _copy(info, parent=Parent.LEAF, target=None)))
+        found.append((info_seq, as_new(info, parent=Parent.LEAF, target=None)))
     return (copy for _, copy in sorted(found, key=lambda each: each[0]))
-
-
-def _copy(event: Event, *, parent: str | Parent | None, target: str | None) -> NewEvent:
-    """Return a stored event as a new one below `parent`; `target` is the id that it refers to."""
-    own = OWN_FLAGS if parent is event.parent else OWN_FLAGS & ~Flag.ORPHAN
-    return NewEvent(
-        id=event.id,
-        kind=event.kind,
-        body=event.body,
-        format=event.format,
-        parent=parent,
-        time=event.time,
-        cause=event.cause,
-        facts=EventFacts(
-            role=event.role,
-            message=event.message_span,
-            utf16=event.utf16,
-            utf8=event.utf8,
-            target=target,
-            flags=event.flags & own,
-        ),
-    )
