@@ -1,0 +1,243 @@
+"""Compare what an audit claims in words with the labels of the session.
+
+`python -m tests.corpus.measure [SESSION…]` lists the claims that nobody has judged, as TOML to complete in
+`tests/corpus/verdicts/SESSION.toml`, and prints the figures. Without names it runs the sessions that everybody may
+look at; `--held-out` runs the others.
+
+Labels judge what they can. A loss or finding is right if it has events of `known` and of `missed` of one labelled
+loss, and useful unless that loss is trivial. A rule that is said to be gone is right if every label of its message
+says so, and useful if it was broken or repeated. A verdict in the file overrules that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from eventstore.memory import MemoryLog
+from projections.audit.session import Audit, CompactionAudit, audit
+from tests.corpus.labelled import (
+    DEVELOPMENT,
+    HELD_OUT,
+    SESSIONS,
+    Boundary,
+    LabelledLoss,
+    LabelledRule,
+    ReadClaim,
+    Verdict,
+    Weight,
+    events_at,
+    labels_of,
+    verdicts_of,
+)
+from tests.labels.corpus import corpus_folder
+from tests.support.foreign import Points
+
+Kind = Literal["finding", "rule gone", "loss"]
+LossFate = Literal["found", "touched", "missed"]
+KINDS: Final[tuple[Kind, ...]] = ("finding", "rule gone", "loss")
+WEIGHTS: Final[tuple[Weight, ...]] = ("serious", "minor", "trivial")
+
+
+class Claim(NamedTuple):
+    """A sentence of an audit about a compaction, and the events that it refers to."""
+
+    kind: Kind
+    text: str
+    events: tuple[str, ...]
+
+
+class Judged(NamedTuple):
+    """A claim and its verdict, None if nobody has read it; `losses` are the labelled losses that it reports."""
+
+    claim: Claim
+    verdict: Verdict | None
+    losses: tuple[LabelledLoss, ...] = ()
+
+
+class ClassedRule(NamedTuple):
+    """A labelled rule and the state that the audit gives it, "" if it does not list the rule."""
+
+    rule: LabelledRule
+    state: str
+
+    @property
+    def is_right(self) -> bool:
+        """True if both agree. A rule in the tail was not removed, so the audit need not list it."""
+        return self.state == self.rule.state or (self.rule.state == "tail" and self.state in ("", "kept"))
+
+
+class Measured(NamedTuple):
+    """A boundary's claims, and how its labelled losses and rules fared."""
+
+    claims: Sequence[Judged]
+    losses: Sequence[tuple[LabelledLoss, LossFate]]
+    rules: Sequence[ClassedRule]
+
+
+def claims_of(found: CompactionAudit) -> Iterator[Claim]:
+    """Yield what an audit says in words about a compaction."""
+    for finding in _findings(found):
+        yield Claim("finding", finding.sentence, tuple(_ids(finding.events)))
+    for fate in found.metrics.instructions.sentences:
+        if fate.fate == "gone":
+            yield Claim("rule gone", fate.sentence, (fate.event,))
+    for loss in found.metrics.future_use.losses:
+        events = (loss.had, loss.needed, loss.regained)
+        yield Claim("loss", f"{loss.kind} {loss.value}", tuple(filter(None, events)))
+
+
+def _findings(found: CompactionAudit) -> Iterable[Any]:
+    return getattr(found, "findings", ())
+
+
+def _ids(events: Iterable[Any]) -> Iterator[str]:
+    """Yield ids of events, which findings give as texts or as structs with an id."""
+    for each in events:
+        yield each if isinstance(each, str) else each.id
+
+
+def measure_boundary(
+    found: CompactionAudit, boundary: Boundary, points: Points, read: Iterable[ReadClaim] = ()
+) -> Measured:
+    """Compare an audit of a compaction with the labels of its boundary."""
+    verdicts = {(each.text, tuple(each.ids)): each for each in read}
+    judged = [
+        judge(claim, boundary, points, verdicts.get((claim.text, claim.events))) for claim in claims_of(found)
+    ]
+    reported = {loss.what for each in judged for loss in each.losses}
+    said = {event for each in judged for event in each.claim.events}
+    losses: list[tuple[LabelledLoss, LossFate]] = [
+        (loss, "found" if loss.what in reported else _unreported(loss, said, points))
+        for loss in boundary.losses
+    ]
+    return Measured(judged, losses, [_classed(rule, found, points) for rule in boundary.rules])
+
+
+def judge(claim: Claim, boundary: Boundary, points: Points, read: ReadClaim | None = None) -> Judged:
+    """Return a claim with the verdict of a person, or else of the labels."""
+    losses = tuple(loss for loss in boundary.losses if _reports(claim, loss, points))
+    if read is not None:
+        named = tuple(loss for loss in boundary.losses if loss.what == read.loss)
+        return Judged(claim, read.verdict, named or (() if read.verdict == "wrong" else losses))
+    if claim.kind == "rule gone":
+        return Judged(claim, _of_rule(claim, boundary, points))
+    if not losses:
+        return Judged(claim, None)
+    is_useful = any(loss.weight != "trivial" for loss in losses)
+    return Judged(claim, "right/useful" if is_useful else "right/useless", losses)
+
+
+def _reports(claim: Claim, loss: LabelledLoss, points: Points) -> bool:
+    events, (known, missed) = set(claim.events), _sides(loss, points)
+    return claim.kind != "rule gone" and bool(events & missed) and (not known or bool(events & known))
+
+
+def _sides(loss: LabelledLoss, points: Points) -> tuple[frozenset[str], frozenset[str]]:
+    known = events_at(points, loss.known, loss.known_lines)
+    return known, events_at(points, loss.missed, loss.missed_lines)
+
+
+def _of_rule(claim: Claim, boundary: Boundary, points: Points) -> Verdict | None:
+    """Return the verdict on a rule that is said to be gone; None if labels of its message disagree."""
+    rules = [rule for rule in boundary.rules if events_at(points, rule.ids, rule.lines) & set(claim.events)]
+    tasks = [task for task in boundary.tasks if events_at(points, task.ids, task.lines) & set(claim.events)]
+    verdicts: set[Verdict] = {"wrong"} if tasks else set()
+    for rule in rules:
+        right: Verdict = "right/useful" if rule.is_missed else "right/useless"
+        verdicts.add(right if rule.state == "gone" else "wrong")
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _unreported(loss: LabelledLoss, said: set[str], points: Points) -> LossFate:
+    """Return `touched` if claims mention events of a loss, but none ties its two sides together."""
+    known, missed = _sides(loss, points)
+    return "touched" if said & (known | missed) else "missed"
+
+
+def _classed(rule: LabelledRule, found: CompactionAudit, points: Points) -> ClassedRule:
+    """Return the state of the audited sentence of the rule's messages that shares the most words with it."""
+    events = events_at(points, rule.ids, rule.lines)
+    words = set(rule.what.casefold().split())
+    fates = [each for each in found.metrics.instructions.sentences if each.event in events]
+    nearest = max(fates, key=lambda each: len(words & set(each.sentence.casefold().split())), default=None)
+    if nearest is None:
+        return ClassedRule(rule, "")
+    return ClassedRule(rule, "kept" if nearest.fate == "close" else nearest.fate)
+
+
+def measure_session(session: str, corpus: Path) -> list[Measured]:
+    """Audit a labelled session and compare every boundary. Raises ValueError if boundaries are missing."""
+    source, log = SESSIONS[session], MemoryLog()
+    appended = source.append(log, corpus / source.file)
+    found: Audit = audit(log, appended.session)
+    pairs = zip(found.compactions, labels_of(session).boundaries, strict=True)
+    read = verdicts_of(session)
+    return [measure_boundary(each, boundary, appended.points, read) for each, boundary in pairs]
+
+
+def unread(measured: Iterable[Measured]) -> Iterator[str]:
+    """Yield the claims that nobody has judged, as TOML without the verdict."""
+    for each in measured:
+        for claim in (judged.claim for judged in each.claims if judged.verdict is None):
+            ids = json.dumps(claim.events)
+            yield f'[[claim]]  # {claim.kind}\ntext = {_toml_string(claim.text)}\nids = {ids}\nverdict = ""\n'
+
+
+def _toml_string(text: str) -> str:
+    """Quote a text. TOML's strings are JSON's, but for surrogate pairs and DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def figures(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield the lines of the result."""
+    judged = [each for one in measured for each in one.claims]
+    for kind in KINDS:
+        verdicts = Counter(each.verdict for each in judged if each.claim.kind == kind)
+        right = verdicts["right/useful"] + verdicts["right/useless"]
+        yield (
+            f"{kind:<10} {verdicts.total():4} claims: {right} right, {verdicts['right/useful']} useful, "
+            f"{verdicts['wrong']} wrong, {verdicts[None]} to read"
+        )
+    for weight in WEIGHTS:
+        fates = Counter(fate for one in measured for loss, fate in one.losses if loss.weight == weight)
+        yield (
+            f"{weight:<10} {fates.total():4} losses: {fates['found']} found, "
+            f"{fates['touched']} touched, {fates['missed']} missed"
+        )
+    rules = [rule for one in measured for rule in one.rules]
+    right = sum(rule.is_right for rule in rules)
+    yield f"{'rules':<10} {len(rules):4} rules: {right} classed right, {_confusions(rules)}"
+
+
+def _confusions(rules: Iterable[ClassedRule]) -> str:
+    wrong = Counter(f"{each.rule.state} as {each.state or 'none'}" for each in rules if not each.is_right)
+    return ", ".join(f"{count} {what}" for what, count in sorted(wrong.items())) or "none wrong"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Compare audits with the labels of their sessions.")
+    parser.add_argument("sessions", nargs="*", metavar="SESSION")
+    parser.add_argument("--held-out", action="store_true", help="run the sessions that nobody looks at")
+    given = parser.parse_args()
+    chosen = HELD_OUT if given.held_out else DEVELOPMENT
+    for name in given.sessions:
+        if name not in chosen:
+            parser.error(f"{name!r} is none of {', '.join(chosen)}")
+    corpus = corpus_folder()
+    found = {name: measure_session(name, corpus) for name in given.sessions or chosen}
+    for name, measured in found.items():
+        sys.stdout.write("\n".join([f"# {name}\n", *unread(measured), ""]))
+    for name, measured in found.items():
+        sys.stdout.write("\n".join([f"{name}:", *figures(measured), "", ""]))
+    both = [each for measured in found.values() for each in measured]
+    sys.stdout.write("\n".join(["all:", *figures(both), ""]))
+
+
+if __name__ == "__main__":
+    main()
