@@ -48,9 +48,8 @@ def is_deeper(raw: bytes, levels: int) -> bool:
 
 _MAX_SAFE_INTEGER: Final = 2**53 - 1
 _LARGEST_INDEX: Final = 2**32 - 2
-_PRINTED_OTHERWISE: Final = (b"\\u", b"\\/", b"-0")
-"""Signs that JavaScript prints a JSON text differently: unusual escapes, -0."""
 _decode: Final = msgspec.json.Decoder().decode
+_encode: Final = msgspec.json.Encoder().encode
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS: Final = 400
@@ -139,20 +138,18 @@ _parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constan
 def compact_json(raw: bytes | memoryview) -> str:
     """Return a JSON text as `JSON.stringify(JSON.parse(raw))` prints it.
 
-    `raw` must be valid JSON without duplicate keys.
+    `raw` must be valid JSON.
     """
-    text = bytes(raw)
-    if not any(mark in text for mark in _PRINTED_OTHERWISE):
-        try:
-            if _prints_alike(_decode(text)):
-                return msgspec.json.format(text, indent=-1).decode()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass
-    return stringify(parse_json(text.decode("utf-8", "replace")))
+    try:
+        if _prints_alike(value := _decode(raw)):
+            return _encode(value).decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    return stringify(parse_json(bytes(raw).decode("utf-8", "replace")))
 
 
 def _prints_alike(value: Any) -> bool:
-    """Return True if JavaScript prints a value like its text.
+    """Return True if JavaScript prints a value as msgspec does.
 
     Fractions, large numbers and index-like keys may differ.
     """
@@ -263,10 +260,11 @@ def epoch_ms(date: Any) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLISECOND
+    since = moment - _EPOCH
+    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
 
 
-_MILLISECOND: Final = datetime.resolution * 1000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso_time(milliseconds: int | None) -> str | None:
@@ -295,6 +293,8 @@ def tolerant_json(body: bytes) -> Any:
 
 def is_utf8(data: bytes) -> bool:
     """Return True if all of a record's bytes are UTF-8."""
+    if data.isascii():
+        return True
     try:
         data.decode()
     except UnicodeDecodeError:

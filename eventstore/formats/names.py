@@ -11,6 +11,8 @@ _MAX_NAME_LENGTH: Final = 60_000
 
 def is_name(text: str) -> bool:
     """Return True if a text can be an id in a log: nonempty, short, without lone surrogates."""
+    if text.isascii():
+        return 0 < len(text) <= _MAX_NAME_LENGTH
     try:
         return 0 < len(text.encode()) <= _MAX_NAME_LENGTH
     except UnicodeEncodeError:
@@ -26,7 +28,7 @@ _RESERVED: Final = re.compile(
 
 def is_reserved(event_id: str) -> bool:
     """Return True for ids that imports give to the events that they add."""
-    return _RESERVED.fullmatch(event_id) is not None
+    return "-" in event_id and _RESERVED.fullmatch(event_id) is not None
 
 
 def stored_id(name: str) -> str:

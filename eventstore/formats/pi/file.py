@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
@@ -61,10 +61,13 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def kind(self, type_: Any) -> str:
         """Return the kind of an entry; a type that clashes with refold's own gets another kind."""
-        if not isinstance(type_, str) or not is_name(type_):
+        if not isinstance(type_, str):
             return "untyped"
-        if type_ in CODE_OF_KIND and type_ not in self.kinds:
-            return f"{self.harness}:{type_}"
+        if type_ not in self.kinds:
+            if not is_name(type_):
+                return "untyped"
+            if type_ in CODE_OF_KIND:
+                return f"{self.harness}:{type_}"
         return self.same.get(type_, type_)
 
     def facts(self, version: int, kind: str, record: bytes, entry: Entry) -> EventFacts:
@@ -170,8 +173,10 @@ class PiReader:
 
     def line(self, number: int, line: bytes) -> LineContents:
         """Return a line's events; never raise: bytes that are no record are *skipped*."""
-        start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
-        text = line[start : len(line.rstrip(BLANK))]
+        start, text = 0, line[:-1]
+        if not (line.startswith(b"{") and line.endswith(b"}\n")):
+            start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
+            text = line[start : len(line.rstrip(BLANK))]
         found = LineContents(number, [], [], [])
         self._copies.clear()
         if not text:
@@ -194,12 +199,13 @@ class PiReader:
             except Exception as error:  # noqa: BLE001  no record may keep the others from being read
                 found.skipped.append(_unreadable(error))
                 continue
-            if self._is_repeat(body, entry):
+            own = stored_id(entry.id) if isinstance(entry.id, str) else None
+            if own is not None and self._is_repeat(body, own):
                 found.skipped.append(REPEAT)
                 if is_alone:
-                    self._repeated = number if stored_id(entry.id) != self._last else 0
+                    self._repeated = number if own != self._last else 0
                 continue
-            event_id, parent, facts = self._place(found, kind, body, entry, facts, is_alone=is_alone)
+            event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
             event = NewEvent(
                 id=event_id,
                 kind=kind,
@@ -238,7 +244,9 @@ class PiReader:
     ) -> list[tuple[int, int, Entry]]:
         """Remove titles, which are no records, from a line's entries."""
         slot = self._dialect.slot
-        kept = [each for each in entries if not slot or each[2].type != slot]
+        if not slot:
+            return entries
+        kept = [each for each in entries if each[2].type != slot]
         in_place = number == 1 and entries[0][2].type == slot if entries else False
         found.skipped.extend(
             ["a title that is not at the beginning of the file"] * (len(entries) - len(kept) - in_place)
@@ -259,9 +267,20 @@ class PiReader:
         return kind, facts, epoch_ms(entry.timestamp)
 
     def _place(
-        self, found: LineContents, kind: str, body: bytes, entry: Entry, facts: EventFacts, *, is_alone: bool
+        self,
+        found: LineContents,
+        kind: str,
+        body: bytes,
+        entry: Entry,
+        facts: EventFacts,
+        *,
+        own: str | None,
+        is_alone: bool,
     ) -> tuple[str, str | None, EventFacts]:
-        """Return the next record's id, parent, and facts that depend on its place."""
+        """Return the next record's id, parent, and facts that depend on its place.
+
+        `own` is its own id in the log, None if it has none.
+        """
         flags = 0
         self._records += 1
         if not is_alone:
@@ -269,14 +288,14 @@ class PiReader:
         if self._header.version == 1:
             event_id, parent = self._minted(self._records), self._last
         else:
-            event_id, parent, flags = self._identity(found, body, entry)
-            found.differs.extend((found.number, problem) for problem in self._problems(kind, entry))
+            event_id, parent, flags = self._identity(found, body, entry, own)
+            found.differs.extend([(found.number, problem) for problem in self._problems(kind, entry)])
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._ids[event_id] = sha256(body).digest()
         self._last, self._repeated = event_id, 0
         # Earlier versions stored waiting records by their id in the log.
-        for name in (entry.id, event_id) if isinstance(entry.id, str) else ():
+        for name in (entry.id, event_id) if self._awaited and own is not None else ():
             for earlier in self._awaited.pop(name, ()):
                 found.differs.append(
                     (
@@ -284,22 +303,28 @@ class PiReader:
                         f"its parent comes later, in line {found.number}: {self._dialect.harness} finds it there",
                     )
                 )
-        return event_id, parent, msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
+        if flags or target != facts.target:
+            facts = msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
+        return event_id, parent, facts
 
-    def _problems(self, kind: str, entry: Entry) -> Iterator[str]:
-        """Yield what is wrong with the fields of a record that is kept all the same."""
+    def _problems(self, kind: str, entry: Entry) -> list[str]:
+        """Return what is wrong with the fields of a record that is kept all the same."""
+        problems = []
         if kind == "message" and entry.message is not UNSET and bytes(entry.message) == b"null":
-            yield "its message is null, so contexts do not show it"
+            problems.append("its message is null, so contexts do not show it")
         parent, kept = entry.parentId, entry.firstKeptEntryId
         if parent is not UNSET and parent is not None and not (isinstance(parent, str) and is_name(parent)):
-            yield f"its parentId is {_short(parent)}, which is not an id: contexts start here"
+            problems.append(f"its parentId is {_short(parent)}, which is not an id: contexts start here")
         if (
             kind == "compaction"
             and isinstance(kept, str)
             and kept
             and not (is_name(kept) and self._is_known(stored_id(kept)))
         ):
-            yield f"its firstKeptEntryId is {_short(kept)}, which names no record above: it keeps no messages"
+            problems.append(
+                f"its firstKeptEntryId is {_short(kept)}, which names no record above: it keeps no messages"
+            )
+        return problems
 
     def _minted(self, record: int) -> str:
         """Return the id of a version 1 record: eight hex digits of session id and place."""
@@ -324,12 +349,12 @@ class PiReader:
         """Return the index of the newest line that pi parses."""
         return self._records - len(self._unseen_by_pi) + len(self._headers)
 
-    def _identity(self, found: LineContents, body: bytes, entry: Entry) -> tuple[str, str | None, int]:
+    def _identity(
+        self, found: LineContents, body: bytes, entry: Entry, own: str | None
+    ) -> tuple[str, str | None, int]:
         """Return id and parent of a record of versions 2 and 3; an invalid one is an orphan root."""
-        own, parent = (
-            stored_id(each) if isinstance(each, str) else each for each in (entry.id, entry.parentId)
-        )
-        if not isinstance(own, str) or not is_name(own):
+        parent = stored_id(entry.parentId) if isinstance(entry.parentId, str) else entry.parentId
+        if own is None or not is_name(own):
             digest = sha256(b"%d " % found.number + self._header.session.encode() + b" " + body).hexdigest()
             own = self._free(f"noid-{digest[:16]}", found.number)
         elif self._is_taken(own):
@@ -361,11 +386,10 @@ class PiReader:
             free = f"{event_id}~{number}" if nth == 1 else f"{event_id}~{number}.{nth}"
         return free
 
-    def _is_repeat(self, body: bytes, entry: Entry) -> bool:
+    def _is_repeat(self, body: bytes, own: str) -> bool:
         """Return True if the record with this id has these bytes."""
-        if self._header.version == 1 or not isinstance(entry.id, str):
+        if self._header.version == 1:
             return False
-        own = stored_id(entry.id)
         if own in self._ids:
             return self._ids[own] == sha256(body).digest()
         return is_name(own) and self._earlier(own) == body
