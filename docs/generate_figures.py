@@ -70,7 +70,7 @@ def _compaction(found: CompactionAudit) -> Iterator[str]:
         yield f"| future-use recall, {need.kind} | {_share(need.found, need.total, need.share)} |"
     regained = sum(loss.regained is not None for loss in use.losses)
     yield f"| losses, of them named again before they were used | {len(use.losses)}, {regained} |"
-    yield f"| instructions kept, close, gone | {rules.kept}, {rules.close}, {rules.gone} of {rules.total} |"
+    yield f"| rules kept, gone, in the tail | {rules.kept}, {rules.gone}, {rules.tail} of {len(rules.rules)} |"
     yield f"| calls later, of them repeats | {rework.calls}, {rework.repeated} |"
     rereads = rework.rereads
     yield f"| re-reads within the next 3, 10, all calls | {rereads.next3}, {rereads.next10}, {rereads.all} |"

@@ -101,8 +101,7 @@ def test_what_the_readme_finds_is_what_the_audit_of_the_demo_finds() -> None:
     assert f"still had {needed.found}" in section
     view = print_lines(found)
     assert [line for line in section.splitlines() if line.startswith("    ")] == [
-        f"    {line}"
-        for line in view[view.index("2 instructions of the user are no longer in the context:") :][:3]
+        f"    {line}" for line in view[view.index("2 rules of the user are no longer in the context:") :][:3]
     ]
     with log.snapshot() as snapshot:
         told, written, again = (event(snapshot, session, seq).body.decode() for seq in (18, 140, 155))

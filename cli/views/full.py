@@ -34,7 +34,8 @@ def print_metrics(out: Console, metrics: Metrics) -> None:
     _print(out, "needed later", _future_use(metrics.future_use), _losses(metrics.future_use))
     room = max(out.width - INDENT, 20)
     _print(out, "removed", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
-    _print(out, "user's rules", _instructions(metrics.instructions), _gone(metrics.instructions))
+    _print(out, "user's rules", _rules(metrics.instructions), _gone(metrics.instructions))
+    _print(out, "user's tasks", _tasks(metrics.instructions), _open_tasks(metrics.instructions))
     _print(out, "repeated", _rework(metrics.rework), _repeats(metrics.rework))
     if metrics.sections is not None:
         _print(out, "sections", _sections(metrics.sections))
@@ -98,20 +99,37 @@ def _lost(recall: Recall, width: int) -> Iterator[str]:
                 yield f"  … {len(each.lost) - _LOST:,} more"
 
 
-def _instructions(instructions: Instructions) -> Iterator[str]:
-    if not instructions.total:
+def _rules(instructions: Instructions) -> Iterator[str]:
+    if not instructions.rules:
         yield "none were given"
         return
     yield f"{instructions.kept:,} kept"
-    yield f"{instructions.close:,} kept in other words"
     yield f"{instructions.gone:,} gone"
+    yield f"{instructions.tail:,} in messages that were kept"
 
 
 def _gone(instructions: Instructions) -> Iterator[str]:
-    for each in instructions.sentences:
-        if each.fate == "gone":
-            near = f"; nearest, {each.similarity:.0%} alike: {each.nearest}" if each.nearest else ""
-            yield f"gone #{each.seq}: {each.sentence}{near}"
+    for rule in instructions.rules:
+        if rule.state == "gone":
+            near = f"; nearest, {rule.similarity:.0%} alike: {rule.nearest}" if rule.nearest else ""
+            yield f"gone #{rule.seq}: {rule.text}{near}"
+        for name, found in ("broken", rule.broken_by), ("repeated", rule.repeated_by):
+            if found:
+                yield f"{name} at {', '.join(f'#{each.seq}' for each in found)}: {rule.text}"
+
+
+def _tasks(instructions: Instructions) -> Iterator[str]:
+    if not instructions.tasks:
+        yield "none were given"
+        return
+    for state in ("done", "unfinished", "dropped"):
+        yield f"{sum(task.state == state for task in instructions.tasks):,} {state}"
+
+
+def _open_tasks(instructions: Instructions) -> Iterator[str]:
+    for task in instructions.tasks:
+        if task.state == "unfinished":
+            yield f"unfinished #{task.seq}: {task.text}"
 
 
 def _rework(rework: Rework) -> Iterator[str]:

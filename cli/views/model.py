@@ -192,7 +192,7 @@ def _losses(metrics: Metrics) -> Iterator[str]:
         use = metrics.future_use
         yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never seen again"
     if metrics.instructions.gone:
-        yield f"{counted(metrics.instructions.gone, 'instruction')} gone"
+        yield f"{counted(metrics.instructions.gone, 'rule')} gone"
     if metrics.rework.repeated:
         yield f"{counted(metrics.rework.repeated, 'call')} repeated"
     if metrics.rework.errors:

@@ -174,23 +174,23 @@ def _print_gone(out: Console, worst: Sequence[ReplacementView]) -> None:
     if not found:
         return
     out.print()
-    are = "instruction of the user is" if len(found) == 1 else "instructions of the user are"
+    are = "rule of the user is" if len(found) == 1 else "rules of the user are"
     print_line(out, f"{len(found):,} {are} no longer in the context:", style="bold")
     for line in found[:GONE]:
         out.print(line, crop=False, no_wrap=True, overflow="ignore")
-    _print_rest(out, len(found) - GONE, "instruction")
+    _print_rest(out, len(found) - GONE, "rule")
 
 
 def _gone(worst: Sequence[ReplacementView], width: int) -> Iterator[Text]:
     from rich.text import Text
 
     for each in worst:
-        for fate in () if each.came_with_compaction else each.metrics.instructions.sentences:
-            if fate.fate == "gone":
-                line = Text(f"{f'#{fate.seq}':<6}")
+        for rule in () if each.came_with_compaction else each.metrics.instructions.rules:
+            if rule.state == "gone":
+                line = Text(f"{f'#{rule.seq}':<6}")
                 after = Text(f"  {each.name}", style="dim")
                 room = min(width, _WIDE) - line.cell_len - after.cell_len
-                line.append(one_line(fate.sentence, max(room, 20)))
+                line.append(one_line(rule.text, max(room, 20)))
                 yield line + after
 
 

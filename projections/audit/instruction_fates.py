@@ -19,6 +19,7 @@ from projections.audit.measure import MetricStruct, share_of
 from projections.context.parts import Part, is_by_person, view_of_part
 from projections.mentions.instructions import instructions_in, is_instruction
 from projections.mentions.prose import sentences
+from projections.mentions.standing_rules import InstructionKind, kind_of
 from projections.replacement import Replacement
 
 _WORD: Final = re.compile(r"[\w$#][\w$@#./:\\'+-]*")
@@ -186,63 +187,99 @@ _LINE_END: Final = re.compile(r"\n|\\n")
 """A line end, also in its JSON-escaped form in a call's arguments."""
 
 
-class InstructionFate(MetricStruct, frozen=True):
-    """An instruction in H, or carried by a summary in H; `fate` is kept, close or gone.
+class EventRef(MetricStruct, frozen=True):
+    """An event, by id and number."""
 
-    `nearest` is the most similar line of C′, and `similarity` its score from 0 to 1.
-    """
-
-    sentence: str
     event: str
     seq: int
-    fate: str
+
+
+class Rule(MetricStruct, frozen=True):
+    """A standing rule of the user's; `event` is the first message that gives it.
+
+    `state` is "tail" if such a message is still in C′, "kept" if another message of C′ says it in any words,
+    else "gone". `nearest` is the most similar line of C′, and `similarity` its score from 0 to 1.
+    `broken_by` are later events in which the model acted against the rule, and `repeated_by` later messages
+    in which the user gives it again, both in order.
+    """
+
+    text: str
+    event: str
+    seq: int
+    state: str
     similarity: float
     nearest: str
+    broken_by: list[EventRef]
+    repeated_by: list[EventRef]
+
+
+class Task(MetricStruct, frozen=True):
+    """Something that the user asked for once. `state` is "done", "unfinished" or "dropped"."""
+
+    text: str
+    event: str
+    seq: int
+    state: str
 
 
 class Instructions(MetricStruct, frozen=True):
-    """The instructions in H by fate; `share` is (kept + close) / total, None if there were none."""
+    """The rules and tasks in C, and those that a summary in C carried.
+
+    `total` counts the rules that left with H: those kept or gone. `share` is kept / total, None if there were
+    none. Rules in the tail count in `tail` only.
+    """
 
     total: int
     kept: int
-    close: int
     gone: int
+    tail: int
     share: float | None
-    sentences: list[InstructionFate]
+    rules: list[Rule]
+    tasks: list[Task]
 
 
 def instructions(replacement: Replacement) -> Instructions:
-    """Return each instruction's fate in H, attributed to the first user message that gives it.
+    """Return the state of each rule and task in C, attributed to the first user message that gives it.
 
-    Includes instructions from before C that a summary in H still carried, because a summary of a summary may
-    lose them. An instruction is kept if a sentence of C′ contains it, ignoring case, white space and
-    Markdown; close if a line of C′ has a similarity of at least `CLOSE_SIMILARITY`; otherwise gone.
+    Includes those from before C that a summary in H still carried, because a summary of a summary may lose
+    them.
     """
-    given = {**_carried_by_summaries(replacement), **_first_given(_user_messages(replacement.removed))}
+    given = {**_carried_by_summaries(replacement), **_first_given(_user_messages(replacement.before.parts))}
+    kept = {normalize(each) for message in _user_messages(replacement.kept) for each in message.instructions}
     words = {sentence: _core_words(sentence) for sentence in given}
     lines = LineIndex(
         _sentences(replacement.after.parts) if given else (), frozenset().union(*words.values())
     )
-    fates = []
+    rules, tasks = [], []
     for sentence, message in given.items():
         found = lines.verbatim(sentence) or lines.nearest(words[sentence])
-        fates.append(
-            InstructionFate(
-                sentence=sentence,
+        if kind_of(sentence) is InstructionKind.TASK:
+            tasks.append(Task(text=sentence, event=message.id, seq=message.seq, state="done"))
+            continue
+        stays = found.is_verbatim or found.similarity >= CLOSE_SIMILARITY
+        rules.append(
+            Rule(
+                text=sentence,
                 event=message.id,
                 seq=message.seq,
-                fate="kept"
-                if found.is_verbatim
-                else "close"
-                if found.similarity >= CLOSE_SIMILARITY
-                else "gone",
+                state="tail" if normalize(sentence) in kept else "kept" if stays else "gone",
                 similarity=found.similarity,
                 nearest=found.text[:_LONGEST_LINE],
+                broken_by=[],
+                repeated_by=[],
             )
         )
-    kept, close, gone = (sum(each.fate == fate for each in fates) for fate in ("kept", "close", "gone"))
-    share = share_of(kept + close, len(fates)).share
-    return Instructions(total=len(fates), kept=kept, close=close, gone=gone, share=share, sentences=fates)
+    states = Counter(each.state for each in rules)
+    left = states["kept"] + states["gone"]
+    return Instructions(
+        total=left,
+        kept=states["kept"],
+        gone=states["gone"],
+        tail=states["tail"],
+        share=share_of(states["kept"], left).share,
+        rules=rules,
+        tasks=tasks,
+    )
 
 
 class _UserMessage(NamedTuple):

@@ -284,10 +284,10 @@ def test_the_second_summary_has_no_room_for_the_two_oldest_of_them(played: Event
 
 def test_the_audit_finds_just_these_two_gone(audited: Audit) -> None:
     gone = [
-        (number, each.sentence)
+        (number, each.text)
         for number, compaction in enumerate(audited.compactions, 1)
-        for each in compaction.metrics.instructions.sentences
-        if each.fate == "gone"
+        for each in compaction.metrics.instructions.rules
+        if each.state == "gone"
     ]
     assert [(number, sentence[: len(rule)]) for (number, sentence), rule in zip(gone, LOST, strict=True)] == [
         (2, rule) for rule in LOST

@@ -7,7 +7,7 @@ from typing import Any
 from eventstore.records import FileOperations
 from projections.audit.cache import CacheEffect, CacheHistory
 from projections.audit.cost import Cost, SessionCost, Spending
-from projections.audit.instruction_fates import InstructionFate, Instructions
+from projections.audit.instruction_fates import Instructions, Rule
 from projections.audit.losses import FutureUse, KindRecall, Loss, Recall
 from projections.audit.measure import Size, share_of
 from projections.audit.metrics import Metrics
@@ -79,18 +79,23 @@ def recall(**found_and_total: tuple[int, int]) -> Recall:
     return Recall(total=total.total, found=total.found, share=total.share, kinds=kinds)
 
 
-def gone(sentence: str, seq: int = 1) -> InstructionFate:
-    """An instruction that is gone."""
-    return InstructionFate(
-        sentence=sentence, event=f"e{seq}", seq=seq, fate="gone", similarity=0.25, nearest="a line"
-    )
+def gone(text: str, seq: int = 1, **fields: Any) -> Rule:
+    """A rule that is gone."""
+    given = {"broken_by": [], "repeated_by": [], **fields}
+    return Rule(text=text, event=f"e{seq}", seq=seq, state="gone", similarity=0.25, nearest="a line", **given)
 
 
-def instructions(total: int = 0, *lost: InstructionFate) -> Instructions:
-    """So many instructions, all of them kept but those that are gone."""
+def instructions(total: int = 0, *lost: Rule) -> Instructions:
+    """So many rules, all of them kept but those that are gone."""
     share = share_of(total - len(lost), total).share
     return Instructions(
-        total=total, kept=total - len(lost), close=0, gone=len(lost), share=share, sentences=list(lost)
+        total=total,
+        kept=total - len(lost),
+        gone=len(lost),
+        tail=0,
+        share=share,
+        rules=list(lost),
+        tasks=[],
     )
 
 

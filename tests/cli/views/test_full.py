@@ -9,7 +9,7 @@ from msgspec import structs
 from cli.views.full import INDENT, print_metrics
 from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
-from projections.audit.instruction_fates import Instructions
+from projections.audit.instruction_fates import EventRef, Instructions, Task
 from projections.audit.losses import KindFutureUse
 from projections.audit.summary_text import Growth, Sections
 from tests.cli.running import Refold
@@ -142,7 +142,16 @@ def test_on_a_narrow_terminal_a_field_goes_on_below_its_beginning(told: Refold) 
     assert lines[place + 1].startswith(" " * INDENT)
 
 
-METRICS = ["size", "needed later", "removed", "user's rules", "repeated", "prompt cache", "cost"]
+METRICS = [
+    "size",
+    "needed later",
+    "removed",
+    "user's rules",
+    "user's tasks",
+    "repeated",
+    "prompt cache",
+    "cost",
+]
 
 
 def lines(**given: Any) -> list[str]:
@@ -202,18 +211,28 @@ def test_of_many_that_are_no_longer_named_the_first_are_told_each_cut_to_the_wid
     assert figures(shown[first + 20]) == [["3"]]
 
 
-def test_instructions_are_told_by_fate_and_those_gone_with_the_line_most_like_them() -> None:
+def test_rules_are_counted_by_state_and_those_gone_with_the_line_most_like_them() -> None:
     nowhere = structs.replace(gone("Ask first.", seq=4), nearest="")
+    kept = structs.replace(nowhere, state="kept", repeated_by=[EventRef(event="e9", seq=9)])
+    task = Task(text="Push it.", event="e5", seq=5, state="unfinished")
     given = Instructions(
         total=5,
-        kept=2,
-        close=1,
+        kept=3,
         gone=2,
+        tail=1,
         share=0.6,
-        sentences=[gone("Never push.", seq=2), nowhere, structs.replace(nowhere, fate="kept")],
+        rules=[gone("Never push.", seq=2), nowhere, kept],
+        tasks=[task, structs.replace(task, state="done")],
     )
     found = beyond_nothing(instructions=given)
-    assert figures(*found) == [["2", "1", "2"], ["#2", "25%"], ["#4"]]
+    assert figures(*found) == [
+        ["3", "2", "1"],
+        ["#2", "25%"],
+        ["#4"],
+        ["#9"],
+        ["1", "1", "0"],
+        ["#5"],
+    ]
     assert [" Never push." in found[1], found[1].endswith(" a line"), found[2].endswith(" Ask first.")] == [
         True
     ] * 3

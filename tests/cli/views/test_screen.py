@@ -150,7 +150,7 @@ def test_of_the_worst_its_losses_are_told_those_never_regained_first() -> None:
 def test_instructions_that_are_gone_are_told_wherever_it_happened() -> None:
     other = rewrite(30, instructions=instructions(2, gone("Ask before you push.", seq=9)))
     lines = printed(screen, audit(WORST, other))
-    place = next(at for at, line in enumerate(lines) if line.startswith("2 instructions "))
+    place = next(at for at, line in enumerate(lines) if line.startswith("2 rules "))
     assert lines[place + 1 : place + 3] == [
         "#2    Never touch the migrations.  compaction 1",
         "#9    Ask before you push.  rewrite 1",

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, CustomMessage, Rewrite, TextReplacement
-from projections.audit.instruction_fates import InstructionFate, instructions
+from projections.audit.instruction_fates import Rule, instructions
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
 from tests.support.examples import examples
@@ -29,7 +29,7 @@ def after(story):
 
 
 def fates(measured):
-    return [(each.fate, each.similarity) for each in measured.sentences]
+    return [(each.state, each.similarity) for each in measured.rules]
 
 
 @pytest.mark.parametrize(
@@ -56,28 +56,28 @@ def test_what_a_kept_call_wrote_is_kept(after):
 @pytest.mark.parametrize(
     "summary", ["Do not commit unless asked", "The user wants no commits without being asked first"]
 )
-def test_the_same_in_other_words_is_close(after, summary):
-    assert fates(after("Never commit without asking.", summary)) == [("close", 1.0)]
+def test_the_same_in_other_words_is_kept(after, summary):
+    assert fates(after("Never commit without asking.", summary)) == [("kept", 1.0)]
 
 
 @pytest.mark.parametrize(
     ("summary", "expected"),
-    [("red walls, used", ("close", 0.6)), ("red walls", ("gone", 0.4)), ("nothing", ("gone", 0.0))],
+    [("red walls, used", ("kept", 0.6)), ("red walls", ("gone", 0.4)), ("nothing", ("gone", 0.0))],
 )
-def test_three_words_of_five_are_close_and_two_are_not(after, summary, expected):
+def test_three_words_of_five_are_enough_and_two_are_not(after, summary, expected):
     assert fates(after("use red green blue walls", summary)) == [expected]
 
 
 @pytest.mark.parametrize("mark", [":", ";", " -", " because", ", so that"])
 def test_what_explains_an_instruction_is_not_compared(after, mark):
     said = f"Never limit /healthz and /readyz{mark} a balancer polls both and takes instances out."
-    assert fates(after(said, "/healthz and /readyz are never limited")) == [("close", 1.0)]
+    assert fates(after(said, "/healthz and /readyz are never limited")) == [("kept", 1.0)]
 
 
 @pytest.mark.parametrize(
     ("said", "summary"),
     [
-        ("fix this error: red green blue", "fixed the error"),
+        ("never fix this error: red green blue", "never fixed the error"),
         ("the red green walls: use blue ones", "the red green walls"),
     ],
 )
@@ -90,7 +90,7 @@ def test_what_follows_too_little_or_no_order_is_compared(after, said, summary):
     [
         ("Never push.", "push"),
         ("Never push.", "Push when it is done."),
-        ("push it", "never push it"),
+        ("always push it", "never push it"),
         ("use tabs", "Do not use tabs."),
         ("Use tabs, not spaces.", "Use spaces, not tabs."),
     ],
@@ -99,34 +99,43 @@ def test_an_order_and_its_prohibition_are_not_alike(after, said, summary):
     assert [fate for fate, _ in fates(after(said, summary))] == ["gone"]
 
 
-def test_an_instruction_says_who_gave_it_and_what_is_nearest(after):
-    measured = after("Well. Rename foo.py to bar.py.", "- moved foo.py\n- to bar.py it was renamed")
-    assert measured.sentences == [
-        InstructionFate(
-            sentence="Rename foo.py to bar.py.",
+def test_a_rule_says_who_gave_it_and_what_is_nearest(after):
+    measured = after("Well. Always rename foo.py to bar.py.", "- moved foo.py\n- to bar.py it was renamed")
+    assert measured.rules == [
+        Rule(
+            text="Always rename foo.py to bar.py.",
             event="e1",
             seq=1,
-            fate="close",
+            state="kept",
             similarity=2 / 3,
             nearest="to bar.py it was renamed",
+            broken_by=[],
+            repeated_by=[],
         )
     ]
 
 
 def test_the_nearest_line_is_cut(after):
-    (only,) = after("use tabs", "x" * 400 + " tabs").sentences
+    (only,) = after("always use tabs", "x" * 400 + " tabs").rules
     assert only.nearest == "x" * 300
 
 
 def test_figures_add_up(after):
-    measured = after("Use tabs. Never push. Add red tests.", "Use tabs. Adds tests.")
-    assert (measured.total, measured.kept, measured.close, measured.gone, measured.share) == (
+    measured = after(
+        "Use tabs. Never push. Always add red tests.", "Use tabs. Adds tests.", user("No emojis.")
+    )
+    assert (measured.total, measured.kept, measured.gone, measured.tail, measured.share) == (
         3,
-        1,
+        2,
         1,
         1,
         2 / 3,
     )
+
+
+def test_a_task_is_no_rule(after):
+    measured = after("Add a test for the parser.", "nothing")
+    assert (measured.total, [each.text for each in measured.tasks]) == (0, ["Add a test for the parser."])
 
 
 def test_without_instructions_there_is_no_share(after):
@@ -137,7 +146,7 @@ def test_an_instruction_given_again_counts_once_by_its_first_message(story):
     story.says(user("Use tabs."), user([text("**use** tabs"), text("!")]))
     story.add(Compaction(summary="nothing", first_kept_entry_id="", tokens_before=1))
     (only,) = replacements(story.log)
-    assert [(each.sentence, each.event) for each in instructions(only).sentences] == [("Use tabs.", "e1")]
+    assert [(each.text, each.event) for each in instructions(only).rules] == [("Use tabs.", "e1")]
 
 
 def test_only_what_the_user_says_is_the_users(story):
@@ -147,8 +156,9 @@ def test_only_what_the_user_says_is_the_users(story):
     assert instructions(replacements(story.log)[0]).total == 0
 
 
-def test_what_a_kept_message_of_the_users_says_was_not_removed(after):
-    assert after("hello", "nothing", user("Use tabs.")).total == 0
+def test_a_rule_in_a_kept_message_is_in_the_tail(after):
+    measured = after("hello", "nothing", user("Use tabs."))
+    assert (measured.total, fates(measured)) == (0, [("tail", 1.0)])
 
 
 def test_a_shell_command_that_the_model_does_not_see_keeps_nothing(after):
@@ -169,8 +179,7 @@ def test_totals_add_up_whatever_a_session_holds(appended):
     log.append("s", appended)
     for replacement in replacements(log):
         found = instructions(replacement)
-        assert found.total == found.kept + found.close + found.gone == len(found.sentences)
-        assert all((each.fate == "gone") == (each.similarity < 0.6) for each in found.sentences)
+        assert found.total == found.kept + found.gone == len(found.rules) - found.tail
 
 
 def compacted(first_kept, summary):
@@ -187,7 +196,7 @@ def test_an_instruction_that_the_summary_before_told_is_gone_when_the_next_one_d
     story.says(user("next"), assistant("done"))
     story.add(compacted("e5", "All went well."))
     second = measured_of(story)[1]
-    assert [(each.sentence, each.seq, each.fate) for each in second.sentences] == [
+    assert [(each.text, each.seq, each.state) for each in second.rules] == [
         ("Never touch the migrations.", 1, "gone")
     ]
 

@@ -728,7 +728,7 @@ class TestPersons:
             cursor = resolve_cursor(snapshot, "one")
             *earlier, compaction = path(snapshot, cursor)
             found = instructions(replacement_of(compaction, snapshot, cursor, earlier=earlier))
-        assert [(each.sentence, each.event) for each in found.sentences] == [(rule, "a")]
+        assert [(each.text, each.event) for each in found.rules] == [(rule, "a")]
 
 
 class TestTitles:
