@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from eventstore.memory import MemoryLog
+from projections.audit.instruction_fates import Rule, Task
 from projections.audit.session import Audit, CompactionAudit, audit
 from tests.corpus.labelled import (
     DEVELOPMENT,
@@ -28,6 +29,7 @@ from tests.corpus.labelled import (
     Boundary,
     LabelledLoss,
     LabelledRule,
+    LabelledTask,
     ReadClaim,
     Verdict,
     Weight,
@@ -60,33 +62,42 @@ class Judged(NamedTuple):
     losses: tuple[LabelledLoss, ...] = ()
 
 
-class ClassedRule(NamedTuple):
-    """A labelled rule and the state that the audit gives it, "" if it does not list the rule."""
+class Classed(NamedTuple):
+    """A labelled rule or task and the state that the audit gives it.
 
-    rule: LabelledRule
+    A state is "task" or "rule" if the audit takes it for the other, and "" if it lists neither.
+    """
+
+    label: LabelledRule | LabelledTask
     state: str
 
     @property
     def is_right(self) -> bool:
         """True if both agree. A rule in the tail was not removed, so the audit need not list it."""
-        return self.state == self.rule.state or (self.rule.state == "tail" and self.state in ("", "kept"))
+        wanted = self.label.state
+        return (
+            self.state == wanted
+            or {self.state, wanted} == {"kept", "tail"}
+            or (self.state, wanted) == ("", "tail")
+        )
 
 
 class Measured(NamedTuple):
-    """A boundary's claims, and how its labelled losses and rules fared."""
+    """A boundary's claims, and how its labelled losses, rules and tasks fared."""
 
     claims: Sequence[Judged]
     losses: Sequence[tuple[LabelledLoss, LossFate]]
-    rules: Sequence[ClassedRule]
+    rules: Sequence[Classed]
+    tasks: Sequence[Classed] = ()
 
 
 def claims_of(found: CompactionAudit) -> Iterator[Claim]:
     """Yield what an audit says in words about a compaction."""
     for finding in _findings(found):
         yield Claim("finding", finding.sentence, tuple(_ids(finding.events)))
-    for fate in found.metrics.instructions.sentences:
-        if fate.fate == "gone":
-            yield Claim("rule gone", fate.sentence, (fate.event,))
+    for rule in found.metrics.instructions.rules:
+        if rule.state == "gone":
+            yield Claim("rule gone", rule.text, (rule.event,))
     for loss in found.metrics.future_use.losses:
         events = (loss.had, loss.needed, loss.regained)
         yield Claim("loss", f"{loss.kind} {loss.value}", tuple(filter(None, events)))
@@ -116,7 +127,13 @@ def measure_boundary(
         (loss, "found" if loss.what in reported else _unreported(loss, said, points))
         for loss in boundary.losses
     ]
-    return Measured(judged, losses, [_classed(rule, found, points) for rule in boundary.rules])
+    given = found.metrics.instructions
+    return Measured(
+        judged,
+        losses,
+        [_classed(each, given.rules, given.tasks, "task", points) for each in boundary.rules],
+        [_classed(each, given.tasks, given.rules, "rule", points) for each in boundary.tasks],
+    )
 
 
 def judge(claim: Claim, boundary: Boundary, points: Points, read: ReadClaim | None = None) -> Judged:
@@ -160,15 +177,20 @@ def _unreported(loss: LabelledLoss, said: set[str], points: Points) -> LossFate:
     return "touched" if said & (known | missed) else "missed"
 
 
-def _classed(rule: LabelledRule, found: CompactionAudit, points: Points) -> ClassedRule:
-    """Return the state of the audited sentence of the rule's messages that shares the most words with it."""
-    events = events_at(points, rule.ids, rule.lines)
-    words = set(rule.what.casefold().split())
-    fates = [each for each in found.metrics.instructions.sentences if each.event in events]
-    nearest = max(fates, key=lambda each: len(words & set(each.sentence.casefold().split())), default=None)
-    if nearest is None:
-        return ClassedRule(rule, "")
-    return ClassedRule(rule, "kept" if nearest.fate == "close" else nearest.fate)
+def _classed(
+    label: LabelledRule | LabelledTask,
+    alike: Iterable[Rule | Task],
+    others: Iterable[Rule | Task],
+    other: str,
+    points: Points,
+) -> Classed:
+    """Return the state of the audited sentence of the label's messages that shares the most words with it."""
+    events = events_at(points, label.ids, label.lines)
+    if found := [each for each in alike if each.event in events]:
+        words = set(label.what.casefold().split())
+        nearest = max(found, key=lambda each: len(words & set(each.text.casefold().split())))
+        return Classed(label, nearest.state)
+    return Classed(label, other if any(each.event in events for each in others) else "")
 
 
 def measure_session(session: str, corpus: Path) -> list[Measured]:
@@ -210,13 +232,16 @@ def figures(measured: Sequence[Measured]) -> Iterator[str]:
             f"{weight:<10} {fates.total():4} losses: {fates['found']} found, "
             f"{fates['touched']} touched, {fates['missed']} missed"
         )
-    rules = [rule for one in measured for rule in one.rules]
-    right = sum(rule.is_right for rule in rules)
-    yield f"{'rules':<10} {len(rules):4} rules: {right} classed right, {_confusions(rules)}"
+    for name, found in (
+        ("rules", [each for one in measured for each in one.rules]),
+        ("tasks", [each for one in measured for each in one.tasks]),
+    ):
+        right = sum(each.is_right for each in found)
+        yield f"{name:<10} {len(found):4} {name}: {right} classed right, {_confusions(found)}"
 
 
-def _confusions(rules: Iterable[ClassedRule]) -> str:
-    wrong = Counter(f"{each.rule.state} as {each.state or 'none'}" for each in rules if not each.is_right)
+def _confusions(classed: Iterable[Classed]) -> str:
+    wrong = Counter(f"{each.label.state} as {each.state or 'none'}" for each in classed if not each.is_right)
     return ", ".join(f"{count} {what}" for what, count in sorted(wrong.items())) or "none wrong"
 
 

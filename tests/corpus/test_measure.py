@@ -20,7 +20,7 @@ from tests.corpus.labelled import (
     labels_of,
     verdicts_of,
 )
-from tests.corpus.measure import Claim, ClassedRule, Measured, figures, judge, measure_session, unread
+from tests.corpus.measure import Claim, Classed, Measured, figures, judge, measure_session, unread
 from tests.support.events import events
 
 POINTS = {name: [name] for name in "abcdefgh"} | {"line-7": ["g"]}
@@ -82,7 +82,8 @@ def test_figures_count_claims_losses_and_rules() -> None:
     measured = Measured(
         claims,
         [(SERIOUS, "found"), (TRIVIAL, "touched")],
-        [ClassedRule(GONE, "gone"), ClassedRule(KEPT, "")],
+        [Classed(GONE, "gone"), Classed(KEPT, "")],
+        [Classed(TASK, "done"), Classed(TASK, "rule")],
     )
     assert list(figures([measured])) == [
         "finding       2 claims: 1 right, 1 useful, 0 wrong, 1 to read",
@@ -92,6 +93,7 @@ def test_figures_count_claims_losses_and_rules() -> None:
         "minor         0 losses: 0 found, 0 touched, 0 missed",
         "trivial       1 losses: 0 found, 1 touched, 0 missed",
         "rules         2 rules: 1 classed right, 1 kept as none",
+        "tasks         2 tasks: 1 classed right, 1 done as rule",
     ]
 
 
@@ -106,9 +108,10 @@ def test_an_unread_claim_is_toml_to_complete(text: str) -> None:
 @pytest.mark.parametrize("state", ["", "kept", "tail"])
 def test_a_rule_in_the_tail_need_not_be_listed(state: str) -> None:
     tail = msgspec.structs.replace(KEPT, state="tail")
-    assert ClassedRule(tail, state).is_right
-    assert not ClassedRule(tail, "gone").is_right
-    assert ClassedRule(KEPT, state).is_right == (state == "kept")
+    assert Classed(tail, state).is_right
+    assert not Classed(tail, "gone").is_right
+    assert Classed(KEPT, state).is_right == (state != "")
+    assert not Classed(GONE, state).is_right
 
 
 def test_every_file_of_labels_and_verdicts_belongs_to_a_session() -> None:
@@ -147,3 +150,4 @@ def test_every_boundary_is_audited(corpus: Path, session: str) -> None:
     labels, measured = labels_of(session), measure_session(session, corpus)
     assert [len(each.losses) for each in measured] == [len(each.losses) for each in labels.boundaries]
     assert [len(each.rules) for each in measured] == [len(each.rules) for each in labels.boundaries]
+    assert [len(each.tasks) for each in measured] == [len(each.tasks) for each in labels.boundaries]
