@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from projections.context.cursor import Leaf
 
 DEFAULT_WINDOW: Final = 200_000
-"""The default of `compaction.part`, repeated so that help imports no lower package."""
+DEFAULT_POLICY: Final = "refold"
+"""Defaults of `compaction.part`, repeated so that help imports no lower package."""
 
 window_option: Final[Decorator] = click.option(
     "--window",
@@ -31,7 +32,7 @@ window_option: Final[Decorator] = click.option(
 )
 
 
-def policy_option(default: str) -> Decorator:
+def policy_option(default: str = DEFAULT_POLICY) -> Decorator:
     """Return the `--policy` option with a default."""
     return click.option(
         "--policy",

@@ -1,17 +1,22 @@
 """Divide the messages since the last compaction into a summarized part and a kept part.
 
+`PiRecent`, `OhMyPiRecent` and `OpencodeTail` cut as these harnesses do, faults included. The others are
+refold's own; `KeepRecent` and `TailTurn` are the same rules without the faults.
+
 To add a cut, write a `CutPart` with a method `cut`, its name in `AnyCut`, tests and docs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Self
+from operator import attrgetter
+from typing import Final, Self
 
 import msgspec
 
 from compaction.part import Count, Limits, PolicyPart, Positive, Share
-from compaction.window import Window
+from compaction.window import Window, WindowItem
 
 
 class CutPart(PolicyPart, frozen=True):
@@ -62,21 +67,33 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return bool(self.turn_prefix)
 
 
-def cut_at(window: Window, place: int) -> Cut | None:
+def cut_at(
+    window: Window, place: int, starts_turn: Callable[[WindowItem], bool] = attrgetter("starts_turn")
+) -> Cut | None:
     """Return the cut before the message at `place`, None if nothing comes before it.
 
-    If the cut is inside a turn, the messages from the turn's start to the cut are its prefix. A turn starts
-    with a user's message, a shell command, an extension's message or a branch summary.
+    If the cut is inside a turn, the messages from the turn's start to the cut are its prefix. By default, a
+    turn starts with a user's message, a shell command, an extension's message or a branch summary.
     """
     items = window.items
+    start = place
+    if place < len(items) and not starts_turn(items[place]):
+        start = _newest(items[:place], starts_turn, default=place)
+    return _divide(window, start, place)
+
+
+def _newest(items: Sequence[WindowItem], is_sought: Callable[[WindowItem], bool], *, default: int) -> int:
+    """Return the place of the newest of `items` that is sought."""
+    return next((place for place in range(len(items) - 1, -1, -1) if is_sought(items[place])), default)
+
+
+def _divide(window: Window, start: int, place: int) -> Cut | None:
+    """Return the cut at `place` of a turn that starts at `start`, None if nothing is summarized."""
     if place <= 0:
         return None
-    start = place
-    if place < len(items) and not items[place].starts_turn:
-        start = next((at for at in range(place - 1, -1, -1) if items[at].starts_turn), place)
-    ids = [item.id for item in items]
+    ids = [item.id for item in window.items]
     return Cut(
-        first_kept=items[place].first if place < len(items) else "",
+        first_kept=window.items[place].first if place < len(ids) else "",
         to_summarize=ids[:start],
         turn_prefix=ids[start:place],
         kept=ids[place:],
@@ -100,16 +117,10 @@ def cut_before(window: Window, first_kept: str) -> Cut | None:
     return cut_at(window, places.get(first_kept, 0))
 
 
-class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
-    """Keep about `tokens`, from the oldest valid place on.
-
-    The newest group is kept even if it alone is larger, as in oh-my-pi 18. Unlike pi 0.73, the cut never
-    exceeds the budget and never keeps a whole window because its last message is too large. With `adapts` the
-    budget is scaled to the provider's count, as in oh-my-pi.
-    """
+class _Recent(CutPart, frozen=True):
+    """The base of cuts that keep about `tokens` of the newest messages."""
 
     tokens: Positive = 20_000
-    adapts: bool = False
 
     def why_all(self, window: Window) -> str:
         if window.tokens > self.tokens:
@@ -123,17 +134,118 @@ class KeepRecent(CutPart, frozen=True, tag="keep-recent"):
     def keeping(self, tokens: int) -> Self:
         return msgspec.structs.replace(self, tokens=tokens)
 
+
+class KeepRecent(_Recent, frozen=True, tag="keep-recent"):
+    """Keep as many of the newest messages as fit into `tokens`, from a valid place on.
+
+    The newest group is kept even if it alone is larger. Unlike in pi, the cut never exceeds the budget and
+    never keeps a whole window because its last message is too large; unlike in oh-my-pi, it never separates a
+    call from its result. With `adapts` the budget is scaled to the provider's count since the last
+    compaction.
+    """
+
+    adapts: bool = False
+
     def cut(self, window: Window, limits: Limits) -> Cut | None:
         """Return the cut of a window, None if nothing is to be summarized."""
         del limits
         places = [place for place, item in enumerate(window.items) if item.may_start]
         if window.is_compacted or not places:
             return None
-        budget = self.tokens
-        if self.adapts and window.measured is not None:
-            budget = scale_budget(budget, measured=window.measured, estimate=window.tokens)
-        behind = list(accumulate(item.tokens for item in reversed(window.items)))[::-1]
-        return cut_at(window, next((place for place in places if behind[place] <= budget), places[-1]))
+        measured = window.measured if self.adapts else None
+        budget = scale_budget(self.tokens, measured=measured or 0, estimate=window.tokens)
+        return cut_at(window, _oldest_fitting(window, places, budget))
+
+
+_OWN_KINDS: Final = frozenset({"custom_message", "branch_summary"})
+"""Entries other than `message` that become messages in pi and oh-my-pi."""
+_PI_STARTS: Final = frozenset({"user", "assistant", "bashExecution", "branchSummary", "compactionSummary"})
+"""Roles of `message` entries at which pi and oh-my-pi cut."""
+
+
+def _is_pi_turn(item: WindowItem) -> bool:
+    """Return True if pi and oh-my-pi start a turn here."""
+    return item.kind in _OWN_KINDS or item.role in ("user", "bashExecution")
+
+
+class PiRecent(_Recent, frozen=True, tag="pi-recent"):
+    """Cut as pi 0.73.1 does: keep messages from the one that fills `tokens`, or the next valid place.
+
+    So the kept part exceeds `tokens` by up to one message, except after a large tool result. pi has these
+    faults: if no valid place follows, because the newest result alone is too large, everything is kept.
+    Messages of extensions and branch summaries count no tokens, and are always kept along with what follows
+    them. A cut behind settings or labels splits the whole turn before it off as a prefix.
+    """
+
+    def why_all(self, window: Window) -> str:
+        tokens = sum(item.tokens for item in window.items if item.kind == "message")
+        if tokens < self.tokens:
+            return (
+                f"everything that is not summarized yet is less than the {self.tokens:,} tokens that are kept"
+            )
+        return "as pi does, everything is kept if no place to cut follows the messages that are too large"
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """Return the cut of a window, None if nothing is to be summarized."""
+        del limits
+        items = window.items
+        roles = {*_PI_STARTS, "custom"}
+        places = [
+            at
+            for at, item in enumerate(items)
+            if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
+        ]
+        if window.is_compacted or not places:
+            return None
+        sizes = [item.tokens if item.kind == "message" else 0 for item in items]
+        behind = list(accumulate(reversed(sizes)))[::-1]
+        full = sum(size >= self.tokens for size in behind) - 1
+        place = next((at for at in places if at >= full), places[0]) if full >= 0 else places[0]
+        while place and items[place - 1].kind in _OWN_KINDS and not items[place].after_compaction:
+            place -= 1
+        first = items[place]
+        if first.first == first.id and first.role == "user":
+            return _divide(window, place, place)
+        # Settings or labels before the message belong to the turn before.
+        last = place + (first.first == first.id)
+        return _divide(window, _newest(items[:last], _is_pi_turn, default=place), place)
+
+
+class OhMyPiRecent(_Recent, frozen=True, tag="oh-my-pi-recent"):
+    """Cut as oh-my-pi 18 does: keep as many of the newest messages as fit into a scaled budget.
+
+    The newest message and its results are kept even if they alone are larger. The budget is `tokens`, divided
+    by the ratio of the provider's count to the estimate if that is over 1. oh-my-pi has these faults: right
+    after a compaction the count is of the larger context before it. The place of a result that comes late
+    does not matter, so that its call may be summarized.
+    """
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """Return the cut of a window, None if nothing is to be summarized."""
+        del limits
+        roles = {*_PI_STARTS, "hookMessage"}
+        places = [
+            at
+            for at, item in enumerate(window.items)
+            if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
+        ]
+        if window.is_compacted or not places:
+            return None
+        budget = scale_budget(self.tokens, measured=window.last_measured or 0, estimate=window.tokens)
+        place = _oldest_fitting(window, places, budget)
+        cut = cut_at(window, place, _is_pi_turn)
+        return cut and msgspec.structs.replace(cut, first_kept=window.items[place].id)
+
+
+def _oldest_fitting(window: Window, places: Sequence[int], budget: int) -> int:
+    """Return the oldest of `places` from which all messages fit, else the newest."""
+    behind = _tokens_from(window)
+    return next((place for place in places if behind[place] <= budget), places[-1])
+
+
+def _tokens_from(window: Window) -> list[int]:
+    """Return for each message the tokens from it to the end."""
+    return list(accumulate(item.tokens for item in reversed(window.items)))[::-1]
 
 
 def scale_budget(budget: int, *, measured: int, estimate: int) -> int:
@@ -147,14 +259,10 @@ def scale_budget(budget: int, *, measured: int, estimate: int) -> int:
     return max(budget * estimate // measured, 1)
 
 
-class TailTurn(CutPart, frozen=True, tag="tail-turn"):
-    """Keep at most the last `turns` turns that fit a share of the model's usable window.
+class _Tail(CutPart, frozen=True):
+    """The base of cuts that keep the newest turns within a share of the model's usable window.
 
-    This is opencode's rule. The budget is `share` of the window less `reserved`, at least `least` and at most
-    `most` tokens. The first turn that does not fit is split at a group, and the summary quotes its first
-    message word for word. If no message of the person is kept, the summary also quotes the newest one, unless
-    that alone exceeds the budget. The newest group is always kept; if it alone exceeds the budget, its
-    largest results and shell outputs are shortened.
+    The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens.
     """
 
     turns: Positive = 2
@@ -174,21 +282,30 @@ class TailTurn(CutPart, frozen=True, tag="tail-turn"):
     def reserving(self, tokens: int) -> Self:
         return msgspec.structs.replace(self, reserved=tokens)
 
+
+class TailTurn(_Tail, frozen=True, tag="tail-turn"):
+    """Keep at most the last `turns` turns that fit, and never less than the newest group.
+
+    The first turn that does not fit is split at a group, and the summary quotes its first message word for
+    word. If no message of the person is kept, the summary also quotes the newest one, unless that alone
+    exceeds the budget. If the newest group alone exceeds the budget, its largest results and shell outputs
+    are shortened. opencode quotes and shortens nothing, and may keep nothing at all.
+    """
+
     def cut(self, window: Window, limits: Limits) -> Cut | None:
         """Return the cut of a window, None if nothing is to be summarized."""
         items = window.items
         places = [place for place, item in enumerate(items) if item.may_start]
         if window.is_compacted or not places:
             return None
-        behind = list(accumulate(item.tokens for item in reversed(items)))[::-1]
+        behind = _tokens_from(window)
         starts = [place for place in places if items[place].starts_turn][-self.turns :] or [0]
         budget = self.budget(limits)
         whole = [start for start in starts if behind[start] <= budget]
         if len(whole) == len(starts):
             return _in_sight(window, cut_at(window, starts[0]), budget)
         parted = starts[-len(whole) - 1]
-        inside = [place for place in places if place > parted and behind[place] <= budget]
-        place = min(inside, default=places[-1])
+        place = _oldest_fitting(window, [place for place in places if place > parted] or places[-1:], budget)
         cut = cut_at(window, place)
         over = budget if behind[place] > budget else None
         return _in_sight(window, cut and msgspec.structs.replace(cut, shrinks_to=over), budget)
@@ -202,6 +319,33 @@ def _in_sight(window: Window, cut: Cut | None, budget: int) -> Cut | None:
     gone = [item.id for item in orders[-1:] if item.id not in cut.kept and item.tokens <= budget]
     quoted = dict.fromkeys([*gone, *cut.turn_prefix[:1]])
     return msgspec.structs.replace(cut, quoted=list(quoted))
+
+
+class OpencodeTail(_Tail, frozen=True, tag="opencode-tail"):
+    """Cut as opencode does: keep at most the last `turns` turns that fit.
+
+    The first turn that does not fit is split where its end fits. A turn starts with a user's message.
+    opencode has these faults: nothing is kept if the newest message and its results are larger than the
+    budget, if there is no user's message, or if all messages would be kept. The request that began a split
+    turn is summarized like any other message.
+    """
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """Return the cut of a window, None if nothing is to be summarized."""
+        items, budget = window.items, self.budget(limits)
+        if window.is_compacted or not items:
+            return None
+        behind = [*_tokens_from(window), 0]
+        starts = [at for at, item in enumerate(items) if item.begins and item.role == "user"][-self.turns :]
+        fitting = [start for start in starts if behind[start] <= budget]
+        place = min(fitting, default=len(items))
+        if len(fitting) < len(starts):
+            split = range(starts[-len(fitting) - 1] + 1, place)
+            place = next((at for at in split if items[at].begins and behind[at] <= budget), place)
+        place = place or len(items)
+        if place == len(items) and window.is_open:
+            place = _newest(items, attrgetter("begins"), default=0)
+        return _divide(window, place, place)
 
 
 class LastMessages(CutPart, frozen=True, tag="last-messages"):
@@ -225,5 +369,5 @@ class LastMessages(CutPart, frozen=True, tag="last-messages"):
         return cut_at(window, max((place for place in places if place <= wanted), default=0))
 
 
-AnyCut = KeepRecent | TailTurn | LastMessages
+AnyCut = KeepRecent | TailTurn | LastMessages | PiRecent | OhMyPiRecent | OpencodeTail
 """The cuts that a policy can name."""

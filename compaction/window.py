@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -29,32 +29,38 @@ TURN_STARTS: Final = frozenset({"user", "bashExecution", "custom", "branchSummar
 class WindowItem(msgspec.Struct, frozen=True, kw_only=True):
     """A message of a window.
 
-    `id` is its entry. `first` is the entry to record as first kept if the cut is here: the message itself, or
-    the oldest of the settings and labels right before it. `may_start` means that the kept part may begin
-    here: it is the first message of one of the session's own entries, no tool result, and no later result
-    belongs to an earlier call. `starts_turn` means that a turn begins here; a continuation message in the
-    middle of a task begins none.
+    `id` is its entry, of kind `kind`. `first` is the entry to record as first kept if the cut is here: the
+    message itself, or the oldest of the settings and labels right before it. `begins` means that a harness
+    could begin the kept part here: it is the first message of one of the session's own entries, no tool
+    result, and no earlier call still waits for its result. `may_start` means that, in addition, no later
+    result belongs to an earlier call. `starts_turn` means that a turn begins here; a continuation message in
+    the middle of a task begins none. `after_compaction` means that a compaction is right before `first`.
     """
 
     id: str
     first: str
+    kind: str
     role: str
     tokens: int
+    begins: bool
     may_start: bool
     starts_turn: bool
+    after_compaction: bool = False
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that a compaction may summarize, oldest first.
 
     `previous_summary` is that of the compaction in effect. `measured` is the provider's token count of the
-    newest successful call since. `is_compacted` means that no message follows that compaction. `is_open`
-    means that tool calls of the newest answer have no results yet and must be kept.
+    newest successful call since, `last_measured` that of the newest one on the path, even before that
+    compaction. `is_compacted` means that no message follows that compaction. `is_open` means that tool calls
+    of the newest answer have no results yet and must be kept.
     """
 
     items: tuple[WindowItem, ...]
     previous_summary: str | None = None
     measured: int | None = None
+    last_measured: int | None = None
     is_compacted: bool = False
     is_open: bool = False
 
@@ -78,14 +84,17 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     entries = path(snapshot, cursor, first=selected.first)
     parts = select_window_parts(snapshot, cursor, selected)
     open_until = _open_until(parts)
+    late = LateUsages(snapshot, cursor.session, first=selected.first, last=cursor.as_of)
+    measured = _measured(
+        (entry for entry in reversed(entries) if entry.compaction_seq == leaf.compaction_seq), late
+    )
     return Window(
         items=tuple(_items(cursor.session, parts, entries, tokens.count(parts), open_until)),
         previous_summary=_summary_of(selected.compaction) if selected.compaction else None,
-        measured=_measured(
-            entries,
-            leaf.compaction_seq,
-            LateUsages(snapshot, cursor.session, first=selected.first, last=cursor.as_of),
-        ),
+        measured=measured,
+        last_measured=_measured(paths.upward(snapshot, cursor.session, cursor.leaf), late)
+        if measured is None and leaf.compaction_seq
+        else measured,
         is_compacted=is_compacted(snapshot, cursor),
         is_open=_is_open(open_until),
     )
@@ -132,9 +141,9 @@ def is_compacted(snapshot: Snapshot, cursor: Cursor) -> bool:
     return all(entry.append == own or not has_message(entry) for entry in behind)
 
 
-def _measured(entries: Sequence[Event], compaction: int, late: LateUsages) -> int | None:
-    for entry in reversed(entries):
-        if entry.role == "assistant" and entry.compaction_seq == compaction:
+def _measured(newest_first: Iterable[Event | LazyEvent], late: LateUsages) -> int | None:
+    for entry in newest_first:
+        if entry.role == "assistant":
             view = view_of_event(entry)
             usage = measured_usage(late.added(entry.id, view)) if view else None
             if usage is not None:
@@ -157,14 +166,19 @@ def _items(
     for place, (part, tokens) in enumerate(zip(parts, counts, strict=True)):
         is_own = part.session == session
         begins = is_own and (before is None or not before.is_of(part.session, part.seq))
+        may_begin = begins and part.role != "toolResult" and waiting < len(parts)
+        first = _first(entries, bisect_left(seqs, part.seq)) if is_own else 0
         items.append(
             WindowItem(
                 id=part.id,
-                first=_first(entries, bisect_left(seqs, part.seq)) if is_own else part.id,
+                first=entries[first].id if is_own else part.id,
+                kind=part.kind,
                 role=part.role,
                 tokens=tokens,
-                may_start=begins and part.role != "toolResult" and waiting < place,
+                begins=may_begin,
+                may_start=may_begin and waiting < place,
                 starts_turn=part.role in TURN_STARTS and not (is_own and part.seq in words),
+                after_compaction=is_own and first > 0 and entries[first - 1].kind == "compaction",
             )
         )
         waiting = max(waiting, open_until[place])
@@ -194,8 +208,8 @@ def _is_open(open_until: Sequence[int]) -> bool:
     return max(open_until, default=-1) >= len(open_until)
 
 
-def _first(entries: Sequence[Event], place: int) -> str:
-    """Return the oldest of the settings and labels right before a message."""
+def _first(entries: Sequence[Event], place: int) -> int:
+    """Return the place of the oldest of the settings and labels right before a message."""
     while place and not has_message(entries[place - 1]) and entries[place - 1].kind != "compaction":
         place -= 1
-    return entries[place].id
+    return place

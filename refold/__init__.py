@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import msgspec
 
-from compaction.part import DEFAULT_WINDOW
+from compaction.part import DEFAULT_POLICY, DEFAULT_WINDOW
 from eventstore import SessionWriter, export_original, export_session, import_sessions, open_store
 from eventstore.append import check_new_session
 from eventstore.errors import (
@@ -134,7 +134,6 @@ _MODULES: Final = {
 }
 """Names that are imported on first use: reading a session loads no summarizer."""
 
-DEFAULT_POLICY: Final = "pi"
 _ORIGINAL: Final = "original"
 _Window = Annotated[int, msgspec.Meta(ge=1)]
 

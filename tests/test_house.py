@@ -25,11 +25,8 @@ MAY_NAME = {
     "eventstore/frame.py": "codes on disk",
     "eventstore/records.py": "the shape of refold's own messages",
     "projections/audit/summary_text.py": "the outline of the summaries that a harness asks for",
-    "refold/__init__.py": "the policy that is followed where none is named, and the file that any session can become",
-    "cli/commands/compact.py": "the policy that is followed where none is named",
-    "cli/commands/maintain.py": "the policy that is followed where none is named",
+    "refold/__init__.py": "the file that any session can become",
     "cli/commands/prune.py": "the policy that is followed where none is named",
-    "cli/commands/policies.py": "the policy that a new one begins as",
 }
 FIELDS = (
     "firstKeptEntryId firstKeptEntryIndex parentSession fromHook fromExtension targetId thinkingSignature stopReason"

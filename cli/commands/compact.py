@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
 @click.argument("session")
 @click.argument("instructions", default="", callback=utf8)
-@policy_option("pi")
+@policy_option()
 @click.option(
     "--template", metavar="NAME|FILE", default="", help="Use this template instead of the policy's."
 )

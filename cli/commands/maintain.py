@@ -22,7 +22,7 @@ DEFAULT_OUTPUT: Final = 32_000
     epilog="""Example:  echo '{"on":"after_turn"}' | refold maintain @last --policy mask""",
 )
 @click.argument("session")
-@policy_option("pi")
+@policy_option()
 @summarizer_options
 @window_option
 @click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from cli.compacting import DEFAULT_WINDOW
+from cli.compacting import DEFAULT_POLICY, DEFAULT_WINDOW
 from cli.user_files import ActionOptions, action_options, run_action
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _new(name: str, origin: str | None, *, as_json: bool) -> None:
     from compaction.policy.load import load_preset, preset_names
     from eventstore.errors import BadInputError, NotFoundError, shell_command
 
-    origin, extensible = origin or "pi", f"extend one of {', '.join(preset_names())}"
+    origin, extensible = origin or DEFAULT_POLICY, f"extend one of {', '.join(preset_names())}"
     if origin not in preset_names():
         if POLICIES.find(origin) is not None:
             raise BadInputError(f"policy {origin!r}", "is your own", extensible)

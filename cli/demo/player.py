@@ -34,7 +34,7 @@ SESSION: Final = "demo-rate-limiter"
 POLICY: Final = parse_policy(
     """
     name = "frugal"
-    extends = "pi"
+    extends = "refold"
     description = "Makes room over 24,500 tokens: 540 for a summary of all but the newest turn."
 
     [trigger]

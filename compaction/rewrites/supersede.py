@@ -31,12 +31,13 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
     """Show `[Superseded by a newer read of this file]` in place of obsolete reads.
 
     A newer read of a whole file makes every older one obsolete; a read of a range only one of the same range.
-    A failed read makes none obsolete. Neither does one that only reports that the file is unchanged, as in
-    Claude Code, because the older one has the text. Ignore results of `protected` tools and rewritten
-    results. Outside of a compaction, spare the prompt cache.
+    A failed read makes none obsolete, except with `failed_reads`, as in oh-my-pi. Neither does one that only
+    reports that the file is unchanged, as in Claude Code, because the older one has the text. Ignore results
+    of `protected` tools and rewritten results. Outside of a compaction, spare the prompt cache.
     """
 
     protected: tuple[str, ...] = ("skill",)
+    failed_reads: bool = False
 
     def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
@@ -60,7 +61,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
             path, _ = read
             if read in seen or (path, "") in seen:
                 stale.append(each)
-            if not each.message.is_error:
+            if self.failed_reads or not each.message.is_error:
                 seen.add(read)
         return stale[::-1]
 

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from compaction.continuations import CONTINUATIONS
-from compaction.cuts import KeepRecent, LastMessages, TailTurn
+from compaction.cuts import KeepRecent, LastMessages, OhMyPiRecent, OpencodeTail, PiRecent, TailTurn
 from compaction.policy.model import Policy, Restoring
 from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore import NewEvent, Parent
@@ -31,6 +31,9 @@ SMALL: dict[type, Any] = {
     KeepRecent: KeepRecent(tokens=4),
     TailTurn: TailTurn(least=4, most=4),
     LastMessages: LastMessages(messages=0),
+    PiRecent: PiRecent(tokens=4),
+    OhMyPiRecent: OhMyPiRecent(tokens=4),
+    OpencodeTail: OpencodeTail(least=4, most=4),
     Prune: Prune(protect=0, savings=0, smallest=0, protected=()),
     PruneTurns: PruneTurns(turns=1, protect=0, savings=0),
     Supersede: Supersede(),

@@ -84,7 +84,7 @@ class TestDryRun:
         assert (plan["splitTurn"], plan["turnPrefix"], plan["kept"]) == (True, ["u4"], ["a4", "u5", "a5"])
 
     def test_a_summary_is_estimated_as_long_as_it_may_get(self, talked: Refold, tmp_path: Path) -> None:
-        (tmp_path / "short.toml").write_text('name = "short"\nextends = "pi"\n[prompting]\noutput = 50\n')
+        (tmp_path / "short.toml").write_text('name = "short"\nextends = "refold"\n[prompting]\noutput = 50\n')
         assert (
             talked(*KEEPING, "--policy", "short.toml", "--dry-run", "--json").json["tokensAfterEstimate"]
             == 261
@@ -102,7 +102,7 @@ class TestDryRun:
     def test_people_are_told_the_same(self, talked: Refold) -> None:
         summarized, kept, sizes, read = talked("compact", SESSION, "--keep-recent", "350", "--dry-run").lines
         assert [" 8 messages " in summarized, " 1 message " in summarized] == [True, True]
-        assert summarized.endswith(", by policy pi, template compaction, extractive")
+        assert summarized.endswith(", by policy refold, template compaction, extractive")
         assert kept.split()[2:6] == ["3", "messages", "from", "a4"]
         assert re.findall(r"[\d,]+\d", sizes) == ["1,107", "1,107", "16"]
         assert read.split() == ["read", "src/parser.py"]
@@ -110,7 +110,7 @@ class TestDryRun:
     def test_the_template_and_the_models_that_are_chosen_are_told(self, talked: Refold) -> None:
         chosen = ("--template", "five-sections", "--model", "a", "--model", "b")
         said = talked(*KEEPING, *chosen, "--dry-run").lines[0]
-        assert said.endswith(", by policy pi, template five-sections, anthropic a or b")
+        assert said.endswith(", by policy refold, template five-sections, anthropic a or b")
 
     def test_a_likely_size_stands_beside_the_bound(self, refold: Refold, tmp_path: Path) -> None:
         # 10,000 tokens before, of them 1,000 kept; a summary has 3,000 mostly, and up to 13,107 by the reserve.
@@ -130,7 +130,10 @@ class TestDryRun:
         told.says("a2", assistant(call("read", "k", path="a.py")))
         told.says("r2", result("y" * 60_000, tool="read", call_id="k"))
         (tmp_path / "long.jsonl").write_bytes(b"".join(told._lines))
-        asking = ("compact", "long.jsonl", "--policy", "opencode", "--summarizer", "extractive")
+        (tmp_path / "tail.toml").write_text(
+            'name = "tail"\nextends = "opencode"\n[cut]\npart = "tail-turn"\n'
+        )
+        asking = ("compact", "long.jsonl", "--policy", "tail.toml", "--summarizer", "extractive")
         _, kept, sizes, *_ = refold(*asking, "--dry-run").lines
         before, shown = (int(each.replace(",", "")) for each in re.findall(r"[\d,]*\d{3}", kept))
         assert (before > 15_000, shown < 10_000) == (True, True)
@@ -174,7 +177,7 @@ class TestCompacting:
 
     def test_the_record_says_who_asked_and_by_what(self, talked: Refold) -> None:
         made = record(talked, talked(*EXTRACTING, "--json").json["events"][0])
-        assert (made["reason"], made["policy"], made["template"]) == ("manual", "pi", "compaction@1")
+        assert (made["reason"], made["policy"], made["template"]) == ("manual", "refold", "compaction@1")
         assert made["request"]["requests"][0]["summarizer"] == "extractive"
 
     def test_json_tells_what_became_of_it(self, talked: Refold) -> None:
@@ -197,7 +200,7 @@ class TestCompacting:
     def test_people_are_told_and_how_it_is_taken_back(self, talked: Refold) -> None:
         before = context(talked, "--format", "pi")["messages"]
         done, sizes, way_back = talked(*EXTRACTING).lines
-        assert done.endswith(", by policy pi, template compaction, extractive")
+        assert done.endswith(", by policy refold, template compaction, extractive")
         assert re.findall(r" (\d+) ", done) == ["10", "2"]
         assert re.findall(r"[\d,]+\d", sizes) == ["1,107", f"{context(talked)['tokens']:,}", "16"]
         talked(*way_back.partition(": refold ")[2].split())
@@ -334,7 +337,7 @@ class TestAsking:
         busy = errs(529, "Overloaded", "overloaded_error", **{"retry-after": "60"})
         api: MessagesApi = messages_api(busy, says(complete))
         (tmp_path / "cheap.toml").write_text(
-            'name = "cheap"\nextends = "pi"\n[prompting]\nmodels = ["small", "large"]\n'
+            'name = "cheap"\nextends = "refold"\n[prompting]\nmodels = ["small", "large"]\n'
         )
         asking = ("--policy", "cheap.toml", "--summarizer", "anthropic", "--endpoint", api.url)
         event = talked(*KEEPING, *asking, "--json").json["events"][0]

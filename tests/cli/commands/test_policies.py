@@ -31,7 +31,10 @@ class TestList:
         for name in ("mine", "pi"):
             (own / f"{name}.toml").write_text(f'name = "{name}"\nextends = "pi"\ndescription = "Own."\n')
         found = refold("policies", "--json").json["policies"]
-        assert [each["name"] for each in found] == ["mine", "pi", "layered", "mask", "oh-my-pi", "opencode"]
+        assert [each["name"] for each in found] == [
+            *("mine", "pi"),
+            *("layered", "mask", "oh-my-pi", "opencode", "refold"),
+        ]
         assert found[0] == {"name": "mine", "source": str(own / "mine.toml"), "description": "Own."}
         assert found[2]["source"] == "built-in"
 
@@ -122,8 +125,9 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("name", "named"),
         [
-            ("pi", ["183,616", "200,000", "keep-recent", "compaction"]),
-            ("opencode", ["180,000", "200,000", "prune-turns", "tail-turn", "five-sections"]),
+            ("pi", ["183,616", "200,000", "pi-recent", "compaction"]),
+            ("refold", ["183,616", "200,000", "keep-recent", "compaction"]),
+            ("opencode", ["180,000", "200,000", "prune-turns", "opencode-tail", "five-sections"]),
             ("mask", ["170,000", "200,000", "mask"]),
         ],
     )

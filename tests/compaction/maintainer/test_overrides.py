@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from compaction.cuts import KeepRecent, TailTurn
+from compaction.cuts import KeepRecent, OhMyPiRecent, OpencodeTail
 from compaction.maintainer.settings import Settings, policy_with, with_remote_summarizer
 from compaction.part import Limits
 from compaction.policy.load import load_preset, preset_names
@@ -89,13 +89,13 @@ def test_a_reserve_that_is_set_bounds_answers_too():
 
 def test_a_reserve_that_is_set_is_what_opencodes_tail_leaves_free():
     cut = policy_with(load_preset("opencode"), Settings(reserve_tokens=1_000)).cut
-    assert isinstance(cut, TailTurn)
+    assert isinstance(cut, OpencodeTail)
     assert cut.reserved == 1_000
 
 
 def test_tokens_to_keep_are_kept_as_the_policy_adapts_them():
-    assert policy_with(load_preset("oh-my-pi"), Settings(keep_recent_tokens=99)).cut == KeepRecent(
-        tokens=99, adapts=True
+    assert policy_with(load_preset("oh-my-pi"), Settings(keep_recent_tokens=99)).cut == OhMyPiRecent(
+        tokens=99
     )
 
 
@@ -148,4 +148,4 @@ def test_settings_have_oh_my_pis_defaults():
 def test_what_is_not_set_is_16384_and_20000_by_oh_my_pis_own_policy():
     own = load_preset("oh-my-pi")
     assert own.trigger.threshold(Limits(window=100_000)) == 100_000 - 16_384
-    assert (own.prompting.reserve, own.cut) == (16_384, KeepRecent(tokens=20_000, adapts=True))
+    assert (own.prompting.reserve, own.cut) == (16_384, OhMyPiRecent(tokens=20_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.cuts import KeepRecent, LastMessages, TailTurn
+from compaction.cuts import KeepRecent, LastMessages, OhMyPiRecent, OpencodeTail, PiRecent
 from compaction.part import Limits
 from compaction.policy.load import find_policy, load_preset, preset_names
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
@@ -14,8 +14,8 @@ from tests.support import sentences
 LIMITS = Limits(window=200_000, output=64_000)
 
 
-def test_there_are_five_presets():
-    assert preset_names() == ["layered", "mask", "oh-my-pi", "opencode", "pi"]
+def test_there_are_six_presets():
+    assert preset_names() == ["layered", "mask", "oh-my-pi", "opencode", "pi", "refold"]
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -28,6 +28,7 @@ def test_a_preset_has_the_name_of_its_file_and_says_what_it_does(name):
     [
         ("oh-my-pi", 170_000, "bytes/4"),
         ("pi", 183_616, "utf16/4"),
+        ("refold", 183_616, "utf16/4"),
         ("opencode", 180_000, "utf16/4"),
         ("layered", 167_000, "o200k"),
         ("mask", 170_000, "o200k"),
@@ -40,9 +41,10 @@ def test_presets_trigger_and_count_as_their_harnesses_do(name, threshold, counte
 @pytest.mark.parametrize(
     ("name", "cut"),
     [
-        ("oh-my-pi", KeepRecent(tokens=20_000, adapts=True)),
-        ("pi", KeepRecent(tokens=20_000)),
-        ("opencode", TailTurn(turns=2, share=0.25, least=2_000, most=8_000)),
+        ("oh-my-pi", OhMyPiRecent(tokens=20_000)),
+        ("pi", PiRecent(tokens=20_000)),
+        ("refold", KeepRecent(tokens=20_000)),
+        ("opencode", OpencodeTail(turns=2, share=0.25, least=2_000, most=8_000)),
         ("layered", LastMessages(messages=0)),
         ("mask", None),
     ],
@@ -56,6 +58,7 @@ def test_presets_cut_as_their_harnesses_do(name, cut):
     [
         ("oh-my-pi", [Supersede, Useless, Prune]),
         ("pi", []),
+        ("refold", []),
         ("opencode", [PruneTurns]),
         ("layered", [Offload, Snip, Micro]),
         ("mask", [Mask]),
@@ -87,6 +90,7 @@ def test_a_policy_that_is_not_there_is_told_with_those_that_are():
         "oh-my-pi",
         "opencode",
         "pi",
+        "refold",
     ]
 
 
@@ -114,7 +118,7 @@ def test_a_policy_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
     own(tmp_path / "a", "mine", 'name = "mine"')
     with pytest.raises(NotFoundError) as refused:
         find_policy("mien", [tmp_path / "a", tmp_path / "nowhere"])
-    there_are = ["layered", "mask", "mine", "oh-my-pi", "opencode", "pi"]
+    there_are = ["layered", "mask", "mine", "oh-my-pi", "opencode", "pi", "refold"]
     assert sentences.names(refused.value.remedy, there_are) == there_are
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Raw
 
-from compaction.cuts import KeepRecent, LastMessages
+from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.window import build_window
@@ -17,6 +18,7 @@ from tests.support.talk import assistant, call, result, shell, texts_of, user
 
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
+MENDED = msgspec.structs.replace(load_preset("opencode"), cut=TailTurn())
 MARKED = {"compaction_continue": True}
 SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 
@@ -39,7 +41,7 @@ def test_a_window_behind_the_compaction_would_leave_what_it_kept_in_no_summary(s
 
 def test_messages_counted_as_turns_would_start_a_tail_at_an_orphan(story):
     story.says(user("go"), assistant(call("bash", "c1")), result(long(9_000), call_id="c1"), assistant("ok"))
-    found = cut(story, load_preset("opencode").cut)
+    found = cut(story, TailTurn())
     assert (found.kept, found.turn_prefix, found.quoted) == (["e4"], ["e1", "e2", "e3"], ["e1"])
 
 
@@ -47,7 +49,7 @@ def test_a_tail_that_ends_once_it_is_full_would_have_100030_tokens_for_8000(stor
     story.says(user(long(20_000)), assistant(long(10)))
     story.says(user(long(10)), assistant(long(28), call("bash", "c1")), result(long(100_000), call_id="c1"))
     assert sum(TOKENS.count(build_context(story.log, "s").parts[-2:])) == 100_030
-    compactor(Scripted(lambda _: "so far"), load_preset("opencode")).compact(story.writer)
+    compactor(Scripted(lambda _: "so far"), MENDED).compact(story.writer)
     _, *tail = build_context(story.log, "s").parts
     assert [part.id for part in tail] == ["e4", "e5"]
     assert sum(TOKENS.count(tail)) <= 8_000
@@ -57,7 +59,7 @@ def test_a_tail_of_results_alone_would_hide_the_order_that_asked_for_them(story)
     story.says(user("first"), assistant("done"), user("check file X"), assistant(long(8_000)))
     story.says(assistant("I look", call("bash", "c1")), result("it is there", call_id="c1"))
     scribe = Scripted()
-    compactor(scribe, load_preset("opencode")).compact(story.writer)
+    compactor(scribe, MENDED).compact(story.writer)
     summary, *tail = texts_of(build_context(story.log, "s"))
     assert (summary.count("check file X"), len(tail)) == (1, 2)
 
@@ -92,12 +94,12 @@ def test_a_word_to_go_on_quoted_as_the_newest_order_would_hide_the_order_itself(
     story.says(user("check file X"), assistant(long(9_000)))
     story.writer.append(MessageRecord(message=Raw(b'{"role":"user","content":"continue"}'), metadata=MARKED))
     story.says(assistant(long(7_000)), assistant(call("bash", "c1")), result(long(3_000), call_id="c1"))
-    found = cut(story, load_preset("opencode").cut)
+    found = cut(story, TailTurn())
     assert found.quoted == ["e1"]
 
 
 def test_shell_commands_that_came_after_it_would_hide_the_newest_order(story):
     story.says(user("first"), assistant("done"), user("mend the parser"), assistant(long(9_000)))
     story.says(shell("ls", "a.py"))
-    compactor(Scripted(lambda _: "so far"), load_preset("opencode")).compact(story.writer)
+    compactor(Scripted(lambda _: "so far"), MENDED).compact(story.writer)
     assert texts_of(build_context(story.log, "s")) == [f"so far{SPLIT}mend the parser", "ls"]

@@ -94,7 +94,9 @@ SCENES: Final[Sequence[Scene]] = [
         nothing,
         [
             session_file("long.jsonl", _long_result()),
+            File("tail.toml", 'name = "tail"\nextends = "opencode"\n[cut]\npart = "tail-turn"\n'),
             f"compact long.jsonl --policy opencode {EXTRACTING} --dry-run",
+            f"compact long.jsonl --policy tail.toml {EXTRACTING} --dry-run",
         ],
     ),
     Scene(nothing, [session_file("paths.jsonl", _paths()), "compact paths.jsonl --keep-recent 0 --dry-run"]),
