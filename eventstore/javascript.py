@@ -34,7 +34,7 @@ class TooDeepError(RefoldError, msgspec.DecodeError):
 
 def is_deeper(raw: bytes, levels: int) -> bool:
     """Return True if lists and objects in a JSON text are nested deeper than `levels`."""
-    if raw.count(b"[") + raw.count(b"{") <= levels:
+    if len(raw) <= levels or raw.count(b"[") + raw.count(b"{") <= levels:
         return False
     brackets = _STRING.sub(b"", raw).translate(_AS_LISTS, _NO_BRACKETS)
     # Removing the innermost brackets reduces the depth by one; brackets that remain are unclosed.
@@ -320,7 +320,7 @@ def tolerant_decoder(type_: type[S]) -> Callable[[bytes], S]:
 
     def decoded(record: bytes) -> S:
         try:
-            if raw:
+            if raw and not record.isascii():
                 # The decoder does not look at bytes that stay raw.
                 record.decode()
             return decode(record)

@@ -19,6 +19,14 @@ _READINGS: Final = 8
 """Maximum attempts to find records in a damaged line, so that the time stays linear."""
 
 
+def trimmed(line: bytes) -> tuple[int, bytes]:
+    """Return a line's text without a byte order mark and blanks around it, and where the text starts."""
+    if line.startswith(b"{") and line.endswith(b"}\n"):
+        return 0, line[:-1]
+    start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
+    return start, line[start : len(line.rstrip(BLANK))]
+
+
 class Beginnings(Protocol):
     """The ways in which a harness's records begin, and the types that identify them."""
 

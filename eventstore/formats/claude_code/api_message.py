@@ -69,6 +69,7 @@ class _Block(msgspec.Struct, frozen=True):
 
 wire_of: Final = tolerant_decoder(WireMessage)
 _block_of: Final = tolerant_decoder(_Block)
+_decode_blocks: Final = msgspec.json.Decoder(list[_Block]).decode
 _items: Final = msgspec.json.Decoder(list[Raw]).decode
 
 
@@ -93,9 +94,18 @@ def split(raw: bytes) -> Sequence[bytes]:
 
     The API takes several results in one message; refold makes each result a message.
     """
-    if raw.count(b'"tool_result"') == 0:
-        return (raw,)
-    items = items_of(content_of(wire_of(raw)))
+    return (raw,) if b'"tool_result"' not in raw else _split(raw, wire_of(raw))
+
+
+def split_views(raw: bytes) -> list[Message]:
+    """Split a message as `split` does; return the views of the parts."""
+    wire = wire_of(raw)
+    parts = (raw,) if b'"tool_result"' not in raw else _split(raw, wire)
+    return [_view(wire)] if parts[0] is raw else [view_of(part) for part in parts]
+
+
+def _split(raw: bytes, wire: WireMessage) -> Sequence[bytes]:
+    items = items_of(content_of(wire))
     are_results = list(map(is_result, items))
     if not any(are_results) or len(items) == 1:
         return (raw,)
@@ -110,7 +120,10 @@ def _users(items: Sequence[bytes]) -> bytes:
 
 def view_of(raw: bytes) -> Message:
     """Return a message's view as a context shows it, for one of those that `split` returned."""
-    wire = wire_of(raw)
+    return _view(wire_of(raw))
+
+
+def _view(wire: WireMessage) -> Message:
     content = content_of(wire)
     if wire.role == "assistant":
         return Message(
@@ -125,8 +138,8 @@ def view_of(raw: bytes) -> Message:
         )
     if wire.isMeta:
         return Message(role="custom", blocks=_blocks(content), extension=Extension(type="meta"))
-    items = items_of(content)
-    first = _block_of(items[0]) if items else None
+    blocks = _wire_blocks(content)
+    first = blocks[0] if blocks else None
     if first is not None and first.type == "tool_result":
         return Message(
             role="toolResult",
@@ -134,7 +147,7 @@ def view_of(raw: bytes) -> Message:
             tool_call_id=text_or_empty(first.tool_use_id),
             is_error=first.is_error is True,
         )
-    return Message(role="user", blocks=_blocks(content))
+    return Message(role="user", blocks=tuple(map(_block, blocks)) if blocks else _blocks(content))
 
 
 def is_result(block: bytes) -> bool:
@@ -204,7 +217,17 @@ def _inner(result: _Block) -> bytes:
 def _blocks(content: bytes) -> tuple[Block, ...]:
     if content.startswith(b'"'):
         return (Text(tolerant_json(content)),)
-    return tuple(_block(_block_of(item)) for item in items_of(content))
+    return tuple(map(_block, _wire_blocks(content)))
+
+
+def _wire_blocks(content: bytes) -> list[_Block]:
+    """Return the objects in a list; an empty list if it is not a list."""
+    if not content.startswith(b"["):
+        return []
+    try:
+        return _decode_blocks(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return [_block_of(item) for item in items_of(content)]
 
 
 def _block(wire: _Block) -> Block:

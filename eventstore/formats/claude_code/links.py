@@ -14,7 +14,7 @@ from eventstore.formats.names import is_name, stored_id
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import DerivedEvent, KnownEvents
 from eventstore.imports import origin_link, started_link
-from eventstore.javascript import epoch_ms, tolerant_json
+from eventstore.javascript import tolerant_json
 from eventstore.records import Link
 
 _AGENT: Final = "/agent-"
@@ -68,7 +68,7 @@ class Links:
         self._sharing: Sequence[str] | None = None
         self._prompts: dict[str, str] = {}
 
-    def of(self, place: int, event_id: str, fields: Fields) -> Iterator[DerivedEvent]:
+    def of(self, place: int, event: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
         """Yield the links that a record implies."""
         if fields.type == "fork-context-ref":
             parent, last = fields.parentSessionId, fields.parentLastUuid
@@ -79,8 +79,8 @@ class Links:
         is_new = place not in self._begun
         self._begun.add(place)
         if place == 0 and not self._is_of_agent:
-            yield from self._started(event_id, fields)
-            yield from self._copied(event_id, epoch_ms(fields.timestamp))
+            yield from self._started(event.id, fields)
+            yield from self._copied(event.id, event.time)
         elif is_new:
             yield from self._started_by(place, fields)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeGuard
 
 import msgspec
@@ -16,6 +17,7 @@ from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
     content_of,
     split,
+    split_views,
     view_of,
     wire_of,
 )
@@ -40,7 +42,7 @@ _ECHO: Final = re.compile(
 _REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
 
 
-class Fields(msgspec.Struct, frozen=True):
+class Fields(msgspec.Struct, frozen=True, dict=True):
     """The fields that refold reads, of any type of record; all others stay in the stored bytes."""
 
     type: Any = None
@@ -79,7 +81,7 @@ class Fields(msgspec.Struct, frozen=True):
     toolUseResult: Raw | UnsetType = UNSET  # noqa: N815
     sourceToolAssistantUUID: Any = None  # noqa: N815
 
-    @property
+    @cached_property
     def is_chained(self) -> bool:
         """True if the record has an id and a place in the tree, even if its parent is missing."""
         is_placed = not isinstance(self.parentUuid, UnsetType) or (
@@ -87,10 +89,15 @@ class Fields(msgspec.Struct, frozen=True):
         )
         return isinstance(self.uuid, str) and is_name(self.uuid) and is_placed
 
-    @property
+    @cached_property
     def raw_message(self) -> bytes:
         """The JSON of the message, b"" if the record has none."""
         return b"" if isinstance(self.message, UnsetType) else bytes(self.message)
+
+    @cached_property
+    def views(self) -> list[Message]:
+        """The views of the messages that a record's message is split into."""
+        return split_views(self.raw_message)
 
     @property
     def agent(self) -> str:
@@ -126,7 +133,7 @@ def _kind_of_user(fields: Fields) -> str:
         return "custom"
     if fields.isCompactSummary is True:
         return "compaction"
-    message = view_of(split(raw)[0])
+    message = fields.views[0]
     return "message" if message.role == "toolResult" or by_person(fields, message) else "custom_message"
 
 
@@ -237,15 +244,22 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     """Return the messages that a record sends to the model, as a context shows them."""
     fields = fields_of(record)
     if kind == "message":
-        raw = fields.raw_message
-        if fields.isApiErrorMessage is True or (
-            fields.type == "assistant" and wire_of(raw).model == NO_MODEL
-        ):
-            return ()
-        return split(raw)
+        return () if _is_unsent(fields) else split(fields.raw_message)
     if kind == "custom_message":
-        return (b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields),)
+        return (_custom_message(fields),)
     return (fields.raw_message,) if kind == "compaction" else ()
+
+
+def _is_unsent(fields: Fields) -> bool:
+    """Return True for a message that the harness shows but never sends."""
+    if fields.isApiErrorMessage is True:
+        return True
+    is_made_up = fields.type == "assistant" and NO_MODEL.encode() in fields.raw_message
+    return is_made_up and bool(wire_of(fields.raw_message).model == NO_MODEL)
+
+
+def _custom_message(fields: Fields) -> bytes:
+    return b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields)
 
 
 _TITLES: Final = {
@@ -281,18 +295,18 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
         return _facts(view, (0, 0), flags, kept.first if kept else None)
     if kind not in ("message", "custom_message"):
         return EventFacts(flags=flags | Flag.GIVES_TITLE if title_of(fields) else flags)
-    shown = shown_messages(kind, record)
-    if not shown:
+    if kind == "message" and _is_unsent(fields):
         return EventFacts(role="assistant", flags=flags)
-    views = [view_of(each) for each in shown]
+    views = fields.views if kind == "message" else [view_of(_custom_message(fields))]
     span = (0, 0)
-    if kind == "message" and len(shown) == 1 and not flags:
+    if kind == "message" and len(views) == 1 and not flags:
         span = _span(record, fields.raw_message)
     if views[0].role == "assistant":
         flags |= Flag.SETS_MODEL
-    together = msgspec.structs.replace(
-        views[0], blocks=tuple(block for view in views for block in view.blocks)
-    )
+    together = views[0]
+    if len(views) > 1:
+        blocks = tuple(block for view in views for block in view.blocks)
+        together = msgspec.structs.replace(together, blocks=blocks)
     return _facts(together, span, flags, None)
 
 

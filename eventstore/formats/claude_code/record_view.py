@@ -12,7 +12,7 @@ from eventstore.formats.base import (
     SettingsView,
     View,
 )
-from eventstore.formats.claude_code.api_message import NO_MODEL, PROVIDER, split, view_of, wire_of
+from eventstore.formats.claude_code.api_message import NO_MODEL, PROVIDER, view_of, wire_of
 from eventstore.formats.claude_code.record import (
     Fields,
     by_person,
@@ -48,7 +48,7 @@ def _view(kind: str, fields: Fields, parent: bytes | None) -> View:
 
 def _message(fields: Fields) -> View:
     raw = fields.raw_message
-    messages = tuple(view_of(each) for each in split(raw))
+    messages = tuple(fields.views)
     if messages[0].role != "assistant":
         is_by_person = any(by_person(fields, each) for each in messages) and fields.isSidechain is not True
         return View(messages=messages, by_person=is_by_person)

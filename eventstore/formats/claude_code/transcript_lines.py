@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.formats.claude_code.record import Fields, fields_of
-from eventstore.formats.lines import BLANK, BOM, TOO_DEEP, objects_in
+from eventstore.formats.lines import TOO_DEEP, objects_in, trimmed
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
 
@@ -43,8 +43,7 @@ class _Parsed(msgspec.Struct, frozen=True):
 
 def parse(line: bytes) -> _Parsed:
     """Return the records of a line; never raises, however damaged the line is."""
-    start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
-    text = line[start : len(line.rstrip(BLANK))]
+    start, text = trimmed(line)
     if not text:
         return _Parsed([], "")
     try:

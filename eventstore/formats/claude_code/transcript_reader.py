@@ -6,6 +6,7 @@ Records name their parent, which may come later in the file, or with a later imp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -144,7 +145,6 @@ class TranscriptReader(SessionReader):
             newest=self._chains[0].chained,
         )
         self._begun = [chain.last for chain in self._chains]
-        self._to_come: list[dict[str, str | None]] = [{} for _ in contents.sessions]
         self._parents: list[dict[str, tuple[str, str | None]]] = [{} for _ in contents.sessions]
 
     @property
@@ -166,7 +166,6 @@ class TranscriptReader(SessionReader):
 
     def pieces(self) -> Iterator[Piece]:
         file = self._contents.source.file
-        self._look_ahead()
         for place in range(len(self._chains)):
             yield from self._continue(place)
         file.seek(self._offset)
@@ -185,7 +184,7 @@ class TranscriptReader(SessionReader):
                         yield Glue(raw[at:start])
                     yield record
                     at = stop
-                    yield from self._links.of(place, record.event.id, fields)
+                    yield from self._links.of(place, record.event, fields)
                     yield from self._moved(place, record.event, fields)
                 for what, reason in remarks:
                     yield SourceRemark(
@@ -199,28 +198,36 @@ class TranscriptReader(SessionReader):
             self._line += is_whole
         yield from self._links.at_end()
 
-    def _look_ahead(self) -> None:
-        """Find the ids of the records that follow, because a parent may come later than its child."""
+    @cached_property
+    def _to_come(self) -> list[dict[str, str | None]]:
+        """All records of this reading with the parents that they name, by session.
+
+        A parent may come later than its child, but rarely does: only then does this read the file twice.
+        """
         file = self._contents.source.file
+        here = file.tell()
         file.seek(self._offset)
+        found: list[dict[str, str | None]] = [{} for _ in self._chains]
         for raw in file:
             for start, stop, fields in parse(raw).records:
                 if fields.is_chained:
                     place, own = self._place(fields), stored_id(fields.uuid)
                     parent = fields.parentUuid
                     named = stored_id(parent) if isinstance(parent, str) and is_name(parent) else None
-                    is_first = own not in self._to_come[place] and not self._is_taken(place, own)
-                    self._to_come[place].setdefault(own, named)
+                    is_first = own not in found[place] and not self._is_taken(place, own)
+                    found[place].setdefault(own, named)
                     if is_first and is_boundary(fields):
                         # A boundary is read together with its summary, and may come after it.
                         self._boundaries[place, own] = raw[start:stop]
+        file.seek(here)
+        return found
 
     def _continue(self, place: int) -> Iterator[DerivedEvent]:
         """Find what earlier summaries keep; yield copies of records whose parents come now."""
         chain = self._chains[place]
         for above, own in chain.summaries.items():
             self._keep(place, above, own)
-        here = chain.orphans.keys() & self._to_come[place].keys()
+        here = chain.orphans.keys() & self._to_come[place].keys() if chain.orphans else ()
         arrived = {own: parent for parent in here for own in chain.orphans.pop(parent)}
         if arrived:
             yield from self._copies(place, arrived)

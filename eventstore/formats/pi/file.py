@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
-from eventstore.formats.lines import BLANK, BOM, REPEAT, TOO_DEEP, objects_in
+from eventstore.formats.lines import REPEAT, TOO_DEEP, objects_in, trimmed
 from eventstore.formats.names import is_name, stored_id
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
@@ -173,10 +173,7 @@ class PiReader:
 
     def line(self, number: int, line: bytes) -> LineContents:
         """Return a line's events; never raise: bytes that are no record are *skipped*."""
-        start, text = 0, line[:-1]
-        if not (line.startswith(b"{") and line.endswith(b"}\n")):
-            start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
-            text = line[start : len(line.rstrip(BLANK))]
+        start, text = trimmed(line)
         found = LineContents(number, [], [], [])
         self._copies.clear()
         if not text:
