@@ -59,6 +59,8 @@ GROUPS: Final = {
         "export": ("export", "Write a session to a file."),
         "stats": ("stats", "Show what the store holds and its size."),
         "verify": ("verify", "Check the whole store for damage."),
+        "push": ("push", "Copy new events to another store."),
+        "pull": ("pull", "Copy new events from another store."),
         "backup": ("backup", "Copy the store while it is in use."),
         "bench": ("bench", "Time rebuilds, imports and appends on this machine."),
         "demo": ("demo", "Record a scripted session in a new store and show it."),

@@ -112,6 +112,14 @@ def _since(_ctx: click.Context, _param: click.Parameter, value: str | None) -> i
         raise click.BadParameter("give a date such as 2026-11-01, or an age such as 12h, 3d or 2w") from None
 
 
+since_option: Final[Decorator] = click.option(
+    "--since",
+    metavar="DATE|AGE",
+    callback=_since,
+    help="Only sessions with an entry since then: a date (UTC) or an age such as 12h, 3d or 2w.",
+)
+
+
 def _harness_names() -> list[str]:
     from eventstore.formats import format_of, harnesses
     from eventstore.records import FORMAT
@@ -139,12 +147,7 @@ def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=_project,
         help="Only sessions that worked in this folder or below it; a part of its path is enough.",
     )
-    @click.option(
-        "--since",
-        metavar="DATE|AGE",
-        callback=_since,
-        help="Only sessions with an entry since then: a date (UTC) or an age such as 12h, 3d or 2w.",
-    )
+    @since_option
     @click.option(
         "--title",
         metavar="TEXT",

@@ -17,7 +17,7 @@ import click
 if TYPE_CHECKING:
     from eventstore.files.importing import ImportResult
     from eventstore.lmdb.store import LmdbLog
-    from eventstore.log import Snapshot
+    from eventstore.log import EventLog, Snapshot
     from projections.audit.prices import Prices
     from projections.context.cursor import Leaf
     from projections.overview import Family, SessionFilter
@@ -169,7 +169,7 @@ def chosen_sessions(log: LmdbLog, chosen: SessionFilter, *, prices: Prices | Non
         return chosen.chosen(overviews(log, prices=prices, progress=progress))
 
 
-def resolve_session(log: LmdbLog, name: str) -> str:
+def resolve_session(log: EventLog, name: str) -> str:
     """Return a session's id, given `@last`, an id or its prefix, a file, an agent or a title.
 
     A prefix of a session and of its subagents means the session. These are tried in this order. If a name could
@@ -270,7 +270,7 @@ _NAMED = 5
 """Maximum number of a file's sessions to name."""
 
 
-def import_with_progress(log: LmdbLog, path: str, *, name: str | None = None) -> list[ImportResult]:
+def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -> list[ImportResult]:
     """Import the sessions of a file, with a progress bar for a large one on a terminal.
 
     Raises BadInputError, and its subclass ForeignSessionError for a session of another harness.
@@ -320,7 +320,7 @@ def note_remarks(path: str, imported: ImportResult) -> None:
         echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
 
 
-def note_more_in_store(log: LmdbLog, path: str, imported: ImportResult) -> None:
+def note_more_in_store(log: EventLog, path: str, imported: ImportResult) -> None:
     """Print one line on stderr if a file holds less than its session in the store."""
     from cli.output import counted, echo_note
 

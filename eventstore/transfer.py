@@ -36,9 +36,13 @@ class DivergedError(RefoldError):
 
     def __init__(self, session: str, seq: int, source_id: str, target_id: str) -> None:
         self.session, self.seq, self.source_id, self.target_id = session, seq, source_id, target_id
-        ids = repr(source_id) if source_id == target_id else f"{source_id!r}, there {target_id!r}"
+        ids = (
+            f"{source_id!r} in both, with different content"
+            if source_id == target_id
+            else f"{source_id!r} in the source and {target_id!r} in the target"
+        )
         super().__init__(
-            f"session {session!r} has diverged: event #{seq} ({ids}) is the first that differs; "
+            f"session {session!r} has diverged: event #{seq}, the first that differs, is {ids}; "
             "to keep both, fork one of them under another name"
         )
 
@@ -59,7 +63,7 @@ class SessionTransfer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Comparison(msgspec.Struct, frozen=True):
-    """The number of events that a session has in common in two logs, and its heads (None: not in the target)."""
+    """A session's heads in two logs (None: not in the target), and its number of common events."""
 
     common: int
     source: Head

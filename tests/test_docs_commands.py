@@ -272,6 +272,8 @@ JSON_CALLS: Final = {
     "rename": ["rename", SESSION, "x", "--json"],
     "stats": ["stats", "--json"],
     "bench": ["bench", SESSION, "--json"],
+    "push": ["push", "other-store", "--json"],
+    "pull": ["pull", "other-store", "--json"],
     "backup": ["backup", "copy", "--json"],
     "verify": ["verify", "--json"],
     "policies": ["policies", "--json"],
@@ -336,10 +338,16 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
     if name == "prune":
         Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
         refold("go", SESSION, "a3")
+    if name in ("push", "pull"):
+        # A session of the other store has other events.
+        other = Refold(Path("other-store").resolve())
+        other("append", SESSION, stdin=line({"type": "custom", "customType": "x"}))
     if name in ENDLESS:
         return run_until_it_watches(refold, *JSON_CALLS[name]).json_lines
     return refold(
-        *JSON_CALLS[name], stdin=STDIN.get(name, b""), code=1 if name in ("verify", "sync") else 0
+        *JSON_CALLS[name],
+        stdin=STDIN.get(name, b""),
+        code=1 if name in ("verify", "sync", "push", "pull") else 0,
     ).json_lines
 
 

@@ -45,6 +45,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "export": ["export", session, "--format", "pi", "--force", "-o", "exported.jsonl"],
         "stats": ["stats"],
         "verify": ["verify"],
+        "push": ["push", "another", "--session", session],
         "backup": ["backup", "copy"],
         "bench": ["bench", session],
     }
@@ -53,7 +54,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
 ENDLESS: Final = ("watch",)
 """Commands that go on until they are stopped."""
 
-WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion")
+WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull")
 """Commands that bring a store of their own, or need none."""
 
 NAMES: Final = [name for name in COMMANDS if name not in (*WITHOUT_A_STORE, *ENDLESS)]

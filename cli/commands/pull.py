@@ -1,0 +1,29 @@
+"""refold pull."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cli.commands.push import opened_target, transfer_options, transfer_sessions
+
+
+@click.command("pull", epilog="Example:  refold push shared && refold --store mine pull shared")
+@transfer_options("SOURCE")
+@click.pass_context
+def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any) -> None:
+    """Copy new events from another store.
+
+    SOURCE is the other store's folder. This store is created if needed. Events that it has already are not copied
+    again. If you interrupt it, run it again: it continues where it stopped. A session that has diverged, so that the
+    two stores have different events at the same place, is reported and not copied. The exit code is then 1.
+    """
+    from cli.store import store_path
+    from eventstore import open_store
+
+    with (
+        open_store(other, create=False) as source,
+        opened_target(store_path(ctx.obj), dry_run=dry_run) as target,
+    ):
+        transfer_sessions(ctx, source, target, dry_run=dry_run, **options)

@@ -1,0 +1,95 @@
+"""Transfers between stores that are killed at any moment, and several at the same time."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from eventstore import open_store
+from eventstore.files.discovery import session_files
+from eventstore.files.syncing import import_files
+from eventstore.transfer import transfer
+from eventstore.verify import verify
+from tests.cli.running import Refold
+from tests.support.events import message
+from tests.support.homes import chains, large_home
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Refold:
+    """The command on a store of so many sessions that a copy takes a second or more."""
+    files = session_files({}, [str(large_home(tmp_path / "home", 64, megabytes=64))])
+    with open_store(tmp_path / "here") as log:
+        assert all(each.error is None for each in import_files(log, files, jobs=1))
+    return Refold(tmp_path / "here")
+
+
+def held(path: Path) -> dict[str, tuple[int, bytes]]:
+    """Return versions and digests of the sessions of a store, which must be sound."""
+    with open_store(path) as log, log.snapshot() as snapshot:
+        assert verify(log).findings == []
+        return {head.name: (head.version, head.digest) for head in snapshot.heads()}
+
+
+@pytest.mark.parametrize("direction", ["push", "pull"])
+def test_killed_at_any_moments_and_run_again_it_makes_an_equal_store(here: Refold, direction: str) -> None:
+    there = Refold(here.store.parent / "there")
+    run, other = (here, there.store) if direction == "push" else (there, here.store)
+    rng = random.Random(direction)
+    kills, states = 0, []
+    while kills < 100:
+        process = run.started(direction, other, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            process.communicate(timeout=0.25 + rng.random() * 0.3)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+            kills += 1
+            states.append(held(there.store) if (there.store / "data.mdb").exists() else {})
+    assert kills >= 3
+    whole = held(here.store)
+    assert len({sum(version for version, _ in state.values()) for state in states}) >= 3
+    for before, after in zip(states, [*states[1:], whole], strict=True):
+        assert all(after[session][0] >= version for session, (version, _) in before.items())
+    run(direction, other)
+    assert held(there.store) == whole
+    done = run(direction, other, "--json").json
+    assert {each["added"] for each in done["sessions"]} == {0}
+
+
+def test_several_programs_copy_to_one_store_that_others_append_to(here: Refold) -> None:
+    there = here.store.parent / "there"
+    copies = [here.started("push", there, stderr=subprocess.PIPE) for _ in range(3)]
+    with open_store(there) as log:
+        appended = 0
+        while any(copy.poll() is None for copy in copies):
+            appended += 1
+            Refold(there)("append", "own", stdin='{"type":"custom","customType":"x"}')
+        assert all(copy.wait() == 0 for copy in copies)
+        assert appended > 0
+        with log.snapshot() as snapshot:
+            assert snapshot.head("own").version == appended
+        found = chains(log)
+        del found["own"]
+    with open_store(here.store) as log:
+        assert found == chains(log)
+
+
+def test_a_store_is_copied_while_others_append_to_it(here: Refold) -> None:
+    there = here.store.parent / "there"
+    with open_store(here.store) as log, open_store(there) as target:
+        process = here.started("push", there, stdout=subprocess.PIPE)
+        appended = 0
+        while process.poll() is None:
+            appended += 1
+            log.append("session-00000", [message(f"more-{appended}")])
+        process.communicate()
+        assert process.returncode == 0
+        assert appended > 0
+        transfer(log, target)
+        assert chains(target) == chains(log)
