@@ -64,13 +64,15 @@ def test_killed_at_any_moments_and_run_again_it_makes_an_equal_store(here: Refol
 
 def test_several_programs_copy_to_one_store_that_others_append_to(here: Refold) -> None:
     there = here.store.parent / "there"
-    copies = [here.started("push", there, stderr=subprocess.PIPE) for _ in range(3)]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    copies = [here.started("push", there, **streams) for _ in range(3)]
     with open_store(there) as log:
         appended = 0
         while any(copy.poll() is None for copy in copies):
             appended += 1
             Refold(there)("append", "own", stdin='{"type":"custom","customType":"x"}')
-        assert all(copy.wait() == 0 for copy in copies)
+        assert [copy.communicate()[1] for copy in copies] == [b""] * 3
+        assert [copy.returncode for copy in copies] == [0] * 3
         assert appended > 0
         with log.snapshot() as snapshot:
             assert snapshot.head("own").version == appended
