@@ -156,9 +156,16 @@ def is_imperative(words: Sequence[str], *, follows: bool = False, is_lead: bool 
 
 _REMEMBERED: Final = 1 << 12
 """Sentences to cache, because people repeat themselves."""
-_LONGEST: Final = 600
+LONGEST_SENTENCE: Final = 600
 """Characters of a sentence; anything longer was not written as one."""
-_QUOTES: Final = ('"', "“", "'", "‘", "«")  # noqa: RUF001  quotation marks
+_SPELLED: Final = re.compile(r"(?<![\w./\\-])[a-z']+(?![\w./\\-]*\w)")
+"""A word that is no part of a name."""
+_NO_VERBS: Final = frozenset[str]()
+_IMPERATIVES: Final = VERBS | ALSO_NOUNS
+_BEFORE_IMPERATIVES: Final = (
+    ADVERBS | OPENERS | frozenset("always and don't dont let's lets never not to you".split())
+)
+QUOTES: Final = ('"', "“", "'", "‘", "«")  # noqa: RUF001  quotation marks
 """A sentence that starts with one of these is a quotation."""
 _MARKS: Final = re.compile(r"\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|~~")
 _CODE: Final = re.compile(r"`[^`]*`")
@@ -226,6 +233,68 @@ _ANYWHERE: Final = re.compile(
 """Phrases that mark an instruction anywhere in a sentence."""
 
 
+_DECIDING: Final = (
+    "after always anything avoid because before ensure every everything instead never only please prefer"
+    " remember should unless until whenever without"
+).split()
+"""Words in which typing errors are mended wherever they are in a sentence."""
+_SHORT_FORMS: Final = {
+    "teh": "the",
+    "hte": "the",
+    "nto": "not",
+    "dotn": "don't",
+    "dnot": "don't",
+    "pls": "please",
+    "plz": "please",
+    "mustnt": "mustn't",
+    "shouldnt": "shouldn't",
+    "cant": "can't",
+    "msut": "must",
+    "adn": "and",
+}
+_LETTERS: Final = re.compile(r"[a-z]+")
+_SHORTEST: Final = 4
+"""Letters of a word to mend; shorter ones differ by a letter anyway."""
+_OTHER_WORDS: Final = frozenset("rest form clam trail".split())
+"""Words that are one letter from a verb and no typing errors of it."""
+_ENDINGS: Final = ("s", "d", "r", "n", "y", "e")
+"""A letter that makes another word of a word: `reads`, `ready`."""
+
+
+def mended(word: str, verbs: frozenset[str] = _NO_VERBS) -> str:
+    """Return a word in lower case, without a typing error if it has one of a marker or of `verbs`.
+
+    An error is a letter missing, doubled or added, or two letters swapped. The first letter must be right.
+    """
+    if word in _SHORT_FORMS:
+        return _SHORT_FORMS[word]
+    if len(word) < _SHORTEST or word in _OTHER_WORDS or not _LETTERS.fullmatch(word):
+        return word
+    return _meant(word, verbs)
+
+
+@lru_cache(maxsize=1 << 14)
+def _meant(word: str, verbs: frozenset[str]) -> str:
+    if word in verbs or word in _DECIDING:
+        return word
+    found = {each for each in (*_DECIDING, *verbs) if _is_error_of(word, each)}
+    return found.pop() if len(found) == 1 else word
+
+
+def _is_error_of(word: str, meant: str) -> bool:
+    if word[0] != meant[0] or len(meant) < _SHORTEST or (word[:-1] == meant and word.endswith(_ENDINGS)):
+        return False
+    if sorted(word) == sorted(meant):
+        from rapidfuzz.distance import OSA  # noqa: PLC0415  heavy
+
+        return OSA.distance(word, meant, score_cutoff=1) == 1
+    if abs(len(word) - len(meant)) != 1 or len(meant) == _SHORTEST:
+        return False
+    from rapidfuzz.distance import Indel  # noqa: PLC0415  heavy
+
+    return Indel.distance(word, meant, score_cutoff=1) == 1
+
+
 class _Clause(NamedTuple):
     """A part of a sentence.
 
@@ -249,14 +318,14 @@ def instructions_in(text: str) -> list[str]:
 
 def is_instruction(sentence: str) -> bool:
     """Return True if a sentence orders, forbids or prefers something."""
-    return len(sentence) <= _LONGEST and not sentence.startswith(_QUOTES) and _is_instruction(sentence)
+    return len(sentence) <= LONGEST_SENTENCE and not sentence.startswith(QUOTES) and _is_instruction(sentence)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _is_instruction(sentence: str) -> bool:
-    plain = _TAG.sub("", _plain(sentence))
-    words = _words(plain)
-    if _says_nothing(words) or _asks(plain):
+    plain = _TAG.sub("", simplified(sentence))
+    words = words_of(plain)
+    if _says_nothing(words) or is_question(plain):
         return False
     if any(_FORBIDS.match(_opened(aside)) for aside in _ASIDE.findall(plain)):
         return True
@@ -268,13 +337,28 @@ def _is_instruction(sentence: str) -> bool:
     )
 
 
-def _plain(sentence: str) -> str:
-    """Return a sentence in lower case without emphasis, each code span reduced to one word."""
+def simplified(sentence: str) -> str:
+    """Return a sentence in lower case without emphasis and typing errors.
+
+    Each code span is reduced to one word.
+    """
     text = _LINK.sub(r"\1", sentence.replace("’", "'"))  # noqa: RUF001  an apostrophe
-    return _MARKS.sub("", _CODE.sub("`", text)).casefold().strip()
+    return _mended(_MARKS.sub("", _CODE.sub("`", text)).casefold().strip())
 
 
-def _words(text: str) -> list[str]:
+def _mended(plain: str) -> str:
+    """Mend typing errors in the words that decide, and in verbs where an imperative may stand."""
+    parts, end, may_order = [], 0, True
+    for found in _SPELLED.finditer(plain):
+        between = plain[end : found.start()]
+        word = mended(found[0], _IMPERATIVES if may_order or _CLAUSE_END.search(between) else _NO_VERBS)
+        parts += [between, word]
+        may_order = word in _BEFORE_IMPERATIVES
+        end = found.end()
+    return "".join(parts) + plain[end:]
+
+
+def words_of(text: str) -> list[str]:
     return [word for found in _WORD.findall(text) if (word := found.strip(".'"))]
 
 
@@ -282,10 +366,10 @@ def _says_nothing(words: Sequence[str]) -> bool:
     return all(word in NO_CONTENT_KINDS or len(word) == 1 for word in words)
 
 
-def _asks(plain: str) -> bool:
+def is_question(plain: str) -> bool:
     if plain.rstrip(_AROUND.replace("?", "")).endswith("?"):
         return True
-    first, second, *_ = [*_words(_opened(plain)), "", ""]
+    first, second, *_ = [*words_of(_opened(plain)), "", ""]
     return first in ASKS or (first in ASKS_SUBJECT and second in SUBJECTS)
 
 
@@ -304,8 +388,14 @@ def _opened(clause: str) -> str:
 
 def _answers(clause: str) -> bool:
     """Return True if "no" is an answer followed by an order: `no remove this`."""
-    _, first, second, *_ = [*_words(clause), "", ""]
+    _, first, second, *_ = [*words_of(clause), "", ""]
     return first in VERBS and second in DETERMINERS
+
+
+def clause_texts(plain: str) -> list[str]:
+    """Return the clauses of a simplified sentence without asides and opening words."""
+    asides = [_opened(aside) for aside in _ASIDE.findall(plain)]
+    return [clause.text for clause in _clauses(_ASIDE.sub(" ", plain))] + asides
 
 
 def _clauses(plain: str) -> Iterator[_Clause]:
@@ -313,7 +403,7 @@ def _clauses(plain: str) -> Iterator[_Clause]:
     for end in [*_CLAUSE_END.finditer(plain), None]:
         text = _opened(plain[start : end.start() if end else None])
         start = end.end() if end else start
-        words = _words(text)
+        words = words_of(text)
         is_title = end is not None and end[1] == ":"
         if not words or (is_title and len(words) == 1):
             continue
@@ -344,7 +434,7 @@ def _rules_out(clause: str) -> bool:
     no = _NO.match(clause)
     if not no:
         return False
-    words = _words(_WITHOUT.sub("", clause[no.end() :]))
+    words = words_of(_WITHOUT.sub("", clause[no.end() :]))
     is_report = not REPORTS.isdisjoint(words) or (bool(words) and words[-1].endswith("ed"))
     return 0 < len(words) <= _MOST_FORBIDDEN and not is_report
 
@@ -356,4 +446,4 @@ def _has_to(clause: str) -> bool:
     if not verb or _SUPPOSES.match(clause, verb.start()) or _EXPECTS.match(clause):
         return False
     subject = clause[: verb.start()]
-    return len(_words(subject)) <= _LONGEST_SUBJECT and not _TELLS.search(subject)
+    return len(words_of(subject)) <= _LONGEST_SUBJECT and not _TELLS.search(subject)

@@ -3,18 +3,96 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from projections.mentions.standing_rules import InstructionKind, kind_of
+from projections.mentions.instructions import instructions_in, mended
+from projections.mentions.standing_rules import InstructionKind, find_instructions, kind_of
+from tests.labels.rules import labelled_sentences
+from tests.support.growth import NO_SQUARE, times_as_long
+
+RULE, TASK = InstructionKind.RULE, InstructionKind.TASK
 
 
 @pytest.mark.parametrize(
     ("sentence", "kind"),
     [
-        ("Never commit without asking.", InstructionKind.RULE),
-        ("Use tabs, not spaces.", InstructionKind.RULE),
-        ("Add a test for the parser.", InstructionKind.TASK),
+        ("Never commit without asking.", RULE),
+        ("Use tabs, not spaces.", RULE),
+        ("read a.ts (don't read all of it)", RULE),
+        ("I think a class for it is overkill", RULE),
+        ("can we make it so we keep the old code around?", RULE),
+        ("plase don't rewrite teh changelog.md make surgical edits", RULE),
+        ("Add a test for the parser.", TASK),
+        ("Don't forget to push.", TASK),
+        ("Don't push yet.", TASK),
+        ("Never push, not even today.", RULE),
+        ("can you add a test for the parser?", TASK),
+        ("remove it, it is never used", TASK),
+        ("propose where each of these files should go.", TASK),
         ("Why is it slow?", None),
+        ("can it see you?", None),
+        ('"never push" is what it says', None),
     ],
 )
 def test_a_rule_stands_and_a_task_is_done_once(sentence: str, kind: InstructionKind | None) -> None:
     assert kind_of(sentence) is kind
+
+
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_nine_rules_of_ten_are_told_from_tasks(*, is_held_out: bool) -> None:
+    sentences = [each for each in labelled_sentences() if each.is_held_out == is_held_out]
+    assert len(sentences) > 80
+    labelled = {each.text for each in sentences if each.label == "rule"}
+    found = {each.text for each in sentences if kind_of(each.text) is RULE}
+    assert len(found & labelled) / len(found) >= 0.9
+    assert len(found & labelled) / len(labelled) >= 0.85
+
+
+def test_most_sentences_that_are_no_rules_are_told_apart_too() -> None:
+    others = [each for each in labelled_sentences() if each.label != "rule"]
+    right = [each for each in others if (kind_of(each.text) or "none") == each.label]
+    assert len(right) / len(others) >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("plase", "please"),
+        ("nevver", "never"),
+        ("alwyas", "always"),
+        ("edti", "edit"),
+        ("rewrte", "rewrite"),
+        ("teh", "the"),
+        ("every", "every"),
+        ("ready", "ready"),
+        ("rewrites", "rewrites"),
+        ("rest", "rest"),
+        ("edgy", "edgy"),
+        ("eit", "eit"),
+    ],
+)
+def test_typing_errors_are_mended_and_other_words_are_not(word: str, meant: str) -> None:
+    assert mended(word, frozenset({"edit", "read", "rewrite", "reset"})) == meant
+
+
+def test_a_verb_is_mended_only_where_an_order_may_stand() -> None:
+    assert kind_of("edti the readme") is TASK
+    assert kind_of("the edti of the readme") is None
+
+
+@given(st.text(max_size=200))
+def test_every_instruction_of_a_text_has_a_kind(text: str) -> None:
+    found = [each.text for each in find_instructions(text)]
+    assert set(instructions_in(text)) <= set(found)
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    "piece", ["never push ", "keep it, ", "use (a) ", "no no ", "every x must ", "if a "]
+)
+def test_time_does_not_grow_with_the_square_of_a_sentence(piece: str) -> None:
+    def classify(text: str) -> None:
+        kind_of.__wrapped__(text[:600])
+
+    assert times_as_long(classify, piece * 20, piece * 40) < NO_SQUARE
