@@ -8,9 +8,9 @@ from typing import Final, Literal
 import msgspec
 
 from cli.output import counted, one_line, safe_line
-from cli.views.texts import SIGNS
+from cli.views.texts import SIGNS, dropped_text
 from projections.audit.cost import Spending
-from projections.audit.metrics import Metrics, worst_first
+from projections.audit.metrics import Metrics, Rank, rank
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
 
 AuditedReplacement = CompactionAudit | BranchSummaryAudit | RewriteAudit
@@ -23,8 +23,8 @@ class ViewStruct(msgspec.Struct, frozen=True, kw_only=True):
 class ReplacementView(ViewStruct, frozen=True):
     """A compaction, a branch summary or a rewrite, with everything to show about it.
 
-    `name` counts by kind: "compaction 2", "branch summary 1". `losses` describes what it lost; `remarks`
-    lists other problems, worst first. `grew`: the context should have become smaller but did not (a branch
+    `name` counts by kind: "compaction 2", "branch summary 1". `losses` describes what it lost, worst first;
+    `remarks` lists other problems. `grew`: the context should have become smaller but did not (a branch
     summary is expected to add to its branch). If a rewrite `came_with_compaction`, the compaction's losses
     include its own.
     """
@@ -49,6 +49,11 @@ class ReplacementView(ViewStruct, frozen=True):
         return self.result.metrics
 
     @property
+    def dropped(self) -> int:
+        """The number of messages that left the context with no summary covering them."""
+        return self.result.messages.dropped if isinstance(self.result, CompactionAudit) else 0
+
+    @property
     def files(self) -> FilesAudit | None:
         """The files that it claims and those in the log; None for a rewrite, which claims none."""
         return None if isinstance(self.result, RewriteAudit) else self.result.files
@@ -62,7 +67,7 @@ class ReplacementView(ViewStruct, frozen=True):
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
-    `future_use` is the smallest share among its replacements; `losses` and `gone` are totals. Undone
+    `future_use` is the smallest share among its replacements; `dropped`, `losses` and `gone` are totals. Undone
     replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
     include them. `earlier` is the session's previous generation.
     """
@@ -71,6 +76,7 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     earlier: str | None = None
     title: str
     compactions: int
+    dropped: int = 0
     future_use: float | None
     losses: int
     gone: int
@@ -98,6 +104,7 @@ class AuditView(ViewStruct, frozen=True):
             earlier=self.audit.earlier,
             title=one_line(self.audit.title, _LONGEST_TITLE),
             compactions=len(self.audit.compactions),
+            dropped=sum(each.dropped for each in measured),
             future_use=min((share for share in shares if share is not None), default=None),
             losses=sum(len(each.future_use.losses) for each in once),
             gone=sum(each.instructions.gone for each in once),
@@ -115,8 +122,14 @@ def audit_view(audit: Audit) -> AuditView:
     return AuditView(
         audit=audit,
         replacements=tuple(sorted(found, key=lambda each: each.seq)),
-        worst=tuple(worst_first(found)),
+        worst=tuple(sorted(found, key=lambda each: (_rank(each), each.seq))),
     )
+
+
+def _rank(each: ReplacementView) -> Rank:
+    metrics = each.metrics
+    use = metrics.future_use
+    return rank(each.dropped, use.share, len(use.losses), metrics.instructions.gone)
 
 
 def _replacement(
@@ -131,7 +144,7 @@ def _replacement(
         # A branch summary cannot be undone.
         is_undone=not isinstance(result, BranchSummaryAudit) and result.undone,
         came_with_compaction=isinstance(result, RewriteAudit) and result.compaction is not None,
-        losses=tuple(_losses(result.metrics)),
+        losses=tuple(_losses(result)),
         remarks=tuple(_remarks(result, grew=grew)),
     )
 
@@ -142,8 +155,6 @@ _TOLERANCE: Final = 0.1
 
 
 def _remarks(result: AuditedReplacement, *, grew: bool) -> Iterator[str]:
-    if isinstance(result, CompactionAudit) and result.messages.dropped:
-        yield f"{counted(result.messages.dropped, 'message')} left the context with no summary covering them"
     if grew:
         yield "the context did not get smaller"
     if not isinstance(result, RewriteAudit):
@@ -187,7 +198,10 @@ def _listed(headings: list[str]) -> str:
     return ", ".join(map(safe_line, headings))
 
 
-def _losses(metrics: Metrics) -> Iterator[str]:
+def _losses(result: AuditedReplacement) -> Iterator[str]:
+    metrics = result.metrics
+    if isinstance(result, CompactionAudit) and result.messages.dropped:
+        yield dropped_text(result.messages.dropped)
     if metrics.future_use.losses:
         use = metrics.future_use
         yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never seen again"

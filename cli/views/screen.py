@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands
 from cli.store import short_names
-from cli.views.texts import dollars, gap_text, part_of, percent, spent_dollars, tokens_heading
+from cli.views.texts import dollars, dropped_text, gap_text, part_of, percent, spent_dollars, tokens_heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ GAPS: Final = 4
 
 _WIDE: Final = 100
 """Columns from which times and long names fit."""
-_TIME, _REPEATED, _EVENT, _NAMED = "TIME (UTC)", "CALLS REDONE", "EVENT", "NAMES KEPT"
+_TIME, _REPEATED, _EVENT = "TIME (UTC)", "CALLS REDONE", "EVENT"
 _VALUE: Final = 60
 
 
@@ -88,6 +88,7 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         return
     out.print()
+    _print_dropped(out, worst)
     out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE, is_estimate=audit.estimate), crop=False)
     _print_rest(out, len(worst) - ROWS, "replacement")
     _print_remarks(out, worst)
@@ -106,7 +107,6 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
         before,
         after,
         "FOUND WHEN NEEDED",
-        _NAMED,
         "USER'S RULES KEPT",
         _REPEATED,
         "DOLLARS SAVED",
@@ -118,7 +118,7 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
         *times,
         *numbers,
         right=(_EVENT, *numbers),
-        drops=(_TIME, _REPEATED, before, _EVENT, _NAMED),
+        drops=(_TIME, _REPEATED, before, _EVENT),
     )
     for each in worst:
         metrics = each.metrics
@@ -131,7 +131,6 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
             thousands(metrics.size.before),
             Text(thousands(metrics.size.after), style="bold red" if each.grew else ""),
             Text(part_of(use.found, use.total), style="bold red" if use.losses else ""),
-            percent(metrics.recall.share),
             Text(part_of(rules.total - rules.gone, rules.total), style="bold red" if rules.gone else ""),
             thousands(metrics.rework.repeated),
             dollars(metrics.cost.net, is_signed=True),
@@ -140,11 +139,24 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
     return listing
 
 
+def _print_dropped(out: Console, worst: Sequence[ReplacementView]) -> None:
+    """Print which compactions dropped messages that no summary covers."""
+    found = [f"! {each.name}: {dropped_text(each.dropped)}" for each in worst if each.dropped]
+    if found:
+        _print_red(out, found)
+        _print_rest(out, len(found) - REMARKS, "compaction that dropped messages", "compactions that did")
+        out.print()
+
+
 def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:
     found = [f"! {each.name}: {remark}" for each in worst for remark in each.remarks]
-    for line in found[:REMARKS]:
-        print_line(out, one_line(line, out.width), style="bold red")
+    _print_red(out, found)
     _print_rest(out, len(found) - REMARKS, "remark")
+
+
+def _print_red(out: Console, lines: Sequence[str]) -> None:
+    for line in lines[:REMARKS]:
+        print_line(out, one_line(line, out.width), style="bold red")
 
 
 def _print_losses(out: Console, replacement: ReplacementView) -> None:
@@ -200,21 +212,25 @@ def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
 
 
 def sessions_table(rows: Iterable[SessionRow]) -> Table:
-    """Return the table of sessions, the worst first, those with nothing needed later last."""
+    """Return the table of sessions, the worst first, those with nothing lost or needed later last."""
     from rich.text import Text
 
     from cli.terminal import CutLine
     from projections.audit.metrics import rank
 
-    worst = sorted(rows, key=lambda row: (rank(row.future_use, row.losses, row.gone), row.session))
+    worst = sorted(
+        rows, key=lambda row: (rank(row.dropped, row.future_use, row.losses, row.gone), row.session)
+    )
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
-    numbers = (times, "FOUND WHEN NEEDED", "THINGS LOST", "USER'S RULES LOST", cost)
+    dropped = ("MESSAGES DROPPED",) if any(row.dropped for row in worst) else ()
+    numbers = (times, *dropped, "FOUND WHEN NEEDED", "THINGS LOST", "USER'S RULES LOST", cost)
     listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost))
     for row in worst:
         listing.add_row(
             safe_line(short[row.session]),
             thousands(row.compactions),
+            *([Text(thousands(row.dropped), style="bold red" if row.dropped else "")] if dropped else []),
             Text(percent(row.future_use), style="bold red" if row.losses else ""),
             thousands(row.losses),
             Text(thousands(row.gone), style="bold red" if row.gone else ""),

@@ -77,3 +77,8 @@ def dollars(amount: float | None, *, is_signed: bool = False) -> str:
 def tokens_heading(of_what: str, *, is_estimate: bool) -> str:
     """Return the heading above counts of tokens; it says if they are estimates."""
     return f"{'EST. ' if is_estimate else ''}TOKENS {of_what}"
+
+
+def dropped_text(messages: int) -> str:
+    """Describe messages that no longer appear in any form."""
+    return f"{counted(messages, 'message')} left the context with no summary covering them"

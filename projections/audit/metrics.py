@@ -6,8 +6,7 @@ To add a metric: write its struct and its function in a module of this package, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
 
 from eventstore.event import Event
 from eventstore.formats import view_of
@@ -93,35 +92,15 @@ def _text(part: Part | None) -> str | None:
     return None if part is None else view_of_part(part).text
 
 
-class HasMetrics(Protocol):
-    """A measured replacement: the audit of a compaction, a branch summary or a rewrite."""
-
-    @property
-    def seq(self) -> int: ...
-
-    @property
-    def metrics(self) -> Metrics: ...
-
-
-M = TypeVar("M", bound=HasMetrics)
-Rank = tuple[bool, float, int, int]
+Rank = tuple[int, bool, float, int, int]
 """A sort key that puts the worst first."""
 
 
-def worst_first(measured: Iterable[M]) -> list[M]:
-    """Sort replacements by how little of what was needed later they kept, worst first.
+def rank(dropped: int, future_use: float | None, losses: int, gone: int) -> Rank:
+    """Return a sort key: the worst replacement, or session, first.
 
-    Ties are broken by more losses, then more instructions gone, then age. Replacements after which nothing
-    was needed come last.
+    Most messages dropped with no summary covering them come first, then the smallest share of what was needed
+    later, then more losses, then more rules gone. Without a share (None: nothing was needed later) it comes
+    last, unless messages were dropped.
     """
-    return sorted(measured, key=lambda each: (rank_of(each.metrics), each.seq))
-
-
-def rank_of(metrics: Metrics) -> Rank:
-    """Return the rank of one replacement."""
-    return rank(metrics.future_use.share, len(metrics.future_use.losses), metrics.instructions.gone)
-
-
-def rank(future_use: float | None, losses: int, gone: int) -> Rank:
-    """Return the sort key of a future-use share (None: nothing needed) and two loss counts."""
-    return (future_use is None, future_use or 0.0, -losses, -gone)
+    return (-dropped, future_use is None, future_use or 0.0, -losses, -gone)

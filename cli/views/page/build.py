@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.output import counted, thousands, when
-from cli.views.model import AuditedReplacement, ReplacementView
+from cli.views.model import AuditedReplacement, AuditView, ReplacementView
 from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
@@ -21,7 +21,7 @@ from projections.message_text import message_text
 
 
 def figures(material: Material) -> Iterator[Figure]:
-    """Yield the totals of a session: its size, its context now, its calls and their cost."""
+    """Yield the totals of a session: what was lost, its size, its context now, its calls and their cost."""
     audit = material.view.audit
     others = [
         counted(len(found), *names)
@@ -31,6 +31,7 @@ def figures(material: Material) -> Iterator[Figure]:
         )
         if found
     ]
+    yield from _of_losses(material.view)
     yield _figure(
         "context now",
         thousands(audit.context_tokens),
@@ -40,6 +41,16 @@ def figures(material: Material) -> Iterator[Figure]:
     yield _figure("entries", thousands(audit.entries), f"on {branches}")
     yield _figure("compactions", thousands(len(audit.compactions)), ", ".join(others))
     yield from _of_calls(material.calls, audit.cost.prices)
+
+
+def _of_losses(view: AuditView) -> Iterator[Figure]:
+    if not view.replacements:
+        return
+    row = view.row
+    if row.dropped:
+        yield _figure("messages dropped", thousands(row.dropped), "with no summary covering them")
+    yield _figure("rules lost", thousands(row.gone), "of the user’s")  # noqa: RUF001  an apostrophe
+    yield _figure("things lost", thousands(row.losses), "that were needed later")
 
 
 def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:

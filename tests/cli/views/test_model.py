@@ -11,7 +11,7 @@ from eventstore.records import FileOperations
 from projections.audit.session import Counts, FilesAudit, TokensBefore
 from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures
-from tests.support.measured import audit, branch_summary, compaction, rewrite, size
+from tests.support.measured import audit, branch_summary, compaction, future_use, loss, rewrite, size
 
 REPLACEMENTS = audit_view(
     audit(compaction(2), compaction(8, undone=True), branch_summary(5), rewrite(3, undone=True), rewrite(9))
@@ -62,8 +62,11 @@ def test_of_what_is_sound_there_is_nothing_to_say(make: Any) -> None:
 
 
 def test_messages_that_no_summary_covers_come_first() -> None:
-    dropped = compaction(3, messages=Counts(summarized=1, kept=0, dropped=2), size=size(10, 10))
-    assert figures(*remarks(dropped)) == [["2"], []]
+    dropped = compaction(
+        3, messages=Counts(summarized=1, kept=0, dropped=2), future_use=future_use(0, 1, loss("a"))
+    )
+    (view,) = audit_view(audit(dropped)).replacements
+    assert (view.dropped, figures(*view.losses)) == (2, [["2"], ["1", "1"]])
 
 
 @pytest.mark.parametrize("make", [compaction, rewrite])

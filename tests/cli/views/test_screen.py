@@ -22,7 +22,7 @@ from cli.views.screen import (
     sessions_table,
 )
 from projections.audit.cost import SessionCost
-from projections.audit.session import Audit
+from projections.audit.session import Audit, Counts
 from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures, printed
 from tests.support.measured import (
@@ -103,8 +103,8 @@ def test_replacements_are_listed_the_worst_first_with_what_they_kept() -> None:
     head = next(number for number, line in enumerate(lines) if line.startswith("WORST FIRST"))
     rows = [re.split(r"  +", line) for line in lines[head + 1 : head + 3]]
     assert rows == [
-        ["compaction 1", "#12", "2026-03-04 11:22", "20,857", "1,682", "8/10", "25%", "4/5", "0", "-"],
-        ["branch summary 1", "#20", "2026-03-04 11:22", "1,000", "100", "9/10", "-", "-", "0", "-"],
+        ["compaction 1", "#12", "2026-03-04 11:22", "20,857", "1,682", "8/10", "4/5", "0", "-"],
+        ["branch summary 1", "#20", "2026-03-04 11:22", "1,000", "100", "9/10", "-", "0", "-"],
     ]
 
 
@@ -124,8 +124,8 @@ def test_repeats_and_net_cost_have_their_columns() -> None:
 def test_on_a_terminal_of_80_columns_times_and_long_names_give_way() -> None:
     lines = printed(screen, audit(WORST, BETTER), width=80)
     rows = [re.split(r"  +", line) for line in lines]
-    assert ["compaction 1", "#12", "20,857", "1,682", "8/10", "25%", "4/5", "0", "-"] in rows
-    assert ["branch 1", "#20", "1,000", "100", "9/10", "-", "-", "0", "-"] in rows
+    assert ["compaction 1", "#12", "20,857", "1,682", "8/10", "4/5", "0", "-"] in rows
+    assert ["branch 1", "#20", "1,000", "100", "9/10", "-", "0", "-"] in rows
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -155,6 +155,16 @@ def test_instructions_that_are_gone_are_told_wherever_it_happened() -> None:
         "#2    Never touch the migrations.  compaction 1",
         "#9    Ask before you push.  rewrite 1",
     ]
+
+
+def test_messages_that_no_summary_covers_are_told_before_the_table() -> None:
+    dropped = compaction(30, messages=Counts(summarized=9, kept=0, dropped=66))
+    lines = printed(screen, audit(WORST, dropped))
+    said = next(at for at, line in enumerate(lines) if line.startswith("! compaction 2: 66 messages "))
+    head = next(at for at, line in enumerate(lines) if line.startswith("WORST FIRST"))
+    assert said < head
+    assert lines[head + 1].startswith("compaction 2 ")
+    assert sum(line.startswith("!") for line in lines) == 1
 
 
 def test_where_nothing_was_lost_nothing_is_said_of_losses() -> None:
@@ -306,6 +316,13 @@ def test_a_line_has_what_there_is_to_know() -> None:
         "SESSION  TIMES COMPACTED  FOUND WHEN NEEDED  THINGS LOST  USER'S RULES LOST   COST  TITLE",
         "s                      1                25%            4                  2  $1.50  A title",
     ]
+
+
+def test_sessions_that_dropped_messages_come_first_in_a_column_of_their_own() -> None:
+    head, *lines = listed(row("all lost", 0.0, 9, 9), row("none"), row("dropped", dropped=1234), width=130)
+    assert "MESSAGES DROPPED" in head
+    assert [line.split("  ")[0] for line in lines] == ["dropped", "all lost", "none"]
+    assert figures(*lines)[0][1] == "1,234"
 
 
 def test_a_title_gives_way_on_a_narrow_terminal() -> None:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from cli.views.model import AuditedReplacement, audit_view
 from cli.views.page.build import build_page, figures, findings, models, sections_of
@@ -137,6 +138,20 @@ def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
     found = numbered(figures(demo))
     assert found["compactions"] == ("3", ["1", "1"])
     assert found["entries"] == ("167", ["3"])
+
+
+def test_what_was_lost_comes_before_sizes_and_cost(demo: Material) -> None:
+    names = [each.name for each in figures(demo)]
+    assert names[:3] == ["rules lost", "things lost", "context now"]
+    assert names[-1] == "cost"
+    row = demo.view.row
+    assert [each.value for each in figures(demo)][:2] == [str(row.gone), str(row.losses)]
+
+
+def test_messages_that_were_dropped_are_the_first_figure(demo: Material) -> None:
+    dropped = compaction(30, messages=Counts(summarized=9, kept=0, dropped=66))
+    first, *_ = figures(structs.replace(demo, view=audit_view(audit(dropped))))
+    assert (first.name, first.value) == ("messages dropped", "66")
 
 
 def test_models_are_those_that_wrote_the_one_that_wrote_most_first(begun: Story) -> None:

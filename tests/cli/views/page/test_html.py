@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cli.views.page.build import build_page
 from cli.views.page.html import DEEPEST, LONGEST, MARKER, page_bytes, page_html, summary_html
+from cli.views.page.material import Material
 from cli.views.page.parts import Page
 from eventstore import EventLog
 from tests.cli.views.page.reading import material_of
@@ -26,6 +27,13 @@ from tests.support.talk import Story, user
 @pytest.fixture(scope="module")
 def html(demo_page: Page) -> str:
     return page_html(demo_page)
+
+
+def test_recall_by_kind_is_on_the_full_page_alone(html: str, demo: Material) -> None:
+    full = page_html(build_page(demo, is_full=True))
+    sections = [text.count('<section class="recall">') for text in (html, full)]
+    assert sections == [0, len(demo.view.replacements)]
+    assert [text.count('data-name="names kept"') for text in (html, full)] == sections
 
 
 class Reader(HTMLParser):

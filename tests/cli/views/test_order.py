@@ -3,15 +3,25 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.audit.metrics import rank, worst_first
-from tests.support.measured import compaction, future_use, gone, instructions, loss, rewrite
+from cli.views.model import audit_view
+from projections.audit.metrics import rank
+from projections.audit.session import Counts
+from tests.support.measured import audit, compaction, future_use, gone, instructions, loss, rewrite
 
 shares = st.none() | st.floats(0, 1)
-ranks = st.tuples(shares, st.integers(0, 9), st.integers(0, 9))
+ranks = st.tuples(st.just(0), shares, st.integers(0, 9), st.integers(0, 9))
 
 
 def order(*replaced):
-    return [each.seq for each in worst_first(replaced)]
+    return [each.seq for each in audit_view(audit(*replaced)).worst]
+
+
+def test_where_most_messages_were_dropped_comes_first_even_if_nothing_was_needed_later():
+    assert order(
+        compaction(1, future_use=future_use(0, 10, loss("a"))),
+        compaction(2, messages=Counts(summarized=1, kept=0, dropped=2)),
+        compaction(3, messages=Counts(summarized=1, kept=0, dropped=3)),
+    ) == [3, 2, 1]
 
 
 def test_the_smallest_share_of_future_use_comes_first():
@@ -46,5 +56,5 @@ def test_of_equals_the_older_comes_first():
 
 @given(ranks, ranks)
 def test_with_a_share_comes_before_without(one, other):
-    if one[0] is not None and other[0] is None:
+    if one[1] is not None and other[1] is None:
         assert rank(*one) < rank(*other)
