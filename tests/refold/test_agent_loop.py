@@ -102,7 +102,7 @@ def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> N
         assert last["content"][-1] == {"type": "text", "text": "None of them fails."}
         assert last["content"][0]["signature"] == "seal"
         (compaction,) = session.audit().compactions
-        assert compaction.by.policy == "pi"
+        assert compaction.by.policy == "refold"
         assert context.parts[0].id == compaction.id
 
 
