@@ -16,6 +16,7 @@ from typing import Any, Final
 import click
 import pytest
 
+from cli.demo.player import SESSION as DEMO
 from cli.main import COMMANDS, GROUPS
 from cli.main import refold as group
 from eventstore.files.exporting import export_formats
@@ -342,6 +343,13 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         # A session of the other store has other events.
         other = Refold(Path("other-store").resolve())
         other("append", SESSION, stdin=line({"type": "custom", "customType": "x"}))
+    if name == "audit":
+        # The demo's session has every kind of list.
+        refold("--store", "demo", "demo")
+        return [
+            *refold(*JSON_CALLS[name]).json_lines,
+            *refold("--store", "demo", "audit", DEMO, "--json").json_lines,
+        ]
     if name in ENDLESS:
         return run_until_it_watches(refold, *JSON_CALLS[name]).json_lines
     return refold(

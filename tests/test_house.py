@@ -39,9 +39,10 @@ REGISTRIES = (
     "eventstore.formats",
     "projections.rules",
     "projections.requests",
+    "projections.audit.findings",
     "compaction.summarizers.registry",
 )
-"""Modules that look up a harness, an API or a summarizer by a name in the data."""
+"""Modules that look up a harness, an API or a summarizer by a name in the data, or that list what finds trouble."""
 
 
 def modules(*rooms: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from cli.output import counted, one_line, safe_line
 from cli.views.texts import SIGNS, dropped_text
 from projections.audit.cost import Spending
+from projections.audit.findings.finding import Finding, Weight
 from projections.audit.metrics import Metrics, Rank, rank
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
 
@@ -44,6 +45,15 @@ class ReplacementView(ViewStruct, frozen=True):
         return self.result.seq
 
     @property
+    def findings(self) -> Sequence[Finding]:
+        """The trouble behind it, the worst first."""
+        return self.result.findings
+
+    def count(self, weight: Weight) -> int:
+        """Return the number of findings of a weight."""
+        return sum(each.weight == weight for each in self.findings)
+
+    @property
     def metrics(self) -> Metrics:
         """All of its metrics."""
         return self.result.metrics
@@ -67,7 +77,8 @@ class ReplacementView(ViewStruct, frozen=True):
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
-    `future_use` is the smallest share among its replacements; `dropped`, `losses` and `gone` are totals. Undone
+    `serious` and `minor` count findings, `dropped` messages with no summary covering them, and `losses` and `gone`
+    what was lost. `future_use` is the smallest share among its replacements. Undone
     replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
     include them. `earlier` is the session's previous generation.
     """
@@ -77,6 +88,8 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     title: str
     compactions: int
     dropped: int = 0
+    serious: int = 0
+    minor: int = 0
     future_use: float | None
     losses: int
     gone: int
@@ -105,6 +118,8 @@ class AuditView(ViewStruct, frozen=True):
             title=one_line(self.audit.title, _LONGEST_TITLE),
             compactions=len(self.audit.compactions),
             dropped=sum(each.dropped for each in measured),
+            serious=sum(each.count("serious") for each in measured),
+            minor=sum(each.count("minor") for each in measured),
             future_use=min((share for share in shares if share is not None), default=None),
             losses=sum(len(each.future_use.losses) for each in once),
             gone=sum(each.instructions.gone for each in once),
@@ -127,9 +142,8 @@ def audit_view(audit: Audit) -> AuditView:
 
 
 def _rank(each: ReplacementView) -> Rank:
-    metrics = each.metrics
-    use = metrics.future_use
-    return rank(each.dropped, use.share, len(use.losses), metrics.instructions.gone)
+    use = each.metrics.future_use
+    return rank(each.dropped, each.count("serious"), each.count("minor"), use.share, len(use.losses))
 
 
 def _replacement(

@@ -15,7 +15,7 @@ from eventstore.estimates import fragments
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.paths import SnapshotCache
-from projections.audit.measure import MetricStruct, share_of
+from projections.audit.measure import EventRef, MetricStruct, share_of
 from projections.context.parts import Part, is_by_person, view_of_part
 from projections.mentions.instructions import instructions_in, is_instruction
 from projections.mentions.prose import sentences
@@ -185,13 +185,6 @@ _ENOUGH: Final = 3
 """Content words that identify an instruction without its explanation."""
 _LINE_END: Final = re.compile(r"\n|\\n")
 """A line end, also in its JSON-escaped form in a call's arguments."""
-
-
-class EventRef(MetricStruct, frozen=True):
-    """An event, by id and number."""
-
-    event: str
-    seq: int
 
 
 class Rule(MetricStruct, frozen=True):

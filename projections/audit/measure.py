@@ -12,6 +12,13 @@ class MetricStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base class of metrics; JSON names are in camel case."""
 
 
+class EventRef(MetricStruct, frozen=True):
+    """An event, by id and number."""
+
+    event: str
+    seq: int
+
+
 class Share(MetricStruct, frozen=True):
     """`found` of `total`; `share` is found / total, None if `total` is 0."""
 

@@ -92,15 +92,15 @@ def _text(part: Part | None) -> str | None:
     return None if part is None else view_of_part(part).text
 
 
-Rank = tuple[int, bool, float, int, int]
+Rank = tuple[int, int, int, bool, float, int]
 """A sort key that puts the worst first."""
 
 
-def rank(dropped: int, future_use: float | None, losses: int, gone: int) -> Rank:
+def rank(dropped: int, serious: int, minor: int, future_use: float | None, losses: int) -> Rank:
     """Return a sort key: the worst replacement, or session, first.
 
-    Most messages dropped with no summary covering them come first, then the smallest share of what was needed
-    later, then more losses, then more rules gone. Without a share (None: nothing was needed later) it comes
-    last, unless messages were dropped.
+    Most messages dropped with no summary covering them come first, then most serious and most minor findings,
+    then the smallest share of what was needed later, then more losses. Without a share (None: nothing was needed
+    later) it comes last of those without findings.
     """
-    return (-dropped, future_use is None, future_use or 0.0, -losses, -gone)
+    return (-dropped, -serious, -minor, future_use is None, future_use or 0.0, -losses)

@@ -20,8 +20,10 @@ from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import ModelCall, model_calls
 from projections.audit.cost import SessionCost, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
+from projections.audit.findings import findings
+from projections.audit.findings.finding import Finding
 from projections.audit.gaps import path_gaps
-from projections.audit.measure import MetricStruct
+from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
 from projections.context.build import context_at
@@ -115,6 +117,7 @@ class CompactionAudit(MetricStruct, frozen=True):
     summary: str
     summary_tokens: int
     files: FilesAudit
+    findings: list[Finding]
     metrics: Metrics
 
 
@@ -129,13 +132,15 @@ class BranchSummaryAudit(MetricStruct, frozen=True):
     entries: int
     summary: str
     files: FilesAudit
+    findings: list[Finding]
     metrics: Metrics
 
 
 class RewriteAudit(MetricStruct, frozen=True):
     """One rewrite: the entries whose content it replaces, and the tokens that it claims to save.
 
-    `compaction` is the one that it was appended with (None: by itself), whose losses include this rewrite's.
+    `compaction` is the one that it was appended with (None: by itself), whose findings and losses include this
+    rewrite's.
     """
 
     id: str
@@ -146,6 +151,7 @@ class RewriteAudit(MetricStruct, frozen=True):
     compaction: str | None
     targets: list[str]
     tokens_saved: int
+    findings: list[Finding]
     metrics: Metrics
 
 
@@ -317,6 +323,8 @@ class _Branch:
         # The summarizer did not see what a rewrite had hidden.
         summarized, dropped = _removed(before, after, coverage)
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
+        replacement = replacement_between(event, before, after, **self._around(event))
+        metrics = self._metrics(replacement)
         counts = self._tokens.count(after.parts)
         return CompactionAudit(
             id=event.id,
@@ -335,7 +343,7 @@ class _Branch:
             before=self._before(before, event, view.tokens_before),
             after=self._after(event, view.tokens_after, sum(counts)),
             messages=Counts(summarized=summarized, kept=len(kept), dropped=len(dropped)),
-            dropped=dropped,
+            dropped=[each.event for each in dropped],
             summary=view.summary,
             summary_tokens=sum(
                 count
@@ -343,7 +351,8 @@ class _Branch:
                 if part.is_of(event.session, event.seq)
             ),
             files=self._files(event, self._files_summarized(coverage)),
-            metrics=self._metrics(replacement_between(event, before, after, **self._around(event))),
+            findings=findings(replacement, self._facts, rules=metrics.instructions.rules, dropped=dropped),
+            metrics=metrics,
         )
 
     def _around(self, event: Event) -> dict[str, list[Event]]:
@@ -360,10 +369,10 @@ class _Branch:
             calls=self.calls,
         )
 
-    def _measured(self, event: Event) -> Metrics:
+    def _replacement(self, event: Event) -> Replacement:
         before = self._contexts.context_at(start_of_change(event, self._snapshot))
         after = self._contexts.context_at(end_of_change(event, self._snapshot, self._at))
-        return self._metrics(replacement_between(event, before, after, **self._around(event)))
+        return replacement_between(event, before, after, **self._around(event))
 
     def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
         counts = self._tokens.count(context.parts)
@@ -417,6 +426,8 @@ class _Branch:
 
     def branch_summary(self, event: Event) -> BranchSummaryAudit:
         left, view = abandoned_entries(event, self._snapshot), view_of(event).branch or BranchView()
+        replacement = self._replacement(event)
+        metrics = self._metrics(replacement)
         return BranchSummaryAudit(
             id=event.id,
             seq=event.seq,
@@ -426,36 +437,43 @@ class _Branch:
             entries=len(left),
             summary=view.summary,
             files=self._files(event, files_of(left, self._snapshot)),
-            metrics=self._measured(event),
+            findings=findings(replacement, self._facts, rules=metrics.instructions.rules),
+            metrics=metrics,
         )
 
     def rewrite(self, event: Event) -> RewriteAudit:
         own = record_of("rewrite", event.body) if event.format == FORMAT else None
+        replacement = self._replacement(event)
+        metrics = self._metrics(replacement)
+        compaction = self._appended_with.get(event.seq)
         return RewriteAudit(
             id=event.id,
             seq=event.seq,
             time=iso_time(event.time),
             reason=own.reason if isinstance(own, Rewrite) else view_of(event).line,
             undone=self._is_undone(event),
-            compaction=self._appended_with.get(event.seq),
+            compaction=compaction,
             targets=[shown.target for shown in resolve_targets(rewrites_of(event), self.entries)],
             tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else 0,
-            metrics=self._measured(event),
+            findings=[]
+            if compaction
+            else findings(replacement, self._facts, rules=metrics.instructions.rules),
+            metrics=metrics,
         )
 
 
-def _removed(before: Context, after: Context, coverage: Coverage) -> tuple[int, list[str]]:
-    """Count the messages a compaction summarized; return the ids of those in no summary.
+def _removed(before: Context, after: Context, coverage: Coverage) -> tuple[int, list[EventRef]]:
+    """Count the messages a compaction summarized, and list those in no summary.
 
     Messages from another session's context that no longer appear came first, so they are summarized.
     """
     session = coverage.compaction.session
     still_there = {each for part in after.parts for each in part.events}
-    summarized, dropped = 0, []
+    summarized, dropped = 0, list[EventRef]()
     for part in before.parts:
         is_shown = (part.session, part.seq) in still_there
         if part.seq in coverage.summarized if part.session == session else not is_shown:
             summarized += 1
         elif not is_shown and part.kind != "compaction":
-            dropped.append(part.id)
+            dropped.append(EventRef(event=part.id, seq=part.seq))
     return summarized, dropped

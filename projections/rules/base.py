@@ -114,6 +114,8 @@ class Rules(ABC):
     """True if `arrange` changes anything; if not, a context can be spliced from stored bytes."""
     format_names: frozenset[str] = frozenset()
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
+    restored_files: int = 0
+    """The number of recently read files that the harness restores after a compaction, unrecorded."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
     """Unrecorded content at the start of every request, except a prompt (`PromptView`)."""
 

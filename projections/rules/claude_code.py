@@ -65,6 +65,7 @@ class ClaudeCodeRules(Rules):
     format = VERSION
     kinds = frozenset({"message", "custom_message"})
     arranges = True
+    restored_files = 5
     unrecorded = (SYSTEM_PROMPT, TOOL_DEFINITIONS, MEMORY_FILES)
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:

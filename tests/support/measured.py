@@ -7,6 +7,7 @@ from typing import Any
 from eventstore.records import FileOperations
 from projections.audit.cache import CacheEffect, CacheHistory
 from projections.audit.cost import Cost, SessionCost, Spending
+from projections.audit.findings.finding import Finding
 from projections.audit.instruction_fates import Instructions, Rule
 from projections.audit.losses import FutureUse, KindRecall, Loss, Recall
 from projections.audit.measure import Size, share_of
@@ -25,6 +26,12 @@ from projections.audit.session import (
 )
 
 TIME = "2026-03-04T11:22:33.000Z"
+
+
+def finding(weight: str = "minor", *, kind: str = "objection", **fields: Any) -> Finding:
+    """A finding; what it says does not matter."""
+    own = {"sentence": "something was missed.", "known": [], "trouble": [], "names": []}
+    return Finding(**{"kind": kind, "weight": weight, **own, **fields})
 
 
 def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
@@ -171,6 +178,7 @@ def compaction(seq: int, **given: Any) -> CompactionAudit:
         "summary": "What was done.",
         "summary_tokens": 4,
         "files": NO_FILES,
+        "findings": [],
     }
     return CompactionAudit(**_with_metrics(own, given))
 
@@ -186,6 +194,7 @@ def branch_summary(seq: int, **given: Any) -> BranchSummaryAudit:
         "entries": 3,
         "summary": "What was tried.",
         "files": NO_FILES,
+        "findings": [],
     }
     return BranchSummaryAudit(**_with_metrics(own, given))
 
@@ -201,6 +210,7 @@ def rewrite(seq: int, **given: Any) -> RewriteAudit:
         "compaction": None,
         "targets": ["e1"],
         "tokens_saved": 900,
+        "findings": [],
     }
     return RewriteAudit(**_with_metrics(own, given))
 

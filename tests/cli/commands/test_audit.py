@@ -54,6 +54,7 @@ SUMMARY = {
         "missing": [],
         "unfounded": ["gone.py"],
     },
+    "findings": [],
 }
 
 
@@ -87,6 +88,7 @@ def test_json_tells_of_a_branch_summary_what_was_left(told: Refold) -> None:
                 "missing": [],
                 "unfounded": [],
             },
+            "findings": [],
         }
     ]
 
@@ -106,6 +108,7 @@ def test_json_tells_of_a_rewrite_what_it_shows_otherwise(told: Refold) -> None:
             "compaction": None,
             "targets": ["u3"],
             "tokensSaved": 2,
+            "findings": [],
         }
     ]
 

@@ -189,6 +189,15 @@ def test_what_was_dropped_is_named(two_compactions):
     assert two_compactions().compactions[1].dropped == ["a3", "a4"]
 
 
+def test_what_was_dropped_is_the_first_finding_and_serious(two_compactions):
+    first = two_compactions().compactions[1].findings[0]
+    assert (first.kind, first.weight, [each.event for each in first.known]) == (
+        "uncovered",
+        "serious",
+        ["a3", "a4"],
+    )
+
+
 def test_a_compaction_says_what_it_kept_first(audited):
     assert [each.first_kept for each in audited.compactions] == ["a3", "a7"]
 

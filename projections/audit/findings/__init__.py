@@ -1,0 +1,70 @@
+"""Find the trouble behind a replacement that comes from what it removed.
+
+A finding starts from trouble: a person objects or says something again, the model searches in vain, uses a path that
+does not exist, or repeats a call that failed before. Only then is asked what was known before and is not in the
+context. Names that are missing without trouble are no findings.
+
+To add a kind: its function in a module here, its name in `FindingKind`, a line in `_FINDERS`, tests, docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from projections.audit.findings.finding import Finding
+from projections.audit.findings.objections import objections
+from projections.audit.findings.repetitions import failed_again, gone_rules, said_again
+from projections.audit.findings.scene import Scene
+from projections.audit.findings.searches import missing_paths, searches
+from projections.audit.instruction_fates import Rule
+from projections.audit.measure import EventRef
+from projections.mentions.message_facts import SessionFacts
+from projections.replacement import Replacement
+
+_FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
+    objections,
+    said_again,
+    searches,
+    missing_paths,
+    failed_again,
+)
+"""The functions that look for trouble; a later one does not report what an earlier one explains."""
+
+
+def findings(
+    replacement: Replacement,
+    facts: SessionFacts,
+    *,
+    rules: Sequence[Rule] = (),
+    dropped: Sequence[EventRef] = (),
+) -> list[Finding]:
+    """Return the findings behind a replacement up to the next compaction, the worst first.
+
+    `rules` are the user's standing rules with their states, `dropped` the messages that left the context although
+    no summary covers them.
+    """
+    scene = Scene(replacement, facts)
+    found = [*_uncovered(dropped), *gone_rules(scene, rules)]
+    explained = {each.seq for finding in found for each in finding.trouble}
+    for finding in (each for find in _FINDERS for each in find(scene)) if replacement.removed else ():
+        trouble = {each.seq for each in finding.trouble}
+        if not trouble <= explained:
+            found.append(finding)
+            explained |= trouble
+    return sorted(found, key=lambda each: (each.kind != "uncovered", each.weight != "serious"))
+
+
+def _uncovered(dropped: Sequence[EventRef]) -> Iterator[Finding]:
+    if not dropped:
+        return
+    first, last = dropped[0].seq, dropped[-1].seq
+    what = f"{len(dropped):,} messages (#{first}–#{last}) are" if last > first else f"a message (#{first}) is"  # noqa: RUF001  a dash
+    yield Finding(
+        kind="uncovered",
+        weight="serious",
+        sentence=f"{what} neither in the context nor covered by any summary.",
+        known=list(dropped),
+        trouble=[],
+        names=[],
+    )

@@ -1,0 +1,40 @@
+"""Define a finding, and the references to events in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Literal
+
+from projections.audit.measure import EventRef, MetricStruct
+from projections.mentions.message_facts import MessageFacts
+
+Weight = Literal["serious", "minor"]
+FindingKind = Literal["uncovered", "rule", "objection", "repeated", "search", "path", "retry"]
+
+
+class Finding(MetricStruct, frozen=True):
+    """A loss that is certain, or trouble that a loss explains.
+
+    `sentence` continues "After compaction 1, " and refers to events as `#NUMBER`. `known` are events before the
+    replacement that had what was missing, `trouble` those behind it that show that it was missed, in order. `names`
+    are the files, names or words that were missing.
+    """
+
+    kind: FindingKind
+    weight: Weight
+    sentence: str
+    known: list[EventRef]
+    trouble: list[EventRef]
+    names: list[str]
+
+
+def ref(message: MessageFacts) -> EventRef:
+    """Return a reference to a message's event."""
+    return EventRef(event=message.id, seq=message.seq)
+
+
+def refs(messages: Iterable[MessageFacts | None]) -> list[EventRef]:
+    """Return references to messages, in order, each once; None stands for no message."""
+    by_number = {each.seq: ref(each) for each in messages if each is not None}
+    return sorted(by_number.values(), key=attrgetter("seq"))

@@ -1,0 +1,129 @@
+"""Find rules that are gone, what a person had to say again, and calls that failed as they had before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Final
+
+from projections.audit.findings.finding import Finding, ref, refs
+from projections.audit.findings.scene import Scene, prose_of, words_of
+from projections.audit.instruction_fates import Rule
+from projections.audit.measure import EventRef
+from projections.audit.rework import call_history
+from projections.mentions import MentionKind
+
+_FEWEST_WORDS: Final = 3
+"""Words that two messages about the same thing share."""
+_LONGEST: Final = 100
+"""Characters of a quotation."""
+
+
+def said_again(scene: Scene) -> Iterator[Finding]:
+    """Find what a person had to say again, in similar words or with the same error pasted."""
+    shown = {seq for part in scene.replacement.after.parts for _, seq in part.events}
+    said = {
+        EventRef(event=event.id, seq=event.seq): words
+        for event in scene.replacement.earlier
+        if event.seq not in shown and len(words := words_of(prose_of(event))) >= _FEWEST_WORDS
+    }
+    times = Counter(word for words in said.values() for word in words)
+    for turn in scene.turns:
+        if turn.person is None:
+            continue
+        for error in turn.person.mentions.get(MentionKind.ERROR, ()):
+            if scene.is_lost(MentionKind.ERROR, error):
+                first = scene.first_known(MentionKind.ERROR, error)
+                sentence = f"you had to report an error (#{turn.person.seq}) that had been met before"
+                yield Finding(
+                    kind="repeated",
+                    weight="serious",
+                    sentence=f"{sentence}{f' (#{first.seq})' if first else ''}: {_cut(error)}",
+                    known=refs([first]),
+                    trouble=[ref(turn.person)],
+                    names=[error],
+                )
+        words = words_of(turn.prose) if turn.pushback >= 1 else frozenset()
+        # Words that a person uses often say little.
+        nearest = max(
+            said, key=lambda each: sum(1 / times[word] for word in words & said[each]), default=None
+        )
+        common = words & said[nearest] if nearest else frozenset()
+        if (
+            nearest
+            and len(common) >= _FEWEST_WORDS
+            and 2 * len(common) >= min(len(words), len(said[nearest]))
+        ):
+            yield Finding(
+                kind="repeated",
+                weight="serious",
+                sentence=f"you had to say again (#{turn.person.seq}) what you had said (#{nearest.seq}):"
+                f" “{_cut(turn.prose)}”",
+                known=[nearest],
+                trouble=[ref(turn.person)],
+                names=sorted(common),
+            )
+
+
+def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
+    """Find standing rules that left the context; serious if they were broken or repeated."""
+    last = max(
+        (each.seq for turn in scene.turns for each in (turn.person, *turn.messages) if each), default=0
+    )
+    for rule in rules:
+        if rule.state != "gone":
+            continue
+        broken = [each for each in rule.broken_by if each.seq <= last]
+        repeated = [each for each in rule.repeated_by if each.seq <= last]
+        followed = [
+            *([f"the model broke it ({_numbers(broken)})"] if broken else []),
+            *([f"you had to repeat it ({_numbers(repeated)})"] if repeated else []),
+        ]
+        yield Finding(
+            kind="rule",
+            weight="serious" if followed else "minor",
+            sentence=f"your rule “{_cut(rule.text)}” (#{rule.seq}) is no longer in the context"
+            + (f", and {' and '.join(followed)}." if followed else "; it was not broken since."),
+            known=[EventRef(event=rule.event, seq=rule.seq)],
+            trouble=sorted([*broken, *repeated], key=attrgetter("seq")),
+            names=[rule.text],
+        )
+
+
+def _numbers(events: Sequence[EventRef]) -> str:
+    return ", ".join(f"#{each.seq}" for each in events)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+
+
+def failed_again(scene: Scene) -> Iterator[Finding]:
+    """Find calls that failed before the replacement, and again behind it with nothing written in between."""
+    unique = {message.id: message for message in (*scene.earlier, *scene.behind)}
+    work = call_history(sorted(unique.values(), key=attrgetter("seq")), scene.facts)
+    shown = {message.id for message in scene.after}
+    failed: dict[tuple[str, str], int] = {}
+    for place in sorted(work.failed):
+        made = work.calls[place]
+        first = failed.get(made.key)
+        if made.message.seq < scene.replacement.event.seq:
+            failed[made.key] = place
+            continue
+        if (
+            first is None
+            or work.calls[first].message.id in shown
+            or work.is_written(made.paths, first, place)
+        ):
+            continue
+        before = work.calls[first].message
+        yield Finding(
+            kind="retry",
+            weight="minor",
+            sentence=f"the model made a call (#{made.message.seq}) that had failed before (#{before.seq}),"
+            " and it failed again.",
+            known=[ref(before)],
+            trouble=[ref(made.message)],
+            names=[made.call.name],
+        )

@@ -1,0 +1,116 @@
+"""Set the scene for findings: what was known before a replacement, and what happened behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import takewhile
+from typing import Final
+
+from eventstore.event import Event
+from eventstore.formats import view_of_event
+from projections.audit.instruction_fates import content_words
+from projections.context.parts import is_by_person
+from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
+from projections.mentions.message_facts import MessageFacts, SessionFacts
+from projections.mentions.path_names import PathIndex
+from projections.mentions.prose import prose_lines
+from projections.mentions.pushback import concedes, pushback
+from projections.replacement import Replacement
+from projections.rules import rules_named
+
+_LONGEST_OBJECTION: Final = 500
+"""Characters; anything longer is a specification or a review."""
+
+
+def prose_of(event: Event) -> str:
+    """Return what a person wrote in a message, without what they pasted; "" if no person wrote it."""
+    view = view_of_event(event) if is_by_person(event) else None
+    return " ".join(filter(None, prose_lines(view.text))) if view else ""
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the stems of a text's content words, negated or not."""
+    return frozenset(word.removeprefix("not ") for word in content_words(text))
+
+
+class Turn:
+    """A person's message (None before the first) with its `prose`, and the messages up to the next one."""
+
+    def __init__(self, person: MessageFacts | None, prose: str) -> None:
+        self.person, self.prose = person, prose
+        self.messages: list[MessageFacts] = []
+
+    @cached_property
+    def pushback(self) -> float:
+        """The degree to which the person's own words read like pushback; 1 is enough."""
+        return 0 if self.person is None or len(self.prose) > _LONGEST_OBJECTION else pushback(self.prose)
+
+    @cached_property
+    def is_objection(self) -> bool:
+        """True if the person objects, by their own words or because the model concedes it."""
+        if self.person is None or len(self.prose) > _LONGEST_OBJECTION:
+            return False
+        answers = (each.texts[0] for each in self.messages if each.role == "assistant" and each.texts)
+        return self.pushback + concedes(next(answers, "")) >= 1
+
+
+class Scene:
+    """The messages before a replacement, and those behind it up to the next compaction.
+
+    `earlier` are the messages above it and those that it removed, `after` those of C′. `turns` are what follows.
+    """
+
+    def __init__(self, replacement: Replacement, facts: SessionFacts) -> None:
+        self.replacement, self.facts = replacement, facts
+        self.restored_files = rules_named(replacement.after.rules).restored_files
+
+    @cached_property
+    def earlier(self) -> list[MessageFacts]:
+        """The messages above the replacement, and those that it removed, as C showed them."""
+        above = self.facts.of_events(self.replacement.earlier)
+        return [*above, *map(self.facts.of_part, self.replacement.removed)]
+
+    @cached_property
+    def after(self) -> list[MessageFacts]:
+        """The messages of C′."""
+        return list(self.facts.of_parts(self.replacement.after.parts))
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """The turns up to the next compaction; the first has no person's message."""
+        turns = [Turn(None, "")]
+        for event in takewhile(lambda each: each.kind != "compaction", self.replacement.later):
+            message = self.facts.of_event(event)
+            if message is not None and is_by_person(event):
+                turns.append(Turn(message, prose_of(event)))
+            elif message is not None:
+                turns[-1].messages.append(message)
+        return turns
+
+    @cached_property
+    def paths(self) -> PathIndex:
+        """All paths that messages before and behind the replacement name."""
+        return PathIndex(path for message in (*self.earlier, *self.behind) for path in message.paths)
+
+    @property
+    def behind(self) -> Iterator[MessageFacts]:
+        """The messages of all turns that no person wrote, in order."""
+        return (message for turn in self.turns for message in turn.messages)
+
+    def is_lost(self, kind: MentionKind, value: str) -> bool:
+        """Return True if a thing was mentioned before, but is not in C′."""
+        return self._before.contains(kind, value) and not self._context.contains(kind, value)
+
+    def first_known(self, kind: MentionKind, value: str) -> MessageFacts | None:
+        """Return the first message before the replacement that mentions a thing."""
+        return self._before.first_message(kind, value)
+
+    @cached_property
+    def _before(self) -> MentionIndex:
+        return MentionIndex(self.earlier, self.paths, self.facts.chunks)
+
+    @cached_property
+    def _context(self) -> MentionIndex:
+        return MentionIndex(self.after, self.paths, self.facts.chunks)

@@ -1,0 +1,85 @@
+"""Recognize a person's pushback, and a model's answer that concedes the point.
+
+A person pushes back when they correct, complain, remind or repeat themselves, rather than ask for something new.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_NOT: Final = r"\s?n[o']?t"
+"""The end of a negated auxiliary: `don't`, `dont`, `donot`."""
+
+_PUSHBACK: Final = (
+    # Refusals at the start, but not "no problem".
+    r"^\W*(?:no|nope|nah|wrong|stop|wait|hm+|wtf|omf?g|dude|jesus)\b(?!\s(?:worries|problem|need|idea|rush|longer)\b)",
+    # "That's wrong", "this is not what I asked for", "doesn't make sense".
+    r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?:\w+\s)?(?:wrong|incorrect|misleading)\b",
+    r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?:\w+\s)?not\s(?:right|correct|true|what|how|it)\b",
+    r"\bthat(?:'?s|\sis)\s(?:\w+\s)?(?:horrible|terrible|nonsense|bad|bullshit|crap)\b",
+    rf"\b(?:does|do|did){_NOT}\s(?:look|seem|make)\s(?:right|sense)\b",
+    r"\bnot\swhat\si\b",
+    # "As I said", "I already told you", "we just agreed".
+    r"\b(?:as|like)\si\s(?:\w+\s)?(?:said|told|asked|mentioned|wrote)\b",
+    r"\bi\s(?:already|just|clearly|explicitly|literally)\s(?:said|told|asked|mentioned|wrote|showed|explained)\b",
+    r"\bi\s(?:told|asked|said)\s(?:you|to|not|that)\b",
+    r"\bi\s(?:thought|assumed)\s(?:you|we)\b",
+    r"\bwe\s(?:already|just)\s(?:\w+ed|did|had|said|went)\b",
+    # "You forgot", "you're guessing again", "you haven't read", "you should not have".
+    r"\byou(?:'re|'ve|\sare|\shave|\skeep|\sjust|\salready)*\s(?:forgot(?:ten)?|missed|ignor(?:ed|ing)|broken?|lost)\b",
+    r"\byou(?:'re|'ve|\sare|\shave|\skeep|\sjust|\salready)*\s(?:removed|deleted|overwr\w+|undid|guess(?:ed|ing))\b",
+    r"\byou(?:'re|'ve|\sare|\shave)?\s(?:keep\s\w+ing|hallucinat\w+|(?:still|again)\s\w+|wrong|ma(?:de|king)\s\w+\sup)\b",
+    rf"\byou\s?(?:ha[sv]+n?e?|did|do|are|were){_NOT}\b",
+    r"\byou\s?ha[vn]+[en]*'?t\b",
+    rf"\byou\s(?:never|should(?:{_NOT})?\s(?:not\s)?have)\b",
+    r"\byou(?:'re|\sare)?\s(?:\w+\s){0,3}(?:idiot|stupid|dumb|fuck\w*)\b",
+    r"\b(?:are|did)\syou\sfuck\w*",
+    r"^\W*fuck\w*|\b(?:wtf|omfg)\b",
+    # "Why did you", "why are there".
+    r"\bwhy\s(?:the\s\w+\s)?(?:do|did|are|is|were|would)(?:n'?t)?\s(?:you|we|there|it|this|that)\b",
+    # Reminders.
+    r"\bremember\b(?!\sto\b)|\bremind(?:er)?\b|\brefresh\syour?\b|\bdon'?t\sforget\b",
+    r"\bread\s(?:it|them|that|this)\sagain\b",
+    # Trouble that is back.
+    r"\b(?:still|again)\s(?:not|wrong|broken|fail\w*|the\ssame|see\w*|get\w*|ha(?:s|ve|ppen\w*))\b",
+    rf"\b(?:still|again)\s(?:does|is|do|are|ca){_NOT}\b",
+    r"\b(?:same|that|this)\s(?:\w+\s)?(?:issue|problem|bug|error|mistake|crash)\s(?:is\s|came\s)?(?:again|back|as\sbefore)\b",
+    r"\b(?:happen\w*|broken|fail\w*|crash\w*|wrong|back)\sagain\b",
+    r"\bgo(?:ing)?\s(?:back|in\scircles)\b|\b(?:undo|revert|roll\s?back)\b",
+)
+_HINTS: Final = (
+    r"\b(?:is|are|was|were|do|does|did|can|could|should|would)n'?t\s(?:we|you|it|that|this|the|there|they)\b",
+    r",\s(?:no|right|remember)\s?\?",
+    r"\b(?:actually|instead|but|again|still|already|misleading|wrong|broken)\b",
+    rf"\bshould(?:{_NOT}|\snot)?\s(?:be|have)\b",
+    r"\bin\sfull\b|\?{2,}|!{2,}",
+)
+"""Phrases that occur in pushback, but as often elsewhere: two of them count as one of the others."""
+_CONCEDES: Final = (
+    r"you(?:'re|\sare)\s(?:\w+\s){0,2}(?:right|correct)\b",
+    r"good\s(?:point|catch|call|eye)\b|fair(?:\s(?:point|enough))?\b|right[,.!\s\u2013\u2014-]",
+    r"(?:i'm\s|so\s)?sorry\b|(?:i\s)?apologi[sz]e\w*|my\s(?:bad|mistake|apologies)\b",
+    r"i\s(?:forgot|missed|misread|misunderstood|overlooked|overcomplicated|jumped|was\swrong|made\sa\smistake)\b",
+    r"i\sshould(?:n't|\snot)?\shave\b|that(?:'s|\sis)\smy\s(?:mistake|fault|error)\b",
+)
+_PUSHES_BACK: Final = re.compile("|".join(_PUSHBACK), re.IGNORECASE)
+_HINTS_AT: Final = re.compile("|".join(_HINTS), re.IGNORECASE)
+_ADMITS: Final = re.compile(
+    rf"\W*(?:(?:ah|oh|yes|hm+|ok(?:ay)?|ha+h?)\b\W*)*(?:{'|'.join(_CONCEDES)})", re.IGNORECASE
+)
+_MOST_HINTS: Final = 2
+
+
+@lru_cache(maxsize=1 << 12)
+def pushback(prose: str) -> float:
+    """Return how much a person's words read like pushback: 1 or more if they do, 0 if nothing says so."""
+    plain = prose.replace("’", "'")  # noqa: RUF001  an apostrophe
+    hints = sum(1 for _ in _HINTS_AT.finditer(plain))
+    return sum(1 for _ in _PUSHES_BACK.finditer(plain)) + min(hints, _MOST_HINTS) / _MOST_HINTS
+
+
+def concedes(answer: str) -> bool:
+    """Return True if an answer begins by admitting a mistake, or that the person is right."""
+    return _ADMITS.match(answer.replace("’", "'")) is not None  # noqa: RUF001  an apostrophe

@@ -1,0 +1,222 @@
+"""Find trouble behind a compaction in made-up sessions, and none where nothing was missed."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from eventstore.records import Compaction, Rewrite, TextReplacement
+from projections.audit.session import audit
+from tests.support.talk import assistant, call, result, user
+
+CLASS = "class SessionStore:\n" + "    def read_queue(self): ...\n" * 40
+LISTING = "tests/parser_spec.rb\ntests/lexer_spec.rb"
+
+
+class Agent:
+    """Calls tools in a story, and compacts it."""
+
+    def __init__(self, story):
+        self.story, self.ids = story, count()
+
+    def says(self, *messages):
+        return self.story.says(*messages)[0]
+
+    def does(self, tool, gives="done", *, fails=False, says="", **arguments):
+        """The id of the message with the call."""
+        call_id = f"c{next(self.ids)}"
+        blocks = [says] if says else []
+        return self.story.says(
+            assistant(*blocks, call(tool, call_id, **arguments)),
+            result(gives, tool=tool, call_id=call_id, is_error=fails),
+        )[0]
+
+    def compacts(self, summary="The work goes on.", first_kept=""):
+        return self.story.add(Compaction(summary=summary, first_kept_entry_id=first_kept, tokens_before=9))
+
+    def found(self):
+        """The findings of the first compaction: kind, weight, and the ids of the events of the trouble."""
+        audited = audit(self.story.log, "s")
+        return [
+            (each.kind, each.weight, [ref.event for ref in each.trouble])
+            for each in audited.compactions[0].findings
+        ]
+
+
+@pytest.fixture
+def agent(story):
+    story.says(user("begin"))
+    return Agent(story)
+
+
+def test_a_compaction_after_which_nobody_complains_has_no_findings(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.says(user("now the parser please"))
+    agent.does("read", CLASS, path="src/session_store.py")
+    assert agent.found() == []
+
+
+def test_a_file_that_a_person_has_to_point_to_was_missed(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.does("write", path="src/interactive.py", content="queue = []")
+    objection = agent.says(user("why would we keep a queue here? the session store does that"))
+    again = agent.does("read", CLASS, path="src/session_store.py", says="You're right.")
+    assert agent.found() == [("objection", "minor", [objection, again])]
+
+
+def test_a_file_that_the_context_still_shows_was_not_missed(agent):
+    kept = agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts(first_kept=kept)
+    agent.says(user("why would we keep a queue here? the session store does that"))
+    agent.does("read", CLASS, path="src/session_store.py", says="You're right.")
+    assert agent.found() == []
+
+
+def test_a_file_that_was_read_again_before_the_objection_was_not_missed(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.says(user("why would we keep a queue here? the session store does that"))
+    agent.does("read", CLASS, path="src/session_store.py", says="You're right.")
+    assert agent.found() == []
+
+
+def test_a_file_that_was_never_seen_before_was_not_lost(agent):
+    agent.does("read", "x = 1\n" * 200, path="src/other_thing.py")
+    agent.compacts()
+    agent.says(user("why would we keep a queue here? the session store does that"))
+    agent.does("read", CLASS, path="src/session_store.py", says="You're right.")
+    assert agent.found() == []
+
+
+def test_a_new_request_about_a_file_is_no_objection(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.says(user("add a docstring to the session store"))
+    agent.does("read", CLASS, path="src/session_store.py")
+    assert agent.found() == []
+
+
+def test_a_second_objection_about_the_same_file_is_serious(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    first = agent.says(user("no, why would we keep a queue? the session store does that"))
+    looked = agent.does("bash", "3: def read_queue", command="grep -n queue src/session_store.py")
+    second = agent.says(user("isn't that in the session store too? you did not read it"))
+    again = agent.does("read", CLASS, path="src/session_store.py")
+    assert agent.found() == [("objection", "serious", [first, second, looked, again])]
+
+
+def test_work_that_is_undone_after_an_objection_is_serious(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.does("write", path="src/interactive.py", content="queue = []")
+    objection = agent.says(user("no, the session store keeps the queue"))
+    again = agent.does("read", CLASS, path="src/session_store.py")
+    undo = agent.does("bash", command="rm src/interactive.py")
+    assert agent.found() == [("objection", "serious", [objection, again, undo])]
+
+
+def test_a_name_that_comes_back_only_after_an_objection_was_forgotten(agent):
+    agent.says(assistant("Rendering flickers because of the cursor: I call flushFrame() after each frame."))
+    agent.compacts("The rendering flickered.")
+    agent.does("edit", path="render.ts", newText="cursor()")
+    objection = agent.says(
+        user("the rendering still flickers when the cursor moves, why did you change that?")
+    )
+    again = agent.does("edit", path="render.ts", newText="flushFrame()")
+    assert agent.found() == [("objection", "minor", [objection, again])]
+
+
+def test_what_a_person_has_to_say_again_is_serious(agent):
+    agent.says(user("the release notes mention the wrong version of the parser library"))
+    agent.compacts()
+    again = agent.says(user("again, the release notes still have the wrong version of the parser library"))
+    assert agent.found() == [("repeated", "serious", [again])]
+
+
+def test_an_error_that_a_person_reports_again_is_serious(agent):
+    agent.does("bash", "TypeError: cannot read header of undefined stream", fails=True, command="make")
+    agent.compacts()
+    again = agent.says(user("I get this now:\n\nTypeError: cannot read header of undefined stream"))
+    assert agent.found() == [("repeated", "serious", [again])]
+
+
+def searches(agent, number, gives="No matches found"):
+    return [
+        agent.does("grep", gives, pattern="findModel", path=f"packages/p{each}") for each in range(number)
+    ]
+
+
+def test_searches_in_vain_for_what_was_known_are_a_finding(agent):
+    agent.does("read", "export function findModel() {}\n" * 30, path="packages/ai/models.ts")
+    agent.compacts()
+    trouble = searches(agent, 3)
+    assert agent.found() == [("search", "minor", trouble)]
+
+
+def test_searches_that_a_person_has_to_end_are_serious(agent):
+    agent.does("read", "export function findModel() {}\n" * 30, path="packages/ai/models.ts")
+    agent.compacts()
+    trouble = searches(agent, 3)
+    told = agent.says(user("findModel is in packages/ai"))
+    assert agent.found() == [("search", "serious", [*trouble, told])]
+
+
+def test_searches_for_what_was_never_known_are_no_finding(agent):
+    agent.does("read", "export function other() {}\n" * 30, path="packages/ai/models.ts")
+    agent.compacts()
+    searches(agent, 5)
+    assert agent.found() == []
+
+
+def test_searches_for_what_the_summary_names_are_no_finding(agent):
+    agent.does("read", "export function findModel() {}\n" * 30, path="packages/ai/models.ts")
+    agent.compacts("`findModel` is in packages/ai/models.ts.")
+    searches(agent, 5)
+    assert agent.found() == []
+
+
+def test_a_made_up_path_of_a_file_that_was_known_is_a_finding(agent):
+    agent.does("ls", LISTING, path="tests")
+    agent.compacts()
+    trouble = agent.does("read", "ENOENT: no such file", fails=True, path="spec/parser_spec.rb")
+    assert agent.found() == [("path", "minor", [trouble])]
+
+
+def test_a_call_that_had_failed_before_and_fails_again_is_a_finding(agent):
+    agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+    agent.compacts()
+    again = agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+    assert agent.found() == [("retry", "minor", [again])]
+
+
+def test_a_call_that_fails_again_after_something_was_written_is_work(agent):
+    agent.does("bash", "1 failed", fails=True, command="npm test")
+    agent.compacts()
+    agent.does("write", path="src/a.ts", content="x")
+    agent.does("bash", "1 failed", fails=True, command="npm test")
+    assert agent.found() == []
+
+
+def test_trouble_behind_the_next_compaction_belongs_to_that_one(agent):
+    agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+    agent.compacts()
+    agent.says(assistant("I go on."))
+    agent.compacts()
+    agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+    first, second = audit(agent.story.log, "s").compactions
+    assert [len(first.findings), len(second.findings)] == [0, 1]
+
+
+def test_a_result_that_a_rewrite_emptied_can_be_missed(agent):
+    call_id = agent.does("read", CLASS, path="src/session_store.py")
+    emptied = f"e{int(call_id[1:]) + 1}"
+    agent.story.add(Rewrite(reason="prune", targets=[TextReplacement(target=emptied, text="")]))
+    objection = agent.says(user("why would we keep a queue here? the session store does that"))
+    again = agent.does("read", CLASS, path="src/session_store.py")
+    (rewrite,) = audit(agent.story.log, "s").rewrites
+    assert [ref.event for each in rewrite.findings for ref in each.trouble] == [objection, again]
