@@ -219,7 +219,8 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
     from projections.audit.metrics import rank
 
     worst = sorted(
-        rows, key=lambda row: (rank(row.dropped, row.serious, row.minor, row.future_use, row.losses), row.session)
+        rows,
+        key=lambda row: (rank(row.dropped, row.serious, row.minor, row.future_use, row.losses), row.session),
     )
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
