@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Lock
-from typing import Any, Generic, TypeVar, cast
+from threading import Condition, Lock
+from typing import Any, Final, Generic, TypeVar, cast
 
 T = TypeVar("T")
 Context = TypeVar("Context")
+_PATIENCE: Final = 0.1
+"""Seconds until a caller looks again, in case that the one with the turn was interrupted and notified nobody."""
 
 
 class WriteRequest(Generic[Context]):
@@ -38,8 +40,9 @@ class GroupCommit(Generic[Context]):
     def __init__(self, commit: Callable[[Sequence[WriteRequest[Context]]], None]) -> None:
         self._commit = commit
         self._waiting: list[WriteRequest[Context]] = []
-        self._queue = Lock()
         self._turn = Lock()
+        self._queue = Condition()
+        """Guards `_waiting`; notified when a turn ends."""
 
     def run(self, write: Callable[[Context], T]) -> T:
         """Return the result of a write once it is durable. Raises what the write raised."""
@@ -47,10 +50,8 @@ class GroupCommit(Generic[Context]):
         try:
             with self._queue:
                 self._waiting.append(request)
-            # The first caller commits for all that wait; they find their writes done when their turn comes.
-            with self._turn:
-                if not request.is_done:
-                    self._commit_waiting()
+            while not request.is_done:
+                self._wait_or_commit(request)
         finally:
             # An interrupted caller withdraws only its own request: the next one commits the others'.
             with self._queue:
@@ -58,6 +59,19 @@ class GroupCommit(Generic[Context]):
         if request.error is not None:
             raise request.error
         return cast("T", request.result)
+
+    def _wait_or_commit(self, request: WriteRequest[Context]) -> None:
+        """Commit for all that wait; while another caller does, wait until it has finished."""
+        with self._queue:
+            if self._turn.locked():
+                # Nobody waits for a turn whose flush its write does not need: it waits for its own result.
+                self._queue.wait(_PATIENCE)
+                return
+        with self._turn:
+            if not request.is_done:
+                self._commit_waiting()
+        with self._queue:
+            self._queue.notify_all()
 
     def _commit_waiting(self) -> None:
         with self._queue:

@@ -180,6 +180,9 @@ class TestInterruptions:
         class Impatient:
             """A turn that nobody waits for to the end."""
 
+            def locked(self) -> bool:
+                return False
+
             def __enter__(self) -> None:
                 raise KeyboardInterrupt
 
