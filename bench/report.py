@@ -74,7 +74,8 @@ COMPARISONS: Final = (
     Comparison("real-session", "", "typed fold", "typed fold of the file", is_faster=True),
     Comparison("real-session", "", "floor", "the floor, opened"),
     Comparison("startup", "`refold --help`", "python -c pass", "`python -c pass`", Limit(6)),
-    Comparison("import", "import of 10,000 events", "parse", "parsing every line"),
+    Comparison("import", "import of 10,000 events", "json", "`json.loads` of every line", Limit(2)),
+    Comparison("import", "", "parse", "parsing every line by msgspec"),
     Comparison(
         "oh-my-pi",
         "open + rebuild of 1,000 messages of oh-my-pi behind 10,000 events",
@@ -82,7 +83,14 @@ COMPARISONS: Final = (
         "JSON fold of the file",
         is_faster=True,
     ),
-    Comparison("oh-my-pi-import", "import of 10,000 events of oh-my-pi", "parse", "parsing every line"),
+    Comparison(
+        "oh-my-pi-import",
+        "import of 10,000 events of oh-my-pi",
+        "json",
+        "`json.loads` of every line",
+        Limit(2),
+    ),
+    Comparison("oh-my-pi-import", "", "parse", "parsing every line by msgspec"),
     Comparison(
         "claude-code",
         "open + rebuild of `6113e919-3auto`, of Claude Code",
@@ -90,14 +98,21 @@ COMPARISONS: Final = (
         "JSON fold of the file",
         is_faster=True,
     ),
-    Comparison("claude-code-import", "import of it, 893 records", "parse", "parsing every line"),
+    Comparison(
+        "claude-code-import", "import of it, 893 records", "json", "`json.loads` of every line", Limit(2)
+    ),
+    Comparison("claude-code-import", "", "parse", "parsing every line by msgspec"),
     Comparison("sync", "sync of 80 new files, 80 MB", "one process", "by one process"),
     Comparison("resync", "sync of 2,000 files without changes", "stat", "a stat of each file"),
     Comparison("batch-10", "append of 10 events at once", "floor", "LMDB: the events' rows alone"),
     Comparison("batch-100", "append of 100", "floor", "LMDB: the events' rows alone"),
-    Comparison("batch-1000", "append of 1,000", "floor", "LMDB: the events' rows alone"),
+    Comparison("batch-1000", "append of 1,000", "floor", "LMDB: the events' rows alone", Limit(5)),
     Comparison(
-        "eight-writers", "eight threads, 40 appends each, sharing flushes", "each", "a flush for each append"
+        "eight-writers",
+        "eight threads, 40 appends each, sharing flushes",
+        "each",
+        "a flush for each append",
+        Limit(0.5),
     ),
     Comparison("checked-60-10k", "checked context of 60 messages", "unchecked", "the same, unchecked"),
     Comparison("checked-1000-10k", "checked context of 1,000 messages", "unchecked", "the same, unchecked"),

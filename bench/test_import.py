@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import msgspec
 import pytest
@@ -31,6 +32,12 @@ def parse(file):
             msgspec.json.decode(line)
 
 
+def parse_by_json(file):
+    with file.open("rb") as lines:
+        for line in lines:
+            json.loads(line)
+
+
 def test_refold_imports(measure, file, tmp_path):
     fresh = (tmp_path / str(number) for number in itertools.count())
     size = file.stat().st_size
@@ -41,3 +48,7 @@ def test_refold_imports(measure, file, tmp_path):
 
 def test_a_reader_parses_every_line(measure, file):
     measure(GROUP, "parse", parse, file, rounds=ROUNDS, bytes_read=file.stat().st_size)
+
+
+def test_json_parses_every_line(measure, file):
+    measure(GROUP, "json", parse_by_json, file, rounds=ROUNDS, bytes_read=file.stat().st_size)

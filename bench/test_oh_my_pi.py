@@ -11,7 +11,7 @@ import pytest
 
 from bench.sessions import lines
 from bench.test_corpus import open_and_rebuild
-from bench.test_import import import_into, parse
+from bench.test_import import import_into, parse, parse_by_json
 from eventstore import open_store
 from projections.rules import rules_named
 from tests.support.oh_my_pi_sessions import slot
@@ -76,3 +76,7 @@ def test_refold_imports(measure, file, tmp_path):
 
 def test_a_reader_parses_every_line(measure, file):
     measure("oh-my-pi-import", "parse", parse, file, rounds=ROUNDS, bytes_read=file.stat().st_size)
+
+
+def test_json_parses_every_line(measure, file):
+    measure("oh-my-pi-import", "json", parse_by_json, file, rounds=ROUNDS, bytes_read=file.stat().st_size)
