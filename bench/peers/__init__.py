@@ -1,0 +1,1 @@
+"""Measure refold beside other stores of sessions: `python -m bench.peers DATE`."""
