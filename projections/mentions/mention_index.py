@@ -34,7 +34,8 @@ _JOINERS: Final = {
 
 So `src/a.ts.map` does not mention `src/a.ts`, but `agent.run` does mention `run`.
 """
-_BARE_NAME: Final = _Joiners("-./", "-.")
+_WITHOUT_FOLDERS: Final = _Joiners("-./", "-.")
+"""A form of several paths is not part of a longer one."""
 
 _SPACELESS: Final = "\u2e80"
 _REMEMBERED: Final = 1 << 13
@@ -49,8 +50,7 @@ class MentionIndex:
 
     A thing is mentioned if its value occurs as whole words in a text of a message, with white space
     collapsed; an error also if its message occurs without the error prefix. A path is also mentioned by any
-    longer form, by a shorter form that still has a folder, and by its bare file name if no other path of
-    `paths` has that name. Case matters.
+    longer form and by any shorter one, unless `paths` has several that the form can mean. Case matters.
     """
 
     def __init__(
@@ -156,12 +156,13 @@ def _path_query(path: str, paths: PathIndex) -> _Query:
         return _Query(MentionKind.PATH, path, (), ())
     file = names[-1]
     is_bare, is_alone = len(names) == 1, paths.is_unambiguous(names)
-    forms = (names, *shorter_forms(names), *([(file,)] if is_alone else []))
-    joiners = _BARE_NAME if is_bare and not is_alone else _JOINERS[MentionKind.PATH]
+    shorter = (form for form in shorter_forms(names) if paths.is_unambiguous(names, form))
+    forms = (names, *shorter, *([(file,)] if is_alone else []))
+    joiners = _JOINERS[MentionKind.PATH] if paths.is_unambiguous(names, names) else _WITHOUT_FOLDERS
     phrases = [_phrase(value, joiners) for value in dict.fromkeys((path, join_names(names)))]
     # A name without an extension may well be an ordinary word.
     if is_alone and not is_bare and "." in file:
-        phrases.append(_phrase(file, _BARE_NAME))
+        phrases.append(_phrase(file, _WITHOUT_FOLDERS))
     return _Query(MentionKind.PATH, path, forms, tuple(phrases))
 
 

@@ -44,6 +44,14 @@ def _one(forms: Iterable[PathNames]) -> PathNames | None:
     return longest if all(longest[len(longest) - len(form) :] == form for form in forms) else None
 
 
+def _without_root(path: PathNames) -> PathNames:
+    return path[1:] if path[0] == "" else path
+
+
+def _unchanged(path: PathNames) -> PathNames:
+    return path
+
+
 class PathIndex:
     """All paths mentioned somewhere, used to resolve short forms."""
 
@@ -55,21 +63,34 @@ class PathIndex:
             if names and names not in self._written:
                 self._written[names] = path
                 self._by_file.setdefault(names[-1], []).append(names)
-        self._alone: dict[str, PathNames | None] = {}
+        self._longest: dict[PathNames, PathNames | None] = {}
 
-    def is_unambiguous(self, path: PathNames) -> bool:
-        """Return True if a path and all indexed paths with its file name can be the same."""
-        file = path[-1]
-        if file not in self._alone:
-            self._alone[file] = _one(self._by_file.get(file, (path,)))
-        longest = self._alone[file]
-        return longest is not None and _one((longest, path)) is not None
+    def is_unambiguous(self, path: PathNames, form: PathNames = ()) -> bool:
+        """Return True if a path and all indexed paths that end in a form of it can be the same.
+
+        The shortest form, and the default, is the file name. `src/index.ts` is ambiguous if several packages
+        have that file.
+        """
+        form = form or path[-1:]
+        # Some programs write a project's root as `/`.
+        comparable = _without_root if len(form) >= _FEWEST else _unchanged
+        if form not in self._longest:
+            self._longest[form] = _one(map(comparable, self._ending_in(form) or [form]))
+        longest = self._longest[form]
+        return longest is not None and _one((longest, comparable(path))) is not None
+
+    def can_be_several(self, path: str) -> bool:
+        """Return True if a path is a short form of indexed paths that cannot be the same."""
+        names = split_path(path)
+        return bool(names) and not self.is_unambiguous(names, names)
+
+    def _ending_in(self, form: PathNames) -> list[PathNames]:
+        return [each for each in self._by_file.get(form[-1], ()) if each[-len(form) :] == form]
 
     def longest_form(self, path: str) -> str:
         """Return the longest indexed form of a path, as first written; the path itself if ambiguous."""
         names = split_path(path)
         if not names:
             return path
-        forms = self._by_file.get(names[-1], ())
-        longest = _one([names, *(form for form in forms if form[-len(names) :] == names)]) or names
+        longest = _one([names, *self._ending_in(names)]) or names
         return self._written.get(longest, path)

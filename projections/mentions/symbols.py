@@ -70,11 +70,16 @@ _REMEMBERED: Final = 1 << 14
 
 
 def find_symbol(text: str, start: int, stop: int) -> Match:
-    """Return the name without call brackets, or None for an ordinary word, a product or a host."""
+    """Return the name without call brackets, or None for an ordinary word, a product or a host.
+
+    A command's option names nothing: options belong to programs, not to the work.
+    """
     raw = text[start:stop]
-    if raw[0] in "-@":
+    if raw[0] == "-":
+        return start, stop, ""
+    if raw[0] == "@":
         name = raw.rstrip("-.")
-        return None if _is_header(text, start, name) else (start, start + len(name), name)
+        return start, start + len(name), name
     if len(raw) > _LONGEST + len("n()`"):
         return None
     named = _named(text[max(0, start - _AROUND) : start], raw, text[stop : stop + _AROUND])
@@ -97,10 +102,6 @@ def _named(before: str, raw: str, behind: str) -> Match:
     else:
         is_named = _is_name(name, raw, before[-1:])
     return (start, start + len(name), name.replace("?", "")) if is_named else None
-
-
-def _is_header(text: str, start: int, name: str) -> bool:
-    return name == "--git" and text[max(0, start - 5) : start] == "diff "
 
 
 def _is_cut(before: str, name: str) -> bool:

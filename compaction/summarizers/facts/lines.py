@@ -125,7 +125,8 @@ class FolderIndex:
     def split(self, path: str) -> SplitPath:
         """Split a path so that the rest is unique among the known paths.
 
-        That is the file's name if no other path has it, else the name with its own folder.
+        That is the file's name if no other path has it, else the name with its own folder, and with as many
+        folders above as it takes.
         """
         folder, rest = self._parts.get(path) or self._parted(path)
         whole = self._whole(folder)
@@ -140,7 +141,10 @@ class FolderIndex:
         slash = path.rfind("/")
         # A name without an extension may well be an ordinary word.
         if not (names and "." in names[-1] and self._known.is_unambiguous(names)):
-            slash = path.rfind("/", 0, max(slash, 0))
+            lengths = range(2, len(names) + 1)
+            unique = (length for length in lengths if self._known.is_unambiguous(names, names[-length:]))
+            for _ in range(next(unique, 2) - 1):
+                slash = path.rfind("/", 0, max(slash, 0))
         return SplitPath(path[: slash + 1], path[slash + 1 :])
 
     def _whole(self, folder: str) -> str:

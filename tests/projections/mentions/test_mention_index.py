@@ -45,7 +45,6 @@ def test_a_thing_is_named_where_its_value_stands_alone_in_a_text(kind, value):
     [
         (MentionKind.SYMBOL, "parse_header", "parse_headers"),
         (MentionKind.SYMBOL, "parse_header", "reparse_header"),
-        (MentionKind.SYMBOL, "--max", "--max-turns"),
         (MentionKind.IDENTIFIER, "abc1234", "abc12345"),
         (MentionKind.IDENTIFIER, "AB-12", "X-AB-12"),
         (MentionKind.URL, "https://example.com/x", "https://example.com/x/y"),
@@ -169,6 +168,21 @@ def test_a_bare_file_name_names_the_one_path_that_has_it():
 
 def test_a_bare_file_name_is_not_found_for_one_of_many():
     assert not says("see index.ts", paths=MANY).contains(MentionKind.PATH, MANY[0])
+
+
+PACKAGES = ("/repo/ai/src/index.ts", "/repo/tui/src/index.ts")
+
+
+@pytest.mark.parametrize("path", [*PACKAGES, "src/index.ts"])
+@pytest.mark.parametrize("text", PACKAGES)
+def test_a_file_of_one_package_does_not_name_that_of_another(path, text):
+    assert says(f"see {text}", paths=PACKAGES).contains(MentionKind.PATH, path) is (path == text)
+
+
+def test_a_shorter_form_names_none_of_several_packages_files():
+    index = says("see src/index.ts, not ai/src/index.ts", paths=PACKAGES)
+    named = [index.contains(MentionKind.PATH, path) for path in (*PACKAGES, "src/index.ts")]
+    assert named == [True, False, True]
 
 
 def test_forms_of_one_path_are_not_many():

@@ -72,7 +72,6 @@ def test_what_thinking_names_is_named_but_not_said():
         ("this.queue.pushAll()", ("pushAll",)),
         ("Config::load_file", ("Config", "load_file")),
         ("state?.lastError", ("lastError",)),
-        ("--max-turns", ("--max-turns",)),
     ],
 )
 def test_of_a_chain_of_members_the_names_count_that_are_no_plain_words(written, counts):

@@ -74,6 +74,14 @@ def test_a_path_is_alone_if_all_of_its_file_name_can_be_that_one(others, path, i
     assert PathIndex(others).is_unambiguous(split_path(path)) is is_alone
 
 
+def test_a_shorter_form_is_ambiguous_if_two_paths_end_in_it():
+    known = PathIndex(["/repo/ai/src/index.ts", "/repo/tui/src/index.ts"])
+    names = split_path("/repo/ai/src/index.ts")
+    assert not known.is_unambiguous(names, ("src", "index.ts"))
+    assert known.is_unambiguous(names, ("ai", "src", "index.ts"))
+    assert not known.is_unambiguous(split_path("/repo/web/src/index.ts"), ("ai", "src", "index.ts"))
+
+
 @given(others=st.lists(rooted, max_size=5), path=rooted)
 def test_the_whole_of_a_whole_path_is_itself(others, path):
     known = PathIndex(others)

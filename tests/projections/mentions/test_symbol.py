@@ -31,8 +31,6 @@ def test_a_name_in_code_is_found():
         "console.log",
         "http.Server",
         "this.chatContainer.addChild",
-        "--dry-run",
-        "--no-verify",
         "@scope/package",
         "@types/node",
     ]
@@ -101,8 +99,15 @@ def test_a_chain_of_members_is_one_name():
     ]
 
 
-def test_an_option_ends_before_its_value():
-    assert symbols("--out=x --force-with-lease=<ref>") == ["--out", "--force-with-lease"]
+@pytest.mark.parametrize(
+    "option", ["--dry-run", "--max_size", "--noEmit", "--include=x", "`--dryRun`", "[--no_pull]"]
+)
+def test_a_commands_option_is_none(option):
+    assert symbols(f"use {option}, please") == []
+
+
+def test_an_options_value_may_be_a_name():
+    assert symbols("--grep=findModel --test-name-pattern parse_header") == ["findModel", "parse_header"]
 
 
 def test_an_escape_is_no_letter_of_a_name():
