@@ -29,6 +29,7 @@ from eventstore.lmdb.store import LmdbLog
 from eventstore.log import Snapshot
 from eventstore.verify import check_event
 from eventstore.workers import WorkerLostError, map_in_processes
+from projections.audit.findings.finding import Weight
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.prices import Prices
 from projections.audit.session import Audit, audit
@@ -64,11 +65,14 @@ def parse_bound(text: str) -> Bound:
     return Bound(metric, least)
 
 
-def breaches(view: AuditView, bounds: Sequence[Bound]) -> Iterator[str]:
-    """Yield a line for every replacement and bound that it falls below.
+def breaches(view: AuditView, bounds: Sequence[Bound], fail_on: Weight | None = None) -> Iterator[str]:
+    """Yield a line for every finding of a weight, or worse, and for every replacement below a bound.
 
     Skips undone replacements, and metrics with nothing to find.
     """
+    for found in view.findings:
+        if fail_on in (found.finding.weight, "minor"):
+            yield f"session {view.audit.session!r}: {found.finding.weight} finding: {safe_line(found.sentence)}"
     for each in view.replacements:
         for limit in () if each.is_undone else bounds:
             share = metric_share(each.metrics, limit.metric)
@@ -97,6 +101,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     every_branch: bool = False
     counter: str = "utf16/4"
     prices: Prices | None = None
+    fail_on: Weight | None = None
     bounds: tuple[Bound, ...] = ()
     is_json: bool = False
 
@@ -140,7 +145,7 @@ def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
         session=session,
         row=None if wanted.is_json else view.row,
         encoded=json_bytes(view.audit) if wanted.is_json else None,
-        problems=tuple(breaches(view, wanted.bounds)),
+        problems=tuple(breaches(view, wanted.bounds, wanted.fail_on)),
     )
 
 

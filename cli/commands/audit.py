@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from cli.auditing import AuditOptions, Bound
     from cli.views.model import AuditView
+    from projections.audit.findings.finding import Weight
     from projections.overview import SessionFilter
 
 
@@ -56,6 +57,11 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
 @prices_option
 @click.option("--full", "is_full", is_flag=True, help="Print every metric, every loss and the summaries.")
 @click.option(
+    "--fail-on",
+    type=click.Choice(["serious", "minor"]),
+    help="Exit with 1 if there is a finding of this weight, or a worse one.",
+)
+@click.option(
     "--fail-under",
     "bounds",
     multiple=True,
@@ -78,16 +84,17 @@ def command(
     counter: str,
     prices: str | None,
     is_full: bool,
+    fail_on: Weight | None,
     bounds: tuple[Bound, ...],
     as_json: bool,
 ) -> None:
     """Show what compactions, branch summaries and rewrites kept of a session and what they lost.
 
-    Print one screen, worst first: context sizes before and after, how much of what the model needed later was
-    still there, which of the user's instructions are gone, which work was repeated, and the cost and savings.
+    Print one screen: first the findings, a sentence for each trouble that comes from what was lost, then how much of
+    what the model needed later was still there, which work was repeated, and the cost and savings.
     --full prints everything; --all prints a line per session of the store, worst first.
 
-    Use --fail-under as a CI gate:  --all --fail-under instructions=1
+    Use --fail-on as a CI gate:  --all --fail-on serious
     """
     if is_all and sessions:
         raise click.UsageError("--all audits every session: do not name any", ctx)
@@ -106,6 +113,7 @@ def command(
         every_branch=every_branch,
         counter=counter,
         prices=prices_of_file(prices) if prices else None,
+        fail_on=fail_on,
         bounds=bounds,
         is_json=as_json,
     )
@@ -113,7 +121,7 @@ def command(
         ctx.exit(_audit_all(ctx, wanted, chosen, jobs))
     views = list(_audits(ctx, sessions, wanted, leaf, as_of))
     _show(views, is_full=is_full, as_json=as_json)
-    ctx.exit(_check(views, bounds))
+    ctx.exit(_check(views, wanted))
 
 
 def _audits(
@@ -147,12 +155,12 @@ def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
             (print_full if is_full else print_screen)(out, each)
 
 
-def _check(views: list[AuditView], bounds: tuple[Bound, ...]) -> int:
-    """Print what falls below a minimum share, and return the exit code."""
+def _check(views: list[AuditView], wanted: AuditOptions) -> int:
+    """Print what a gate refuses, and return the exit code."""
     from cli.auditing import breaches
     from cli.output import echo_problem
 
-    found = [line for each in views for line in breaches(each, bounds)]
+    found = [line for each in views for line in breaches(each, wanted.bounds, wanted.fail_on)]
     for line in found:
         echo_problem(line)
     return 1 if found else 0

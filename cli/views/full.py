@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, one_line, printable, safe_line, thousands, wrapped
 from cli.views.screen import print_overview
-from cli.views.texts import dollars, dropped_text, part_of, percent
+from cli.views.texts import dollars, part_of, percent
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 if TYPE_CHECKING:
@@ -212,7 +212,11 @@ def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:
         "rewrite": "Rewrite",
     }
     print_rule(out, headings[each.kind], result.id, result.seq, result.time, is_undone=each.is_undone)
-    for remark in (*([dropped_text(each.dropped)] if each.dropped else ()), *each.remarks):
+    for finding in each.findings:
+        print_field(
+            out, finding.weight, finding.sentence, style="bold red" if finding.weight == "serious" else ""
+        )
+    for remark in each.remarks:
         print_field(out, "!", remark, style="bold red")
     match result:
         case CompactionAudit(summary_tokens=summary_tokens):

@@ -10,7 +10,7 @@ import msgspec
 from cli.output import counted, one_line, safe_line
 from cli.views.texts import SIGNS, dropped_text
 from projections.audit.cost import Spending
-from projections.audit.findings.finding import Finding, Weight
+from projections.audit.findings.finding import Finding, Weight, rank_of_finding
 from projections.audit.metrics import Metrics, Rank, rank
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
 
@@ -74,11 +74,23 @@ class ReplacementView(ViewStruct, frozen=True):
         return SIGNS[self.kind]
 
 
+class FindingView(ViewStruct, frozen=True):
+    """A finding, and the replacement that it is about."""
+
+    replacement: ReplacementView
+    finding: Finding
+
+    @property
+    def sentence(self) -> str:
+        """The whole sentence; events are written as `#NUMBER`."""
+        return f"After {self.replacement.name}, {self.finding.sentence}"
+
+
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
-    `serious` and `minor` count findings, `dropped` messages with no summary covering them, and `losses` and `gone`
-    what was lost. `future_use` is the smallest share among its replacements. Undone
+    `serious` and `minor` count findings, `dropped` messages with no summary covering them, and `losses` things
+    that were needed later. `future_use` is the smallest share among its replacements. Undone
     replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
     include them. `earlier` is the session's previous generation.
     """
@@ -92,7 +104,6 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     minor: int = 0
     future_use: float | None
     losses: int
-    gone: int
     spent: Spending
 
 
@@ -105,6 +116,17 @@ class AuditView(ViewStruct, frozen=True):
     audit: Audit
     replacements: tuple[ReplacementView, ...]
     worst: tuple[ReplacementView, ...]
+
+    @property
+    def findings(self) -> list[FindingView]:
+        """All findings, the worst first; not those of undone replacements."""
+        found = [
+            FindingView(replacement=each, finding=finding)
+            for each in self.replacements
+            if not each.is_undone
+            for finding in each.findings
+        ]
+        return sorted(found, key=lambda each: rank_of_finding(each.finding))
 
     @property
     def row(self) -> SessionRow:
@@ -122,7 +144,6 @@ class AuditView(ViewStruct, frozen=True):
             minor=sum(each.count("minor") for each in measured),
             future_use=min((share for share in shares if share is not None), default=None),
             losses=sum(len(each.future_use.losses) for each in once),
-            gone=sum(each.instructions.gone for each in once),
             spent=self.audit.cost.spent,
         )
 

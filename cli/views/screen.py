@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands
+from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands, wrapped
 from cli.store import short_names
-from cli.views.texts import dollars, dropped_text, gap_text, part_of, percent, spent_dollars, tokens_heading
+from cli.views.texts import dollars, gap_text, part_of, percent, spent_dollars, tokens_heading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    from cli.views.model import AuditView, ReplacementView, SessionRow
+    from cli.views.model import AuditView, FindingView, ReplacementView, SessionRow
     from projections.audit.cost import SessionCost
     from projections.audit.session import Audit
 
@@ -68,19 +67,19 @@ def _without_note(calls: int) -> str:
 
 ROWS: Final = 6
 REMARKS: Final = 4
-LOSSES: Final = 5
-GONE: Final = 3
+FINDINGS: Final = 7
 GAPS: Final = 4
 """Maximum items to list; the rest are counted."""
 
 _WIDE: Final = 100
 """Columns from which times and long names fit."""
 _TIME, _REPEATED, _EVENT = "TIME (UTC)", "CALLS REDONE", "EVENT"
-_VALUE: Final = 60
+_NARROW: Final = 20
+_STYLES: Final = {"serious": "bold red", "minor": "bold yellow"}
 
 
 def print_screen(out: Console, view: AuditView) -> None:
-    """Print a session's audit: overview, what replacements kept and lost, and how to see more."""
+    """Print a session's audit: findings, what replacements kept, remarks, and how to see more."""
     audit, worst = view.audit, view.worst
     print_overview(out, audit, most_gaps=GAPS)
     if not worst:
@@ -88,12 +87,10 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         return
     out.print()
-    _print_dropped(out, worst)
+    _print_findings(out, view.findings)
     out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE, is_estimate=audit.estimate), crop=False)
     _print_rest(out, len(worst) - ROWS, "replacement")
     _print_remarks(out, worst)
-    _print_losses(out, worst[0])
-    _print_gone(out, worst)
     for what, command in (("all details", "audit --full"), ("as a page", "report")):
         print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
     out.print()
@@ -139,13 +136,22 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
     return listing
 
 
-def _print_dropped(out: Console, worst: Sequence[ReplacementView]) -> None:
-    """Print which compactions dropped messages that no summary covers."""
-    found = [f"! {each.name}: {dropped_text(each.dropped)}" for each in worst if each.dropped]
-    if found:
-        _print_red(out, found)
-        _print_rest(out, len(found) - REMARKS, "compaction that dropped messages", "compactions that did")
-        out.print()
+def _print_findings(out: Console, findings: Sequence[FindingView]) -> None:
+    from rich.text import Text
+
+    if not findings:
+        print_line(out, "No findings: no trouble that comes from what was lost.", style="green")
+    for each in findings[:FINDINGS]:
+        weight = each.finding.weight
+        line = Text(f"{weight:<9}", style=_STYLES[weight])
+        room = max(min(out.width, _WIDE) - line.cell_len, _NARROW)
+        text = wrapped(safe_line(each.sentence), room, hanging=0).split("\n")
+        for number, part in enumerate(text):
+            shown = Text(" " * line.cell_len) if number else line.copy()
+            shown.append(part, style="not bold default")
+            out.print(shown, crop=False, no_wrap=True, overflow="ignore")
+    _print_rest(out, len(findings) - FINDINGS, "finding")
+    out.print()
 
 
 def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:
@@ -157,53 +163,6 @@ def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:
 def _print_red(out: Console, lines: Sequence[str]) -> None:
     for line in lines[:REMARKS]:
         print_line(out, one_line(line, out.width), style="bold red")
-
-
-def _print_losses(out: Console, replacement: ReplacementView) -> None:
-    use = replacement.metrics.future_use
-    if not use.losses:
-        return
-    from cli.terminal import CutLine
-
-    out.print()
-    lost = counted(len(use.losses), "thing")
-    line = (
-        f"{replacement.name} removed {lost} that the model needed later, "
-        f"{use.never_regained:,} of which it never saw again:"
-    )
-    print_line(out, line, style="bold")
-    listing = table("KIND", "LOST", "LAST SEEN", "NEEDED", "SEEN AGAIN", shrinks="LOST")
-    for loss in use.losses[:LOSSES]:
-        value = CutLine(one_line(loss.value, _VALUE))
-        regained = f"#{loss.regained_seq}" if loss.regained_seq else "never"
-        listing.add_row(loss.kind, value, f"#{loss.had_seq}", f"#{loss.needed_seq}", regained)
-    out.print(listing, crop=False)
-    _print_rest(out, len(use.losses) - LOSSES, "loss", "losses")
-
-
-def _print_gone(out: Console, worst: Sequence[ReplacementView]) -> None:
-    found = list(_gone(worst, out.width))
-    if not found:
-        return
-    out.print()
-    are = "rule of the user is" if len(found) == 1 else "rules of the user are"
-    print_line(out, f"{len(found):,} {are} no longer in the context:", style="bold")
-    for line in found[:GONE]:
-        out.print(line, crop=False, no_wrap=True, overflow="ignore")
-    _print_rest(out, len(found) - GONE, "rule")
-
-
-def _gone(worst: Sequence[ReplacementView], width: int) -> Iterator[Text]:
-    from rich.text import Text
-
-    for each in worst:
-        for rule in () if each.came_with_compaction else each.metrics.instructions.rules:
-            if rule.state == "gone":
-                line = Text(f"{f'#{rule.seq}':<6}")
-                after = Text(f"  {each.name}", style="dim")
-                room = min(width, _WIDE) - line.cell_len - after.cell_len
-                line.append(one_line(rule.text, max(room, 20)))
-                yield line + after
 
 
 def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
@@ -225,16 +184,16 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
     dropped = ("MESSAGES DROPPED",) if any(row.dropped for row in worst) else ()
-    numbers = (times, *dropped, "FOUND WHEN NEEDED", "THINGS LOST", "USER'S RULES LOST", cost)
+    numbers = (times, *dropped, "SERIOUS", "MINOR", "FOUND WHEN NEEDED", cost)
     listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost))
     for row in worst:
         listing.add_row(
             safe_line(short[row.session]),
             thousands(row.compactions),
             *([Text(thousands(row.dropped), style="bold red" if row.dropped else "")] if dropped else []),
-            Text(percent(row.future_use), style="bold red" if row.losses else ""),
-            thousands(row.losses),
-            Text(thousands(row.gone), style="bold red" if row.gone else ""),
+            Text(thousands(row.serious), style=_STYLES["serious"] if row.serious else ""),
+            Text(thousands(row.minor), style=_STYLES["minor"] if row.minor else ""),
+            percent(row.future_use),
             spent_dollars(row.spent),
             CutLine(row.title),
         )

@@ -12,7 +12,7 @@ from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
-from cli.views.page.parts import Fact, Figure, Finding, Page, Row, Section, Segment
+from cli.views.page.parts import Fact, Figure, Page, Row, Section, Segment, Verdict
 from cli.views.texts import dollars, gap_text, line_of, percent
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
@@ -49,7 +49,7 @@ def _of_losses(view: AuditView) -> Iterator[Figure]:
     row = view.row
     if row.dropped:
         yield _figure("messages dropped", thousands(row.dropped), "with no summary covering them")
-    yield _figure("rules lost", thousands(row.gone), "of the user’s")  # noqa: RUF001  an apostrophe
+    yield _figure("findings", thousands(row.serious + row.minor), f"{row.serious:,} of them serious")
     yield _figure("things lost", thousands(row.losses), "that were needed later")
 
 
@@ -100,7 +100,7 @@ def models(material: Material) -> list[str]:
     return [name for name, _ in names.most_common() if name]
 
 
-_LONGEST_FINDING: Final = 90
+_LONGEST_VERDICT: Final = 90
 
 
 def sections_of(material: Material, lines: EventLines) -> list[Section]:
@@ -126,7 +126,7 @@ def _section(
         replacement=each,
         time=when(epoch_ms(result.time)),
         is_open=is_open,
-        findings=findings(each),
+        verdicts=verdicts(each),
         facts=list(_facts_of_result(result, seq_of)),
         bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
         bar_after=_bar(size, ("added", size.added), ("returned", size.returned), ("kept", size.kept)),
@@ -136,12 +136,12 @@ def _section(
     )
 
 
-def findings(each: ReplacementView) -> list[Finding]:
+def verdicts(each: ReplacementView) -> list[Verdict]:
     """Return what a reader should know first: what a replacement lost, or that it lost nothing."""
     texts = (*each.losses, *each.remarks)
-    bad = [Finding(text=line_of(text, _LONGEST_FINDING), is_bad=True) for text in texts]
-    undone = [Finding(text="undone", is_bad=False)] if each.is_undone else []
-    return [*undone, *(bad or [Finding(text="nothing lost that was needed", is_bad=False)])]
+    bad = [Verdict(text=line_of(text, _LONGEST_VERDICT), is_bad=True) for text in texts]
+    undone = [Verdict(text="undone", is_bad=False)] if each.is_undone else []
+    return [*undone, *(bad or [Verdict(text="nothing lost that was needed", is_bad=False)])]
 
 
 def _bar(size: Size, *parts: tuple[str, int]) -> list[Segment]:
@@ -232,6 +232,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         gaps=[gap_text(gap) for gap in audit.gaps],
         is_full=is_full,
         figures=list(figures(material)),
+        findings=material.view.findings,
         replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,
         context=context_chart(material, chart_markers(material, lines, worst, target)),

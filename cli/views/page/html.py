@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup, escape
 
 from cli.output import counted, printable, thousands
+from cli.views.model import FindingView
 from cli.views.page.parts import Page
 from cli.views.texts import dollars, line_of, part_of, percent
 
@@ -188,6 +189,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "counted": counted,
         "line": line_of,
+        "linked": _linked,
         "dollars": _dollars,
         "minus": lambda amount: _dollars(None if amount is None else -amount),
         "part_of": part_of,
@@ -195,6 +197,27 @@ def _environment() -> Environment:
         "thousands": thousands,
     }
     return environment
+
+
+_EVENT: Final = re.compile(r"#(\d+)")
+
+
+def _linked(found: FindingView) -> Markup:
+    """Return a finding's sentence with a link to each of its events; those that it does not name follow."""
+    events = {each.seq for each in (*found.finding.known, *found.finding.trouble)}
+    pieces, named = list[Markup](), set[int]()
+    for place, text in enumerate(_EVENT.split(printable(found.sentence))):
+        if place % 2 and int(text) in events:
+            named.add(int(text))
+            pieces.append(_link(int(text)))
+        else:
+            pieces.append(escape(f"#{text}" if place % 2 else text))
+    pieces += [Markup(" ") + _link(seq) for seq in sorted(events - named)]
+    return Markup().join(pieces)
+
+
+def _link(seq: int) -> Markup:
+    return Markup('<a class="seq" href="#e-{0}">#{0}</a>').format(seq)
 
 
 def _dollars(amount: float | None, *, is_signed: bool = False) -> str:

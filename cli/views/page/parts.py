@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.views.model import ReplacementView, ViewStruct
+from cli.views.model import FindingView, ReplacementView, ViewStruct
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -49,8 +49,8 @@ class Segment(ViewStruct, frozen=True):
     width: float
 
 
-class Finding(ViewStruct, frozen=True):
-    """A short remark on a replacement; `is_bad` if something was lost."""
+class Verdict(ViewStruct, frozen=True):
+    """A few words on a replacement; `is_bad` if something was lost."""
 
     text: str
     is_bad: bool
@@ -66,7 +66,7 @@ class Section(ViewStruct, frozen=True):
     replacement: ReplacementView
     time: str
     is_open: bool
-    findings: list[Finding]
+    verdicts: list[Verdict]
     facts: list[Fact]
     bar_before: list[Segment]
     bar_after: list[Segment]
@@ -176,6 +176,7 @@ class Page(ViewStruct, frozen=True):
     gaps: list[str]
     is_full: bool
     figures: list[Figure]
+    findings: list[FindingView]
     replacements: list[Section]
     worst: list[Section]
     context: Chart | None

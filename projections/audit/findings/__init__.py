@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from projections.audit.findings.finding import Finding
+from projections.audit.findings.finding import Finding, rank_of_finding
 from projections.audit.findings.objections import objections
 from projections.audit.findings.repetitions import failed_again, gone_rules, said_again
 from projections.audit.findings.scene import Scene
@@ -52,7 +52,7 @@ def findings(
         if not trouble <= explained:
             found.append(finding)
             explained |= trouble
-    return sorted(found, key=lambda each: (each.kind != "uncovered", each.weight != "serious"))
+    return sorted(found, key=rank_of_finding)
 
 
 def _uncovered(dropped: Sequence[EventRef]) -> Iterator[Finding]:

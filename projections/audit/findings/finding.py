@@ -29,6 +29,11 @@ class Finding(MetricStruct, frozen=True):
     names: list[str]
 
 
+def rank_of_finding(finding: Finding) -> int:
+    """Return a sort key: messages without a summary come first, then serious findings."""
+    return 0 if finding.kind == "uncovered" else 1 if finding.weight == "serious" else 2
+
+
 def ref(message: MessageFacts) -> EventRef:
     """Return a reference to a message's event."""
     return EventRef(event=message.id, seq=message.seq)

@@ -74,8 +74,8 @@ def test_messages_that_no_summary_covers_are_warned_of(told: Refold) -> None:
     with open("tale.jsonl", "ab") as file:
         file.write(line({**older, "tokensBefore": 9, "timestamp": "2025-12-08T23:00:00.000Z"}))
     told("import", "tale.jsonl")
-    warned = [line for line in told("audit", SESSION, "--full").lines if line.startswith("   ! ")]
-    assert ["3"] in figures(*warned)
+    warned = [line for line in told("audit", SESSION, "--full").lines if line.startswith("   serious ")]
+    assert ["3"] in [numbers[:1] for numbers in figures(*warned)]
 
 
 def test_a_compaction_that_saved_nothing_is_warned_of(refold: Refold) -> None:

@@ -12,8 +12,7 @@ from rich.console import Console
 from cli.views.model import SessionRow as Row
 from cli.views.model import audit_view
 from cli.views.screen import (
-    GONE,
-    LOSSES,
+    FINDINGS,
     REMARKS,
     ROWS,
     generations_line,
@@ -22,7 +21,7 @@ from cli.views.screen import (
     sessions_table,
 )
 from projections.audit.cost import SessionCost
-from projections.audit.session import Audit, Counts
+from projections.audit.session import Audit
 from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures, printed
 from tests.support.measured import (
@@ -31,6 +30,7 @@ from tests.support.measured import (
     audit,
     branch_summary,
     compaction,
+    finding,
     future_use,
     gone,
     instructions,
@@ -138,39 +138,36 @@ def test_what_was_undone_has_a_mark() -> None:
     assert any(re.match("compaction 1 ↶ +#3 ", line) for line in lines)
 
 
-def test_of_the_worst_its_losses_are_told_those_never_regained_first() -> None:
-    lines = printed(screen, audit(BETTER, WORST))
-    place = next(at for at, line in enumerate(lines) if line.startswith("compaction 1 removed 2 things "))
-    assert figures(lines[place]) == [["1", "2", "1"]]
-    rows = [line.split()[:4] for line in lines[place + 2 : place + 4]]
-    assert rows == [["symbol", "take", "#4", "#15"], ["symbol", "Bucket", "#3", "#14"]]
-    assert figures(*lines[place + 2 : place + 4]) == [["#4", "#15"], ["#3", "#14", "#13"]]
-
-
-def test_instructions_that_are_gone_are_told_wherever_it_happened() -> None:
-    other = rewrite(30, instructions=instructions(2, gone("Ask before you push.", seq=9)))
-    lines = printed(screen, audit(WORST, other))
-    place = next(at for at, line in enumerate(lines) if line.startswith("2 rules "))
-    assert lines[place + 1 : place + 3] == [
-        "#2    Never touch the migrations.  compaction 1",
-        "#9    Ask before you push.  rewrite 1",
-    ]
-
-
-def test_messages_that_no_summary_covers_are_told_before_the_table() -> None:
-    dropped = compaction(30, messages=Counts(summarized=9, kept=0, dropped=66))
-    lines = printed(screen, audit(WORST, dropped))
-    said = next(at for at, line in enumerate(lines) if line.startswith("! compaction 2: 66 messages "))
+def test_findings_are_told_before_the_table_the_worst_first() -> None:
+    lines = printed(
+        screen,
+        audit(
+            compaction(3, findings=[finding(sentence="the model looked (#9).")]),
+            compaction(30, findings=[finding("serious", kind="uncovered", sentence="66 messages are gone.")]),
+        ),
+    )
+    place = lines.index("serious  After compaction 2, 66 messages are gone.")
     head = next(at for at, line in enumerate(lines) if line.startswith("WORST FIRST"))
-    assert said < head
+    assert lines[place + 1] == "minor    After compaction 1, the model looked (#9)."
+    assert place + 1 < head
     assert lines[head + 1].startswith("compaction 2 ")
-    assert sum(line.startswith("!") for line in lines) == 1
 
 
-def test_where_nothing_was_lost_nothing_is_said_of_losses() -> None:
-    text = "\n".join(printed(screen, audit(BETTER)))
-    assert "lost" not in text
-    assert "gone" not in text
+def test_a_long_finding_goes_on_below_itself() -> None:
+    long = audit(compaction(3, findings=[finding(sentence="many words " * 12)]))
+    lines = printed(screen, long, width=80)
+    first = next(at for at, line in enumerate(lines) if line.startswith("minor "))
+    assert lines[first + 1].startswith("         ")
+    assert " ".join(" ".join(lines[first : first + 2]).split()).endswith("many words")
+
+
+def test_findings_of_what_was_undone_are_not_told() -> None:
+    lines = printed(screen, audit(compaction(3, undone=True, findings=[finding("serious")])))
+    assert not [line for line in lines if line.startswith("serious")]
+
+
+def test_where_there_are_no_findings_it_is_said() -> None:
+    assert any(line.startswith("No findings") for line in printed(screen, audit(BETTER)))
 
 
 def test_remarks_are_told_with_the_replacement_that_they_are_about() -> None:
@@ -192,15 +189,12 @@ def full_screen() -> Audit:
     losses = [
         loss(f"a_rather_long_name_of_a_symbol_{number}" * 3, needed=number) for number in range(90, 110)
     ]
-    sentences = [
-        gone(f"Never do what is number {number} in the long list of things.") for number in range(20)
-    ]
     many = [
         compaction(
             number,
             size=size(100_000, 200_000),
             future_use=future_use(1, 1000, *losses),
-            instructions=instructions(30, *sentences),
+            findings=[finding(sentence="something went wrong again. " * 3) for _ in range(3)],
         )
         for number in range(5001, 5031)
     ]
@@ -214,7 +208,7 @@ def test_a_session_with_much_to_say_fits_one_screen() -> None:
 def test_of_what_has_no_room_the_number_is_told() -> None:
     lines = printed(screen, full_screen())
     left_out = [int(line.split()[1]) for line in lines if line.startswith("…")]
-    assert left_out == [30 - ROWS, 30 - REMARKS, 20 - LOSSES, 30 * 20 - GONE]
+    assert left_out == [30 * 3 - FINDINGS, 30 - ROWS, 30 - REMARKS]
 
 
 def test_a_session_without_replacements_is_said_to_have_none() -> None:
@@ -229,16 +223,14 @@ def test_it_ends_with_how_to_see_more() -> None:
 
 def test_texts_of_a_session_command_no_terminal() -> None:
     evil = "\x1b[31mred\nforged"
-    hostile = compaction(3, future_use=future_use(0, 1, loss(evil)), instructions=instructions(1, gone(evil)))
+    hostile = compaction(3, future_use=future_use(0, 1, loss(evil)), findings=[finding(sentence=evil)])
     lines = printed(screen, audit(hostile, session=evil, title=evil))
     assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
 
 
-def row(
-    session: str, future_use: float | None = None, losses: int = 0, gone: int = 0, **fields: object
-) -> Row:
+def row(session: str, future_use: float | None = None, losses: int = 0, **fields: object) -> Row:
     given = {"title": "A title", "compactions": 1, "spent": spent(), **fields}
-    return Row(session=session, future_use=future_use, losses=losses, gone=gone, **given)  # type: ignore[arg-type]
+    return Row(session=session, future_use=future_use, losses=losses, **given)  # type: ignore[arg-type]
 
 
 def listed(*rows: Row, width: int = 100) -> list[str]:
@@ -253,10 +245,10 @@ def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
         audit(
             compaction(1, future_use=future_use(1, 2, loss("a"))),
             branch_summary(2, future_use=future_use(1, 4, loss("a"), loss("b"), loss("c"))),
-            rewrite(3, instructions=instructions(3, gone("Never."), gone("Always."))),
+            rewrite(3, findings=[finding(), finding("serious"), finding()]),
             cost=spent(9, 1.5, 1.25),
         )
-    ).row == row("s", 0.25, 4, 2, spent=spent(9, 1.5, 1.25))
+    ).row == row("s", 0.25, 4, serious=1, minor=2, spent=spent(9, 1.5, 1.25))
 
 
 def test_what_was_undone_does_not_count() -> None:
@@ -265,13 +257,10 @@ def test_what_was_undone_does_not_count() -> None:
 
 
 def test_what_a_rewrite_lost_that_came_with_a_compaction_counts_once() -> None:
-    lost: dict[str, Any] = {
-        "future_use": future_use(1, 2, loss("a")),
-        "instructions": instructions(1, gone("Never.")),
-    }
+    lost: dict[str, Any] = {"future_use": future_use(1, 2, loss("a"))}
     together = audit(compaction(1, **lost), rewrite(2, compaction="c1", **lost))
-    assert audit_view(together).row == row("s", 0.5, 1, 1)
-    assert audit_view(audit(compaction(1, **lost), rewrite(2, **lost))).row == row("s", 0.5, 2, 2)
+    assert audit_view(together).row == row("s", 0.5, 1)
+    assert audit_view(audit(compaction(1, **lost), rewrite(2, **lost))).row == row("s", 0.5, 2)
 
 
 def test_a_later_generation_of_a_session_is_told_below_the_table() -> None:
@@ -298,11 +287,15 @@ def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
         row("none"),
         row("half", 0.5),
         row("more lost", 0.25, losses=3),
-        row("less lost", 0.25, losses=2, gone=9),
+        row("less lost", 0.25, losses=2),
+        row("minor", minor=3),
+        row("serious", serious=1),
         row("equal", 0.5),
     ]
     assert [line.split("  ")[0] for line in listed(*rows)] == [
         "SESSION",
+        "serious",
+        "minor",
         "more lost",
         "less lost",
         "equal",
@@ -312,14 +305,16 @@ def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
 
 
 def test_a_line_has_what_there_is_to_know() -> None:
-    assert listed(row("s", 0.25, 4, 2, spent=spent(9, 1.5))) == [
-        "SESSION  TIMES COMPACTED  FOUND WHEN NEEDED  THINGS LOST  USER'S RULES LOST   COST  TITLE",
-        "s                      1                25%            4                  2  $1.50  A title",
+    assert listed(row("s", 0.25, 4, serious=1, minor=2, spent=spent(9, 1.5))) == [
+        "SESSION  TIMES COMPACTED  SERIOUS  MINOR  FOUND WHEN NEEDED   COST  TITLE",
+        "s                      1        1      2                25%  $1.50  A title",
     ]
 
 
 def test_sessions_that_dropped_messages_come_first_in_a_column_of_their_own() -> None:
-    head, *lines = listed(row("all lost", 0.0, 9, 9), row("none"), row("dropped", dropped=1234), width=130)
+    head, *lines = listed(
+        row("all lost", 0.0, 9, serious=9), row("none"), row("dropped", dropped=1234), width=130
+    )
     assert "MESSAGES DROPPED" in head
     assert [line.split("  ")[0] for line in lines] == ["dropped", "all lost", "none"]
     assert figures(*lines)[0][1] == "1,234"
@@ -338,11 +333,21 @@ def test_texts_in_a_row_command_no_terminal() -> None:
 
 
 def test_what_a_narrow_terminal_has_no_room_for_is_left_out() -> None:
-    rows = [row("0199aaaa-0000-7000-8000-000000000001", 0.25, 4, 2, spent=spent(9, 1.5), title="word " * 12)]
+    rows = [
+        row(
+            "0199aaaa-0000-7000-8000-000000000001",
+            0.25,
+            4,
+            serious=1,
+            minor=2,
+            spent=spent(9, 1.5),
+            title="word " * 12,
+        )
+    ]
     for width, cells in (
-        (75, ["0199aaaa-0000", "1", "25%", "4", "2", "$1.50", "word"]),
-        (60, ["0199aaaa-0000", "25%", "4", "2", "$1.50", "word"]),
-        (56, ["0199aaaa-0000", "25%", "4", "2", "word"]),
+        (75, ["0199aaaa-0000", "1", "1", "2", "25%", "$1.50", "word"]),
+        (60, ["0199aaaa-0000", "1", "2", "25%", "$1.50", "word"]),
+        (56, ["0199aaaa-0000", "1", "2", "25%", "word"]),
     ):
         lines = listed(*rows, width=width)
         assert lines[-1].split()[: len(cells)] == cells

@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from cli.views.model import AuditedReplacement, audit_view
-from cli.views.page.build import build_page, figures, findings, models, sections_of
+from cli.views.page.build import build_page, figures, models, sections_of, verdicts
 from cli.views.page.material import Material
-from cli.views.page.parts import Fact, Finding, Page, Row, Section, Segment
+from cli.views.page.parts import Fact, Page, Row, Section, Segment, Verdict
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import SessionInfo, TextReplacement
@@ -23,9 +23,9 @@ from tests.support.pi_files import bring, header, said
 from tests.support.talk import Story, assistant, user
 
 
-def found_in(replaced: AuditedReplacement) -> list[Finding]:
+def found_in(replaced: AuditedReplacement) -> list[Verdict]:
     (view,) = audit_view(audit(replaced)).replacements
-    return findings(view)
+    return verdicts(view)
 
 
 def bad(**given: Any) -> list[str]:
@@ -142,10 +142,10 @@ def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
 
 def test_what_was_lost_comes_before_sizes_and_cost(demo: Material) -> None:
     names = [each.name for each in figures(demo)]
-    assert names[:3] == ["rules lost", "things lost", "context now"]
+    assert names[:3] == ["findings", "things lost", "context now"]
     assert names[-1] == "cost"
     row = demo.view.row
-    assert [each.value for each in figures(demo)][:2] == [str(row.gone), str(row.losses)]
+    assert [each.value for each in figures(demo)][:2] == [str(row.serious + row.minor), str(row.losses)]
 
 
 def test_messages_that_were_dropped_are_the_first_figure(demo: Material) -> None:
