@@ -47,8 +47,10 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 def advance(head: Head, event: Event, *, source: str = "") -> Head:
     """Return a session's head after one more event, imported from `source` if given."""
-    times = [time for time in (head.first_time, head.last_time, event.time) if time is not None]
-    is_node = event.is_entry
+    first, last, is_node = head.first_time, head.last_time, event.is_entry
+    if is_node and event.time is not None:
+        first = event.time if first is None else min(first, event.time)
+        last = event.time if last is None else max(last, event.time)
     return Head(
         name=head.name,
         number=head.number,
@@ -61,8 +63,8 @@ def advance(head: Head, event: Event, *, source: str = "") -> Head:
         user_seq=head.user_seq or (event.seq if event.role == "user" and is_node else 0),
         import_seq=event.seq if event.kind == "import" else head.import_seq,
         observed=(*head.observed, event.seq) if event.kind == "observed_rewrite" else head.observed,
-        first_time=min(times) if times and is_node else head.first_time,
-        last_time=max(times) if times and is_node else head.last_time,
+        first_time=first,
+        last_time=last,
         source=source or head.source,
         titles=(*head.titles, event.seq) if event.flags & Flag.GIVES_TITLE else head.titles,
     )

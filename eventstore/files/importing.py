@@ -37,7 +37,6 @@ from eventstore.formats.source import (
 )
 from eventstore.frame import decode, header_of
 from eventstore.imports import generation_link, generations
-from eventstore.javascript import is_utf8
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot, SourceState
 from eventstore.records import (
@@ -358,7 +357,7 @@ class _Importing:
     def _take(self, record: SourceRecord, segment: SegmentWriter) -> None:
         """Handle a record: put a new one into a slot, keep a repeated or changed one as bytes."""
         target, event = self._targets[record.session], record.event
-        if not is_utf8(event.body):
+        if event.facts.flags & Flag.REPLACED_TEXT:
             target.not_utf8.append(Remark(record.line, _SHOWN_OTHERWISE))
         if event.id in target.shared.changed:
             self._observe(target, event)
