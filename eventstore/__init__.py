@@ -62,7 +62,10 @@ def open_store(
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
-    """Return True if a store is in a folder or at an address. Raises StoreError if its server cannot be asked."""
+    """Return True if a store is in a folder or at an address.
+
+    Raises StoreError if the server cannot be asked.
+    """
     if isinstance(path, str) and path.startswith(_POSTGRES):
         with _extra(path):
             from eventstore.postgres.schema import has_tables  # noqa: PLC0415  an extra
