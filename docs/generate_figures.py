@@ -81,6 +81,13 @@ def _compaction(found: CompactionAudit) -> Iterator[str]:
         "| next call's cache reads predicted, recorded, and writes "
         f"| {cache.predicted_read or 0:,}, {cache.recorded_read or 0:,}, {cache.recorded_write or 0:,} |"
     )
+    if cost.too_long:
+        yield (
+            "| later calls, of them too long for the window with the longer context "
+            f"| {cost.calls}, {cost.too_long} |"
+        )
+        yield f"| summary and rewriting | {_dollars(cost.summary)}, {_dollars(cost.rewrite)} |"
+        return
     yield (
         f"| saved in {cost.calls} calls, less summary and rewriting "
         f"| {_dollars(cost.saved)} - {_dollars(cost.summary)} "

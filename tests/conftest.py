@@ -16,7 +16,6 @@ from eventstore import EventLog, open_store
 from eventstore.lmdb.store import LmdbLog
 from eventstore.memory import MemoryLog
 from tests.support.events import NOW
-from tests.support.postgres import Server, new_server, remove
 
 PROJECT = Path(__file__).parent.parent
 
@@ -91,23 +90,14 @@ def store(tmp_path: Path) -> Iterator[LmdbLog]:
         yield log
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """A PostgreSQL server without any store."""
-    server = new_server()
-    yield server
-    remove(server)
-
-
-@pytest.fixture(params=["lmdb", "memory", "postgres"])
+@pytest.fixture(params=["lmdb", "memory"])
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventLog]:
-    """A new log of each kind: what is promised of one is promised of all."""
+    """A new log of each kind: what is promised of one is promised of both."""
     if request.param == "memory":
         yield MemoryLog(clock=lambda: NOW)
-        return
-    path = tmp_path / "store" if request.param == "lmdb" else request.getfixturevalue("postgres").new_store()
-    with open_store(path, clock=lambda: NOW) as opened:
-        yield opened
+    else:
+        with open_store(tmp_path / "store", clock=lambda: NOW) as opened:
+            yield opened
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, one_line, printable, safe_line, thousands, wrapped
 from cli.views.screen import print_overview
-from cli.views.texts import dollars, part_of, percent
+from cli.views.texts import dollars, fit_text, part_of, percent, unexplained_text
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 if TYPE_CHECKING:
@@ -181,14 +181,17 @@ def _cost(cost: Cost) -> Iterator[str]:
     if cost.model is None:
         yield "no model in use"
         return
-    if cost.summary is None and cost.saved is None:
+    if cost.summary is None and cost.saved is None and not cost.too_long:
         yield f"no price for {cost.model}"
         return
     estimate = ", an estimate" if cost.is_estimate else ""
     yield f"summary {dollars(cost.summary)}{estimate}"
     yield f"cache {dollars(cost.rewrite)}"
-    yield f"saved {dollars(cost.saved)} over {counted(cost.calls, 'later call')}"
-    yield f"net {dollars(cost.net, is_signed=True)} by the prices of {cost.model}"
+    if not cost.too_long:
+        yield f"saved {dollars(cost.saved)} over {counted(cost.calls, 'later call')}"
+        yield f"net {dollars(cost.net, is_signed=True)} by the prices of {cost.model}"
+    if text := fit_text(cost):
+        yield text
 
 
 _BAR: Final = 40
@@ -263,7 +266,7 @@ def _of_compaction(out: Console, each: CompactionAudit, *, is_estimate: bool) ->
 def _tokens(out: Console, each: CompactionAudit, recomputed: str) -> None:
     before, after = each.before, each.after
     measured = f"{thousands(before.measured)} measured at {before.measured_at}" if before.measured_at else ""
-    unexplained = "" if before.unexplained is None else f"{before.unexplained:+,} that the log cannot explain"
+    unexplained = "" if before.unexplained is None else unexplained_text(before.unexplained)
     facts = [
         f"{thousands(before.claimed)} claimed",
         measured,

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from cli.output import counted, one_line, safe_line
-from cli.views.texts import SIGNS, dropped_text
+from cli.views.texts import SIGNS
 from projections.audit.cost import Spending
 from projections.audit.findings.finding import Finding, Weight, rank_of_finding
 from projections.audit.metrics import Metrics, Rank, rank
@@ -236,7 +236,7 @@ def _listed(headings: list[str]) -> str:
 def _losses(result: AuditedReplacement) -> Iterator[str]:
     metrics = result.metrics
     if isinstance(result, CompactionAudit) and result.messages.dropped:
-        yield dropped_text(result.messages.dropped)
+        yield f"{counted(result.messages.dropped, 'message')} left the context with no summary covering them"
     if metrics.future_use.losses:
         use = metrics.future_use
         yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never seen again"

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands, wrapped
 from cli.store import short_names
-from cli.views.texts import dollars, gap_text, part_of, percent, spent_dollars, tokens_heading
+from cli.views.texts import (
+    WINDOW_UNKNOWN,
+    dollars,
+    fit_text,
+    gap_text,
+    part_of,
+    percent,
+    spent_dollars,
+    tokens_heading,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +99,7 @@ def print_screen(out: Console, view: AuditView) -> None:
     _print_findings(out, view.findings)
     out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE, is_estimate=audit.estimate), crop=False)
     _print_rest(out, len(worst) - ROWS, "replacement")
+    _print_fits(out, worst[:ROWS])
     _print_remarks(out, worst)
     for what, command in (("all details", "audit --full"), ("as a page", "report")):
         print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
@@ -152,6 +162,16 @@ def _print_findings(out: Console, findings: Sequence[FindingView]) -> None:
             out.print(shown, crop=False, no_wrap=True, overflow="ignore")
     _print_rest(out, len(findings) - FINDINGS, "finding")
     out.print()
+
+
+def _print_fits(out: Console, shown: Sequence[ReplacementView]) -> None:
+    """Print why there is no saving, and once that a window is not known."""
+    texts = {each.name: fit_text(each.metrics.cost) for each in shown}
+    for name, text in texts.items():
+        if text and text != WINDOW_UNKNOWN:
+            print_line(out, one_line(f"{name}: {text}", out.width), style="dim")
+    if WINDOW_UNKNOWN in texts.values():
+        print_line(out, one_line(f"dollars saved: {WINDOW_UNKNOWN}", out.width), style="dim")
 
 
 def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:

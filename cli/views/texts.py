@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cli.output import counted, cut_line, safe_line, short_paths
 
 if TYPE_CHECKING:
-    from projections.audit.cost import Spending
+    from projections.audit.cost import Cost, Spending
     from projections.overview import Spent
     from projections.rules.base import Gap
 
@@ -74,11 +74,23 @@ def dollars(amount: float | None, *, is_signed: bool = False) -> str:
     return f"{sign}${abs(amount):,.{digits}f}"
 
 
+def fit_text(cost: Cost) -> str:
+    """Say what is known of the context window that the longer context needed; "" if nothing was saved."""
+    if cost.too_long:
+        calls = f"{cost.too_long:,} of {counted(cost.calls, 'later call')}"
+        return f"no saving: {calls} would not have fitted the window of {cost.window:,} tokens without it"
+    is_claim = cost.saved is not None and cost.saved > 0
+    return WINDOW_UNKNOWN if is_claim and cost.window is None else ""
+
+
+WINDOW_UNKNOWN: Final = "the context window is not known, so the longer context is assumed to fit"
+
+
+def unexplained_text(tokens: int) -> str:
+    """Name the difference between the tokens that a provider measured and those that refold counts."""
+    return f"{tokens:+,} for system prompt, tools and error of the estimate"
+
+
 def tokens_heading(of_what: str, *, is_estimate: bool) -> str:
     """Return the heading above counts of tokens; it says if they are estimates."""
     return f"{'EST. ' if is_estimate else ''}TOKENS {of_what}"
-
-
-def dropped_text(messages: int) -> str:
-    """Describe messages that no longer appear in any form."""
-    return f"{counted(messages, 'message')} left the context with no summary covering them"

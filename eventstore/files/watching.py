@@ -18,7 +18,7 @@ from watchfiles import watch
 
 from eventstore.files.discovery import ForeignSessionError, SessionFile
 from eventstore.files.syncing import FileImport, Progress, compare_sources, import_files
-from eventstore.log import StoredLog
+from eventstore.lmdb.store import LmdbLog
 
 if TYPE_CHECKING:
     from watchfiles.main import FileChange
@@ -146,7 +146,7 @@ class Watcher:
 
     def __init__(
         self,
-        log: StoredLog,
+        log: LmdbLog,
         find: Callable[[], list[SessionFile]],
         folders: Sequence[str],
         *,

@@ -16,9 +16,9 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import SnapshotCache
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
-from projections.audit.calls import ModelCall, entries_in_effect, records_cache
+from projections.audit.calls import ModelCall, entries_in_effect, records_cache, tokens_per_estimate
 from projections.audit.measure import MetricStruct
-from projections.audit.prices import MILLION, Price, Prices
+from projections.audit.prices import MILLION, Price, Prices, context_window
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.replacement import Replacement
 from projections.settings import Model
@@ -43,7 +43,9 @@ class Cost(MetricStruct, frozen=True):
 
     `summary` is the cost of requesting the summary, recorded or estimated (`is_estimate`); `rewrite` is the
     cost of caching again what the cache had. `saved` is how much more the later calls (`calls`) would have
-    cost with the longer context. `net` = saved - summary - rewrite.
+    cost with the longer context. `net` = saved - summary - rewrite. `window` is the model's context window in
+    tokens, None if unknown; `too_long` of the later calls would not have fitted into it with the longer
+    context. If there are any, `saved` and `net` are None, because the session could not have gone on like that.
     """
 
     model: str | None
@@ -53,6 +55,8 @@ class Cost(MetricStruct, frozen=True):
     rewrite: float | None
     saved: float | None
     net: float | None
+    window: int | None
+    too_long: int
 
 
 def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Sequence[ModelCall]) -> Cost:
@@ -68,19 +72,23 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
     before = sum(tokens.count(replacement.before.parts))
     shared, counts = shared_prefix(replacement, tokens)
     after, rewritten = sum(counts), sum(counts[shared:])
-    later = _paid_messages(entries_in_effect(replacement), calls)
+    entries = list(entries_in_effect(replacement))
+    later = _paid_messages(entries, calls)
+    window = _window(model, calls)
+    is_aside = event.kind == "branch_summary"
+    too_long = 0 if is_aside else _too_long(entries, calls, window, before - after)
     long, short = (_price(prices, model, event, prompt) for prompt in (before, after))
     summary, is_estimate = _summary(replacement, tokens, prices)
     rewrite = saved = net = None
-    if event.kind == "branch_summary":
+    if is_aside:
         net = None if summary is None else 0.0 - summary
     elif long and short:
         has_cache = records_cache(calls)
         read = long.cache_read if has_cache else long.input
         dearer = short.cache_write_5m - short.cache_read if has_cache and later else 0
-        saved = later * (before - after) * read / MILLION
+        saved = None if too_long else later * (before - after) * read / MILLION
         rewrite = rewritten * dearer / MILLION
-        net = None if summary is None else saved - summary - rewrite
+        net = None if summary is None or saved is None else saved - summary - rewrite
     return Cost(
         model=str(model or "") or None,
         calls=later,
@@ -89,7 +97,26 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
         rewrite=rewrite,
         saved=saved,
         net=net,
+        window=window,
+        too_long=too_long,
     )
+
+
+def _window(model: Model | None, calls: Sequence[ModelCall]) -> int | None:
+    """Return a model's context window; None if it is unknown, or if a call was larger than the library says."""
+    if model is None or not isinstance(model.model_id, str):
+        return None
+    known = context_window(model.model_id, provider=_provider(model))
+    largest = max((call.usage.total for call in calls), default=0)
+    return None if known is None or largest > known else known
+
+
+def _too_long(entries: Iterable[Event], calls: Sequence[ModelCall], window: int | None, shorter: int) -> int:
+    """Count the calls in some entries that a context longer by `shorter` estimated tokens makes too long."""
+    if window is None or shorter <= 0:
+        return 0
+    longer, later = round(shorter * tokens_per_estimate(calls)), {entry.seq for entry in entries}
+    return sum(call.usage.total + longer > window for call in calls if call.seq in later)
 
 
 def _paid_messages(entries: Iterable[Event], calls: Sequence[ModelCall]) -> int:
@@ -148,8 +175,11 @@ def _request_cost(usage: Usage, model: Model | None, event: Event, prices: Price
 def _price(prices: Prices, model: Model | None, event: Event, prompt: int) -> Price | None:
     if model is None or not isinstance(model.model_id, str):
         return None
-    provider = model.provider if isinstance(model.provider, str) else ""
-    return prices.price(model.model_id, provider=provider, time=event.time, prompt=prompt)
+    return prices.price(model.model_id, provider=_provider(model), time=event.time, prompt=prompt)
+
+
+def _provider(model: Model) -> str:
+    return model.provider if isinstance(model.provider, str) else ""
 
 
 class Spending(MetricStruct, frozen=True):

@@ -100,6 +100,17 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def context_window(model: str, *, provider: str = "") -> int | None:
+    """Return the tokens that a model's context window holds, by the installed `genai-prices`; None if unknown."""
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  heavy
+
+    try:
+        _, known = get_snapshot().find_provider_model(model, None, provider or None, None)
+    except LookupError:
+        return None
+    return known.context_window
+
+
 def library_prices() -> LibraryPrices:
     """Return the prices in the installed `genai-prices`."""
     from importlib.metadata import version  # noqa: PLC0415  only needed here

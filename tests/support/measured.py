@@ -123,7 +123,17 @@ NO_CACHE = CacheEffect(
     recorded_read=None,
     recorded_write=None,
 )
-NO_COST = Cost(model=None, calls=0, summary=None, is_estimate=False, rewrite=None, saved=None, net=None)
+NO_COST = Cost(
+    model=None,
+    calls=0,
+    summary=None,
+    is_estimate=False,
+    rewrite=None,
+    saved=None,
+    net=None,
+    window=None,
+    too_long=0,
+)
 
 
 def repeated() -> Rework:

@@ -13,7 +13,7 @@ from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import Fact, Figure, Page, Row, Section, Segment, Verdict
-from cli.views.texts import dollars, gap_text, line_of, percent
+from cli.views.texts import dollars, gap_text, line_of, percent, unexplained_text
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -193,9 +193,7 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
     messages = f"{counts.summarized:,} summarized · {counts.kept:,} kept · {counts.dropped:,} dropped"
     yield Fact(name="messages", value=messages)
     yield Fact(name="kept from", seq=seq_of.get(each.first_kept, 0))
-    unexplained = (
-        "" if before.unexplained is None else f" · {before.unexplained:+,} that the log cannot explain"
-    )
+    unexplained = "" if before.unexplained is None else f" · {unexplained_text(before.unexplained)}"
     yield Fact(
         name="tokens before", value=_counts(before.claimed, before.measured, before.recomputed) + unexplained
     )

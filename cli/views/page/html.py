@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from cli.output import counted, printable, thousands
 from cli.views.model import FindingView
 from cli.views.page.parts import Page
-from cli.views.texts import dollars, line_of, part_of, percent
+from cli.views.texts import dollars, fit_text, line_of, part_of, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -194,6 +194,7 @@ def _environment() -> Environment:
         "minus": lambda amount: _dollars(None if amount is None else -amount),
         "part_of": part_of,
         "percent": percent,
+        "fit": fit_text,
         "thousands": thousands,
     }
     return environment

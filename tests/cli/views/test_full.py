@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from cli.views.full import INDENT, print_metrics
+from cli.views.texts import WINDOW_UNKNOWN
 from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
 from projections.audit.instruction_fates import EventRef, Instructions, Task
@@ -283,9 +284,33 @@ def test_reads_of_the_cache_are_told_as_expected_and_as_recorded() -> None:
 
 
 def test_cost_is_told_with_what_it_saved() -> None:
-    cost = Cost(model="p/m", calls=9, summary=0.5, is_estimate=True, rewrite=0.25, saved=1.0, net=0.25)
+    cost = Cost(
+        model="p/m",
+        calls=9,
+        summary=0.5,
+        is_estimate=True,
+        rewrite=0.25,
+        saved=1.0,
+        net=0.25,
+        window=200_000,
+        too_long=0,
+    )
     (told,) = beyond_nothing(cost=cost)
     assert (figures(told), told.endswith(" p/m")) == ([["$0.50", "$0.25", "$1.00", "9", "+$0.25"]], True)
+
+
+def test_calls_that_would_not_have_fitted_are_told_instead_of_a_saving() -> None:
+    cost = structs.replace(
+        NO_COST, model="p/m", calls=9, summary=0.5, rewrite=0.25, window=200_000, too_long=4
+    )
+    told = " ".join(beyond_nothing(cost=cost))
+    assert figures(told) == [["$0.50", "$0.25", "4", "9", "200,000"]]
+    assert "net" not in told
+
+
+def test_a_saving_is_told_with_that_the_window_is_not_known() -> None:
+    cost = structs.replace(NO_COST, model="p/m", calls=9, summary=0.5, rewrite=0.25, saved=1.0, net=0.25)
+    assert WINDOW_UNKNOWN in " ".join(" ".join(beyond_nothing(cost=cost)).split())
 
 
 def test_a_model_without_a_price_is_named() -> None:

@@ -20,6 +20,7 @@ from cli.views.screen import (
     print_screen,
     sessions_table,
 )
+from cli.views.texts import WINDOW_UNKNOWN
 from projections.audit.cost import SessionCost
 from projections.audit.session import Audit
 from projections.audit.summary_text import Sections
@@ -119,6 +120,18 @@ def test_headings_say_which_sizes_are_estimates() -> None:
 def test_repeats_and_net_cost_have_their_columns() -> None:
     rework, cost = structs.replace(NO_REWORK, repeated=7), structs.replace(NO_COST, net=-0.5)
     assert "     7   -$0.50" in "\n".join(printed(screen, audit(compaction(1, rework=rework, cost=cost))))
+
+
+def test_of_a_saving_is_told_if_the_longer_context_would_have_fitted() -> None:
+    kept = structs.replace(NO_COST, calls=9, saved=1.5, net=1.0, window=200_000)
+    too_long = structs.replace(NO_COST, calls=9, window=200_000, too_long=4)
+    unknown = structs.replace(kept, window=None)
+    lines = printed(screen, audit(compaction(1, cost=kept), compaction(2, cost=too_long)))
+    (told,) = [line for line in lines if "window" in line]
+    assert told.startswith("compaction 2: no saving: ")
+    assert figures(told) == [["2", "4", "9", "200,000"]]
+    lines = printed(screen, audit(compaction(1, cost=unknown), compaction(2, cost=unknown)))
+    assert sum(WINDOW_UNKNOWN in line for line in lines) == 1
 
 
 def test_on_a_terminal_of_80_columns_times_and_long_names_give_way() -> None:

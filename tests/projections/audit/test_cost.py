@@ -53,6 +53,8 @@ def test_a_compaction_pays_for_its_summary_and_the_cache_and_saves_on_later_call
             # Two calls read 72 tokens less.
             saved=2 * 72 * 1,
             net=2 * 72 - (80 * 4 + 8 * 16) - 28 * 4,
+            window=None,
+            too_long=0,
         )
     ]
 
@@ -190,6 +192,8 @@ def test_a_branch_summary_costs_its_request_and_saves_nothing(cached):
             rewrite=None,
             saved=None,
             net=-184,
+            window=None,
+            too_long=0,
         )
     ]
 
@@ -224,6 +228,41 @@ def test_each_part_costs_what_the_tier_of_its_prompt_costs(story):
     assert only.summary == pytest.approx((250_000 * 6 + 8 * 22.5) / 1e6)
     assert only.saved == pytest.approx((250_010 - 18) * 0.6 / 1e6)
     assert only.rewrite == pytest.approx(18 * (3.75 - 0.3) / 1e6)
+
+
+def continued(story, *asked, model="claude-sonnet-4-5", more=0):
+    """A compaction leaves 18 of 190,010 tokens; then come questions of so many, each with an answer of one.
+
+    The provider counts `more` tokens in each request.
+    """
+    of_model = {"provider": "anthropic", "model": model}
+    story.says(user(long(190_000)), answer(10, sent=190_000 + more, **of_model))
+    story.add(compaction(first_kept="e2"))
+    sent = 18
+    for tokens in asked:
+        sent += tokens
+        story.says(user(long(tokens)), answer(1, sent=sent + more, **of_model))
+        sent += 1
+    (only,) = costs(story.log, prices=library_prices())
+    return only
+
+
+def test_nothing_is_saved_if_a_later_call_would_not_have_fitted_the_window(story):
+    found = continued(story, 1, 9_987, 1, 1000)
+    assert (found.window, found.calls, found.too_long, found.saved, found.net) == (200_000, 4, 2, None, None)
+    assert found.summary > 0
+
+
+def test_where_every_later_call_would_have_fitted_there_is_a_saving(story):
+    found = continued(story, 1, 9_987)
+    assert (found.window, found.too_long) == (200_000, 0)
+    assert found.saved == pytest.approx(2 * (190_010 - 18) * 0.3 / 1e6)
+
+
+@pytest.mark.parametrize(("model", "more"), [("claude-of-nobody", 0), ("claude-sonnet-4-5", 10_000)])
+def test_a_window_is_unknown_of_an_unknown_model_and_where_a_call_exceeds_it(story, model, more):
+    found = continued(story, 30_000, model=model, more=more)
+    assert (found.window, found.too_long) == (None, 0)
 
 
 @given(appended=native_events())

@@ -60,7 +60,17 @@ def views_of_made_up_audits(refold: Refold) -> str:
             template="pi", headings=["Goal"], present=["Goal"], missing=["Next", "Notes"], duplicated=["Goal"]
         ),
         "growth": Growth(total=9, carried=4, fresh=5, left_out=2),
-        "cost": Cost(model="p/m", calls=9, summary=0.5, is_estimate=True, rewrite=0.25, saved=1.0, net=0.25),
+        "cost": Cost(
+            model="p/m",
+            calls=9,
+            summary=0.5,
+            is_estimate=True,
+            rewrite=0.25,
+            saved=1.0,
+            net=0.25,
+            window=None,
+            too_long=0,
+        ),
     }
     before = TokensBefore(claimed=500, measured=1000, measured_at="e1", recomputed=800, unexplained=None)
     nothing_known = measured.spent(9, None, None, unrecorded=9, unpriced=9)

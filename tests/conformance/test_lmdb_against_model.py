@@ -1,4 +1,4 @@
-"""Stored logs against the log in memory, which finds every pointer by walking: any operations, same outcome."""
+"""The LMDB log against the log in memory, which finds every pointer by walking: any operations, same outcome."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from eventstore import EventLog, NewEvent, Parent, Snapshot, open_store
 from eventstore.errors import RefoldError
@@ -25,7 +18,6 @@ from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import NOW, event
 from tests.support.examples import examples
-from tests.support.postgres import Server
 
 SESSIONS = ("s", "s", "s", "größe")
 CAUSES = ("", "", "", "c1", "c2", "c3")
@@ -93,23 +85,21 @@ def contents(snapshot: Snapshot) -> list[object]:
     return told
 
 
-class StoredAgainstModel(RuleBasedStateMachine):
-    def new_store(self) -> str:
-        """The address of a store that is not there yet."""
-        raise NotImplementedError
-
+class LmdbAgainstModel(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
-        self.path = self.new_store()
-        self.stored = open_store(self.path, clock=lambda: NOW)
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name, "store")
+        self.lmdb = open_store(self.path, clock=lambda: NOW)
         self.model = MemoryLog(clock=lambda: NOW)
         self.sent: dict[str, list[NewEvent]] = {name: [] for name in SESSIONS}
         self.made = 0
 
     def teardown(self) -> None:
-        if hasattr(self, "stored"):
-            findings = [*verify(self.stored).findings, *verify(self.model).findings]
-            self.stored.close()
+        if hasattr(self, "lmdb"):
+            findings = [*verify(self.lmdb).findings, *verify(self.model).findings]
+            self.lmdb.close()
+            self.folder.cleanup()
             assert findings == []
 
     def drawn(self, session: str, draft: dict[str, Any], batch: list[NewEvent]) -> NewEvent:
@@ -146,7 +136,7 @@ class StoredAgainstModel(RuleBasedStateMachine):
     def both(self, session: str, batch: list[NewEvent], **options: Any) -> object:
         """Append to both logs and hold their outcomes against each other."""
         expected = outcome_of(self.model, session, batch, **options)
-        assert outcome_of(self.stored, session, batch, **options) == expected
+        assert outcome_of(self.lmdb, session, batch, **options) == expected
         return expected
 
     @rule(
@@ -208,14 +198,14 @@ class StoredAgainstModel(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.stored.close()
-        self.stored = open_store(self.path, create=False, clock=lambda: NOW)
+        self.lmdb.close()
+        self.lmdb = open_store(self.path, create=False, clock=lambda: NOW)
 
     @rule(session=st.sampled_from(SESSIONS), leaf=counts, first=counts)
     def read_part_of_a_path(self, session: str, leaf: int, first: int) -> None:
         if self.sent[session]:
             seq = 1 + leaf % len(self.sent[session])
-            with self.stored.snapshot() as real, self.model.snapshot() as model:
+            with self.lmdb.snapshot() as real, self.model.snapshot() as model:
                 assert [bytes(frame) for frame in real.path(session, seq, first=first)] == [
                     bytes(frame) for frame in model.path(session, seq, first=first)
                 ]
@@ -224,16 +214,16 @@ class StoredAgainstModel(RuleBasedStateMachine):
     def read_a_range(self, session: str, first: int, last: int, *, backward: bool) -> None:
         if self.sent[session]:
             bounds = {"first": first, "last": last, "backward": backward}
-            with self.stored.snapshot() as real, self.model.snapshot() as model:
+            with self.lmdb.snapshot() as real, self.model.snapshot() as model:
                 assert [bytes(frame) for frame in real.frames(session, **bounds)] == [
                     bytes(frame) for frame in model.frames(session, **bounds)
                 ]
 
     @invariant()
     def both_tell_the_same(self) -> None:
-        if not hasattr(self, "stored"):
+        if not hasattr(self, "lmdb"):
             return
-        with self.stored.snapshot() as real, self.model.snapshot() as model:
+        with self.lmdb.snapshot() as real, self.model.snapshot() as model:
             assert contents(real) == contents(model)
             for head in model.heads():
                 for leaf in range(1, head.version + 1):
@@ -241,7 +231,7 @@ class StoredAgainstModel(RuleBasedStateMachine):
                     assert real_path == [bytes(frame) for frame in model.path(head.name, leaf)]
 
 
-EXAMPLES = settings(
+LmdbAgainstModel.TestCase.settings = settings(
     max_examples=examples(200),
     stateful_step_count=12,
     derandomize=True,
@@ -249,24 +239,5 @@ EXAMPLES = settings(
 )
 
 
-class LmdbAgainstModel(StoredAgainstModel):
-    def new_store(self) -> str:
-        self.folder = tempfile.TemporaryDirectory()
-        return str(Path(self.folder.name, "store"))
-
-    def teardown(self) -> None:
-        super().teardown()
-        if hasattr(self, "folder"):
-            self.folder.cleanup()
-
-
-def test_lmdb() -> None:
-    run_state_machine_as_test(LmdbAgainstModel, settings=EXAMPLES)
-
-
-def test_postgres(postgres: Server) -> None:
-    class PostgresAgainstModel(StoredAgainstModel):
-        def new_store(self) -> str:
-            return postgres.new_store()
-
-    run_state_machine_as_test(PostgresAgainstModel, settings=settings(EXAMPLES, max_examples=examples(40)))
+class TestLmdbAgainstModel(LmdbAgainstModel.TestCase):  # type: ignore[misc, name-defined]
+    pass

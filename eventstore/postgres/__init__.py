@@ -1,1 +1,0 @@
-"""Keep a store in a PostgreSQL database, which many machines may share."""
