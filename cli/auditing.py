@@ -25,8 +25,7 @@ from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import generations_line, sessions_table
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError
-from eventstore.lmdb.store import LmdbLog
-from eventstore.log import Snapshot
+from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
 from eventstore.workers import WorkerLostError, map_in_processes
 from projections.audit.findings.finding import Weight
@@ -131,7 +130,7 @@ def audit_sessions(
             yield try_audit(log, session, wanted)
 
 
-def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
+def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult:
     """Audit a session of an open store; return any error as a problem instead of raising it."""
     try:
         view = audit_view(audit_session(log, session, wanted))
@@ -150,7 +149,7 @@ def try_audit(log: LmdbLog, session: str, wanted: AuditOptions) -> AuditResult:
 
 
 def audit_session(
-    log: LmdbLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None, as_of: int | None = None
+    log: StoredLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None, as_of: int | None = None
 ) -> Audit:
     """Return the audit of a session.
 
@@ -198,7 +197,7 @@ def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
 
 
 @cache
-def _store(store: str) -> LmdbLog:
+def _store(store: str) -> StoredLog:
     """Return the store, kept open for the life of the process."""
     return open_store(store, create=False)
 

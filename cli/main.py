@@ -187,7 +187,7 @@ def _hidden_packages() -> Iterator[str]:
     metavar="DIR",
     envvar="REFOLD_STORE",
     callback=utf8,
-    help="The store's folder.  [env: REFOLD_STORE; default: the platform's data directory]",
+    help="The store: a folder, or postgresql://…  [env: REFOLD_STORE; default: the platform's data directory]",
 )
 @click.option(
     "--version",

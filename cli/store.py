@@ -16,8 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from eventstore.files.importing import ImportResult
-    from eventstore.lmdb.store import LmdbLog
-    from eventstore.log import EventLog, Snapshot
+    from eventstore.log import EventLog, Snapshot, StoredLog
     from projections.audit.prices import Prices
     from projections.context.cursor import Leaf
     from projections.overview import Family, SessionFilter
@@ -100,7 +99,7 @@ def store_path(store: str | None) -> str:
 
 
 @contextmanager
-def opened(ctx: click.Context, *, create: bool = False) -> Iterator[LmdbLog]:
+def opened(ctx: click.Context, *, create: bool = False) -> Iterator[StoredLog]:
     """Open the store that the command line names, and close it at the end of the block."""
     from eventstore import open_store
 
@@ -109,7 +108,7 @@ def opened(ctx: click.Context, *, create: bool = False) -> Iterator[LmdbLog]:
 
 
 @contextmanager
-def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str]]:
+def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[StoredLog, str]]:
     """Open the store, and resolve a session name in it; a file is imported first."""
     is_file = looks_like_file(name)
     with opened(ctx, create=is_file) as log:
@@ -119,7 +118,7 @@ def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[LmdbLog, str
 
 
 @contextmanager
-def explained(log: LmdbLog, session: str) -> Iterator[None]:
+def explained(log: StoredLog, session: str) -> Iterator[None]:
     """Explain a missing event by damage, else name the command that lists the events.
 
     Raises CorruptionError, NotFoundError.
@@ -152,7 +151,7 @@ def check_new_name(name: str) -> str:
     return name
 
 
-def chosen_names(log: LmdbLog, chosen: SessionFilter) -> list[str]:
+def chosen_names(log: StoredLog, chosen: SessionFilter) -> list[str]:
     """Return the ids of the chosen sessions, subagents and earlier generations, sorted."""
     if chosen.is_empty:
         with log.snapshot() as snapshot:
@@ -160,7 +159,7 @@ def chosen_names(log: LmdbLog, chosen: SessionFilter) -> list[str]:
     return sorted(each.name for family in chosen_sessions(log, chosen) for each in family.members)
 
 
-def chosen_sessions(log: LmdbLog, chosen: SessionFilter, *, prices: Prices | None = None) -> list[Family]:
+def chosen_sessions(log: StoredLog, chosen: SessionFilter, *, prices: Prices | None = None) -> list[Family]:
     """Return the chosen sessions with their subagents, the most recently written last."""
     from cli.output import progress_bar
     from projections.overview import overviews

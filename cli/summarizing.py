@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from compaction.policy.model import Policy
     from compaction.summarizers import Cancellation, SummarizerError
     from compaction.summarizers.chain import SummarizerChain
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
 
 EXIT_INTERRUPTED = 130
 """The exit code after an interrupt."""
@@ -258,7 +258,7 @@ def choose_summarizer(
 
 def build_summarizer_chain(
     ctx: click.Context,
-    log: LmdbLog,
+    log: StoredLog,
     asking: SummarizerOptions,
     is_cancelled: Cancellation,
     policy: Policy | None = None,

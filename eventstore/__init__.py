@@ -1,20 +1,22 @@
-"""Store events append-only in LMDB; import and export harnesses' session files."""
+"""Store events append-only in LMDB or PostgreSQL; import and export harnesses' session files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from eventstore.errors import StoreError
 from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
 from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import ImportResult, import_file, import_sessions
-from eventstore.log import AppendResult, EventLog, Head, Snapshot
+from eventstore.log import AppendResult, EventLog, Head, Snapshot, StoredLog
 from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
     from eventstore.lmdb.environment import Durability
-    from eventstore.lmdb.store import LmdbLog
 
 __all__ = [
     "AppendResult",
@@ -26,10 +28,12 @@ __all__ = [
     "Parent",
     "SessionWriter",
     "Snapshot",
+    "StoredLog",
     "export_original",
     "export_session",
     "import_file",
     "import_sessions",
+    "is_store",
     "open_store",
 ]
 
@@ -40,13 +44,46 @@ def open_store(
     create: bool = True,
     clock: Callable[[], int] = epoch_milliseconds,
     durability: Durability = "each",
-) -> LmdbLog:
-    """Open the log in a folder, for use in a `with` block; with `create`, make it if needed.
+) -> StoredLog:
+    """Open the log in a folder, or in PostgreSQL at an address that begins with `postgresql://`.
 
-    `clock` returns the epoch milliseconds at which events are recorded. With `durability` "batch", appends of
-    several threads share a flush. A store whose files are read-only opens for reading. Raises StoreError,
-    which says what is wrong with the folder and what to do.
+    It is for use in a `with` block. With `create`, make it if needed. `clock` returns the epoch milliseconds at
+    which events are recorded. With `durability` "batch", appends of several threads share a flush, as they
+    always do in PostgreSQL. A store that this user may only read opens for reading. Raises StoreError, which says
+    what is wrong with the store and what to do.
     """
+    if isinstance(path, str) and path.startswith(_POSTGRES):
+        with _extra(path):
+            from eventstore.postgres.postgres_log import PostgresLog  # noqa: PLC0415  an extra
+        return PostgresLog(path, create=create, clock=clock)
     from eventstore.lmdb.store import LmdbLog  # noqa: PLC0415  light until used
 
     return LmdbLog(path, create=create, clock=clock, durability=durability)
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Return True if a store is in a folder or at an address.
+
+    Raises StoreError if the server cannot be asked.
+    """
+    if isinstance(path, str) and path.startswith(_POSTGRES):
+        with _extra(path):
+            from eventstore.postgres.schema import has_tables  # noqa: PLC0415  an extra
+        return has_tables(path)
+    from eventstore.lmdb.data_files import DATA_FILE  # noqa: PLC0415  light until used
+
+    return Path(path, DATA_FILE).exists()
+
+
+_POSTGRES: Final = ("postgresql://", "postgres://")
+
+
+@contextmanager
+def _extra(url: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        scheme = url.partition("://")[0]
+        raise StoreError(
+            scheme, f"needs a package ({error.name})", "pip install 'refold[postgres]'"
+        ) from error

@@ -1,17 +1,18 @@
-"""Check appends, and compute the pointers of new events and the effect of undos."""
+"""Check appends, build their events, and compute the pointers of new events and the effect of undos."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from eventstore.chain import link
-from eventstore.errors import BadInputError, VersionConflictError
+from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import Event, Flag, NewEvent, Parent
-from eventstore.frame import FORMATS, Buffer, Header, header_of, names_of, pointers_of
+from eventstore.frame import FORMATS, Buffer, Header, decode, encode, header_of, id_of, names_of, pointers_of
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
-from eventstore.log import Expected, Head
+from eventstore.log import Expected, Head, advance
 
 ReadFrame = Callable[[int], Buffer]
 """Returns the frame with a sequence number of the session."""
@@ -255,6 +256,80 @@ def build_stored_event(
         thinking_seq=pointers.thinking_seq,
         target_seq=pointers.target_seq,
     )
+
+
+class EventBuilder(ABC):
+    """Build the frames of one append to a session; each kind of store says how it finds what it has.
+
+    `frames` are the new frames by number, `numbers` the new events' numbers by id.
+    """
+
+    def __init__(self, session: str, now: int) -> None:
+        self.session, self.now = session, now
+        self.frames: dict[int, bytes] = {}
+        self.numbers: dict[str, int] = {}
+
+    @abstractmethod
+    def stored_number(self, event_id: str) -> int:
+        """Return the number of a stored event by its id, 0 if there is none."""
+
+    @abstractmethod
+    def stored_frame(self, seq: int) -> Buffer:
+        """Return the frame of a stored event. Raises CorruptionError."""
+
+    def not_there_yet(self, events: Sequence[NewEvent]) -> list[NewEvent]:
+        """Return the events that are not stored. Raises EventConflictError for one with other content."""
+        fresh: dict[str, NewEvent] = {}
+        for event in events:
+            twin: NewEvent | Event | None = fresh.get(event.id)
+            if twin is None and (seq := self.stored_number(event.id)):
+                twin = decode(self.stored_frame(seq), self.session)
+            if twin is None:
+                fresh[event.id] = event
+            elif not is_same(event, twin):
+                raise EventConflictError(self.session, event.id)
+        return list(fresh.values())
+
+    def add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
+        """Build the session's next event, and return the head after it. Raises NotFoundError for its parent."""
+        seq = head.version + 1
+        parent_seq, parent = self._parent(new, head)
+        event = build_stored_event(
+            new,
+            head,
+            parent_seq=parent_seq,
+            parent=parent,
+            target_seq=self._locate(new.facts.target) if new.facts.target else 0,
+            position=position,
+            recorded=self.now,
+            read=self._read,
+        )
+        self.frames[seq] = encode(event)
+        self.numbers[new.id] = seq
+        return advance(head, event, source=source)
+
+    def _locate(self, event_id: str) -> int:
+        return self.numbers.get(event_id) or self.stored_number(event_id)
+
+    def _read(self, seq: int) -> Buffer:
+        return self.frames[seq] if seq in self.frames else self.stored_frame(seq)
+
+    def _parent(self, new: NewEvent, head: Head) -> tuple[int, str | None]:
+        if new.parent is Parent.LEAF or not is_entry(new.kind):
+            if not head.leaf:
+                return 0, None
+            leaf = self._read(head.leaf)
+            return head.leaf, id_of(leaf, header_of(leaf))
+        if new.parent is None:
+            return 0, None
+        seq = self._locate(new.parent)
+        if not seq or pointers_of(self._read(seq))[1] & Flag.OFF_PATH:
+            raise NotFoundError(
+                "parent entry",
+                new.parent,
+                f"append it to session {head.name!r} first, or name another parent",
+            )
+        return seq, new.parent
 
 
 def append_of(frame: Buffer, head: Header) -> str:

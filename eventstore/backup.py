@@ -23,6 +23,7 @@ from eventstore.lmdb.data_files import (
     lock,
 )
 from eventstore.lmdb.store import LmdbLog
+from eventstore.log import StoredLog
 from eventstore.verify import Progress, Verification, encode_heads, verify
 
 _UNFINISHED: Final = ".refold-backup-"
@@ -38,7 +39,7 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
     verification: Verification
 
 
-def backup(log: LmdbLog, path: str | os.PathLike[str], *, progress: Progress = lambda *_: None) -> Backup:
+def backup(log: StoredLog, path: str | os.PathLike[str], *, progress: Progress = lambda *_: None) -> Backup:
     """Copy a consistent state of a store into a new folder, without free pages, and verify it.
 
     The heads of its sessions are saved beside it, in a file with the folder's name and `.heads`. Readers and
@@ -126,7 +127,7 @@ def _locked(folder: Path, *, waits: bool) -> Iterator[bool]:
         os.close(handle)
 
 
-def _copy(log: LmdbLog, folder: Path, heads: Path, progress: Progress) -> Verification:
+def _copy(log: StoredLog, folder: Path, heads: Path, progress: Progress) -> Verification:
     """Copy a store into a new folder and its heads into a file, flush both, verify the copy."""
     folder.mkdir(PRIVATE_FOLDER)
     log.copy_to(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 import msgspec
 
@@ -103,6 +103,13 @@ class AppendResult(msgspec.Struct, frozen=True, kw_only=True):
     added: int
 
 
+class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A store's size: bytes of its file, and bytes in it that are free for reuse."""
+
+    file_bytes: int
+    free_bytes: int
+
+
 class FeedItem(msgspec.Struct, frozen=True):
     """One event of the whole store, in order of position."""
 
@@ -193,3 +200,27 @@ class EventLog(Protocol):
 
     def close(self) -> None:
         """Close the log; may be called twice."""
+
+
+class StoredLog(EventLog, Protocol):
+    """A log that outlives the process, for use in a `with` block.
+
+    `path` is what `open_store` takes to open it again; `place` is the same as it may be shown.
+    """
+
+    path: str
+    place: str
+
+    @property
+    def folder(self) -> str:
+        """A folder on this machine for files that can be made again from the log."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def size(self) -> StoreSize:
+        """Return the store's size."""
+
+    def copy_to(self, folder: str | os.PathLike[str]) -> None:
+        """Copy a consistent state into an empty folder. Raises StoreError, also for a store that is in none."""

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from compaction.validation import InvalidInputError
     from eventstore.javascript import TooDeepError
     from eventstore.lmdb.environment import Durability
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
     from projections.audit.session import Audit
     from projections.tree import Tree
 
@@ -186,7 +186,7 @@ class Store:
     `log` is the log that the functions of `eventstore`, `projections` and `compaction` take.
     """
 
-    def __init__(self, log: LmdbLog) -> None:
+    def __init__(self, log: StoredLog) -> None:
         self.log = log
 
     def __enter__(self) -> Self:

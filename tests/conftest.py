@@ -16,6 +16,7 @@ from eventstore import EventLog, open_store
 from eventstore.lmdb.store import LmdbLog
 from eventstore.memory import MemoryLog
 from tests.support.events import NOW
+from tests.support.postgres import Server, new_server, remove
 
 PROJECT = Path(__file__).parent.parent
 
@@ -90,14 +91,23 @@ def store(tmp_path: Path) -> Iterator[LmdbLog]:
         yield log
 
 
-@pytest.fixture(params=["lmdb", "memory"])
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server without any store."""
+    server = new_server()
+    yield server
+    remove(server)
+
+
+@pytest.fixture(params=["lmdb", "memory", "postgres"])
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventLog]:
-    """A new log of each kind: what is promised of one is promised of both."""
+    """A new log of each kind: what is promised of one is promised of all."""
     if request.param == "memory":
         yield MemoryLog(clock=lambda: NOW)
-    else:
-        with open_store(tmp_path / "store", clock=lambda: NOW) as opened:
-            yield opened
+        return
+    path = tmp_path / "store" if request.param == "lmdb" else request.getfixturevalue("postgres").new_store()
+    with open_store(path, clock=lambda: NOW) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

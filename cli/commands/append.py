@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from eventstore.event import NewEvent
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
 
 
 @click.command(
@@ -56,7 +56,7 @@ def command(ctx: click.Context, session: str, *, expected: int | None, _as_json:
                 _acknowledge(acknowledgement)
 
 
-def _append(log: LmdbLog, session: str, line: bytes, number: int, expected: int | None) -> dict[str, Any]:
+def _append(log: StoredLog, session: str, line: bytes, number: int, expected: int | None) -> dict[str, Any]:
     from eventstore.event import epoch_milliseconds, random_id
     from eventstore.formats.refold.events import event_of_line
 
@@ -68,7 +68,7 @@ def _append(log: LmdbLog, session: str, line: bytes, number: int, expected: int 
     return {"line": number, "id": event.id, "seq": seq, "version": appended.version, "added": appended.added}
 
 
-def _check_target(log: LmdbLog, session: str, event: NewEvent, number: int) -> None:
+def _check_target(log: StoredLog, session: str, event: NewEvent, number: int) -> None:
     """Refuse an event that points at a missing one: a compaction would keep nothing."""
     from eventstore.errors import BadInputError, NotFoundError
 

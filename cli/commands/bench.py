@@ -18,7 +18,7 @@ import click
 from cli.options import json_option
 
 if TYPE_CHECKING:
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
     from projections.rules.base import Rules
 
 _SESSIONS: Final = 10
@@ -53,10 +53,10 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
     from cli.store import looks_like_file, opened, resolve_session
 
     with opened(ctx, create=any(map(looks_like_file, names))) as log:
-        store = log.path
+        store, place = log.path, log.place
         sessions = list(dict.fromkeys(resolve_session(log, name) for name in names)) or _largest(log)
         rules = {session: _rules(log, session) for session in sessions}
-        with _folder_beside(store) as folder:
+        with _folder_beside(log.folder) as folder:
             files = {
                 session: _exported(log, session, folder / f"{n}.jsonl", rules[session].name)
                 for n, session in enumerate(sessions)
@@ -68,20 +68,20 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
                     report(number, len(files) + 1)
                     measured.append(_measured(store, session, file, folder, rules[session]))
                 appends = _appends(folder)
-    found = {"store": store, "sessions": measured, "append": appends}
+    found = {"store": place, "sessions": measured, "append": appends}
     if as_json:
         echo_json(found)
     else:
         _print(found, rules)
 
 
-def _largest(log: LmdbLog) -> list[str]:
+def _largest(log: StoredLog) -> list[str]:
     with log.snapshot() as snapshot:
         heads = sorted(snapshot.heads(), key=lambda head: -head.version)
     return [head.name for head in heads[:_SESSIONS]]
 
 
-def _rules(log: LmdbLog, session: str) -> Rules:
+def _rules(log: StoredLog, session: str) -> Rules:
     from eventstore.paths import event
     from projections.rules import rules_at
 
@@ -109,7 +109,7 @@ def _folder_beside(store: str) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _exported(log: LmdbLog, session: str, file: Path, form: str) -> Path:
+def _exported(log: StoredLog, session: str, file: Path, form: str) -> Path:
     from eventstore import export_session
     from eventstore.files.exporting import export_formats
 
@@ -168,7 +168,7 @@ def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) 
     }
 
 
-def _events(log: LmdbLog, session: str) -> int:
+def _events(log: StoredLog, session: str) -> int:
     with log.snapshot() as snapshot:
         return snapshot.head(session).version
 

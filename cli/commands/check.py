@@ -11,7 +11,7 @@ from cli.options import json_option, session_filters
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
     from projections.audit.checks import CheckResult, SessionChecks
     from projections.overview import SessionFilter
     from projections.rules.base import Check
@@ -75,7 +75,7 @@ def command(
 
 
 def _checked(
-    log: LmdbLog, names: Sequence[str], problems: list[str], *, shows_progress: bool
+    log: StoredLog, names: Sequence[str], problems: list[str], *, shows_progress: bool
 ) -> Iterator[SessionChecks]:
     """Check sessions one by one; append a line to `problems` for each unreadable one."""
     from contextlib import nullcontext

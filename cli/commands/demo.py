@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
 
 
 @click.command("demo", epilog="Example:  refold demo --json")
@@ -55,7 +55,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         echo_text(f"  refold --store {shlex.quote(store)} {line}")
 
 
-def _refuse_sessions(log: LmdbLog, store: str) -> None:
+def _refuse_sessions(log: StoredLog, store: str) -> None:
     from eventstore.errors import StoreError
 
     with log.snapshot() as snapshot:

@@ -13,7 +13,7 @@ from cli.summarizing import SummarizerOptions, summarizer_options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
 
 
 @click.command("handoff", epilog="Example:  refold handoff @last --as next-steps")
@@ -99,7 +99,7 @@ def _report_name_conflict() -> Iterator[None]:
         raise BadInputError(f"session {error.session!r}", problem, remedy) from None
 
 
-def _name(log: LmdbLog, given: str | None) -> str:
+def _name(log: StoredLog, given: str | None) -> str:
     """Return an unused session name. Raises BadInputError before any summarizer is asked."""
     from cli.compacting import new_session_name
     from cli.store import check_new_name

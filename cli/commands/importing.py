@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from eventstore.errors import BadInputError, CorruptionError
     from eventstore.files.importing import ImportResult
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
     from eventstore.records import Remark
 
 
@@ -76,7 +76,7 @@ def _import(ctx: click.Context, files: list[tuple[str, str]], name: str | None, 
     return 1 if failed or is_damaged else 0
 
 
-def _damages(log: LmdbLog, imported: list[ImportResult]) -> Iterator[CorruptionError]:
+def _damages(log: StoredLog, imported: list[ImportResult]) -> Iterator[CorruptionError]:
     """Yield the first damage of each session that was in the store before its import."""
     from eventstore.checked import require_sound
     from eventstore.errors import CorruptionError

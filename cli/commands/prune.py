@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from compaction.policy.model import Policy
     from compaction.rewrites import AnyRewrite
     from compaction.rewriting import RewriteResult
-    from eventstore.lmdb.store import LmdbLog
+    from eventstore.log import StoredLog
     from projections.tokens import Counter
 
 
@@ -81,7 +81,7 @@ def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[
     return [part for part in policy.rewrites if not names or part_name(part) in names]
 
 
-def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:
+def _planned(log: StoredLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:
     """Return what would be appended, without ids."""
     from compaction.rewriting import plan_rewrites
     from eventstore.event import epoch_milliseconds
@@ -90,7 +90,7 @@ def _planned(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Co
         return plan_rewrites(snapshot, session, parts, tokens=tokens, now=epoch_milliseconds())
 
 
-def _recorded(log: LmdbLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:
+def _recorded(log: StoredLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:
     """Append the rewrites and return them."""
     from compaction.rewriting import record_rewrites
     from eventstore.event import epoch_milliseconds

@@ -10,8 +10,7 @@ import click
 from cli.options import json_option, redact_option, session_filters, utf8
 
 if TYPE_CHECKING:
-    from eventstore.lmdb.store import LmdbLog
-    from eventstore.log import Snapshot
+    from eventstore.log import Snapshot, StoredLog
     from projections.overview import SessionFilter
     from projections.search import Hit
 
@@ -83,7 +82,7 @@ def command(
         with progress_bar("indexing") as progress:
             hits = search(
                 log,
-                log.path,
+                log.folder,
                 parsed,
                 limit=limit + 1,
                 sessions=sessions,
@@ -108,7 +107,7 @@ def command(
     ctx.exit(0 if shown else 1)
 
 
-def _chosen(log: LmdbLog, chosen: SessionFilter, session: str | None) -> set[str] | None:
+def _chosen(log: StoredLog, chosen: SessionFilter, session: str | None) -> set[str] | None:
     """Return the sessions to search, None for all."""
     from cli.store import chosen_sessions, resolve_session
     from projections.overview import SessionFilter

@@ -49,10 +49,10 @@ def _show_store(ctx: click.Context, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        echo_json({"store": log.path, **msgspec.to_builtins(size), **msgspec.to_builtins(found)})
+        echo_json({"store": log.place, **msgspec.to_builtins(size), **msgspec.to_builtins(found)})
         return
     out = console()
-    print_line(out, log.path, style="bold")
+    print_line(out, log.place, style="bold")
     share = f" ({size.file_bytes / found.body_bytes:.2f} times the records)" if found.body_bytes else ""
     held = f"{counted(found.sessions, 'session')}, {counted(found.events, 'event')}"
     print_line(out, f"{held}, {found.body_bytes:,} bytes of records")

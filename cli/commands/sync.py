@@ -145,18 +145,19 @@ def _is_read_again(source: SourceComparison, imported: Sequence[ImportResult]) -
 def _preview(ctx: click.Context, summary: _Summary) -> None:
     """Count what an import would find; make no store."""
     from contextlib import nullcontext
-    from pathlib import Path
 
     from cli.store import opened, store_path
+    from eventstore import is_store
     from eventstore.errors import BadInputError
     from eventstore.files.discovery import open_source, writer_of
     from eventstore.files.importing import opened_source
     from eventstore.files.syncing import FileImport, compare_sources
-    from eventstore.lmdb.data_files import DATA_FILE
     from eventstore.memory import MemoryLog
 
-    is_there = Path(store_path(ctx.obj), DATA_FILE).exists()
-    with opened(ctx) if is_there else nullcontext(MemoryLog()) as log, log.snapshot() as snapshot:
+    with (
+        opened(ctx) if is_store(store_path(ctx.obj)) else nullcontext(MemoryLog()) as log,
+        log.snapshot() as snapshot,
+    ):
         for source in compare_sources(snapshot, summary.files):
             if source.change != "unchanged":
                 try:

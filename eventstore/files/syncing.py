@@ -9,14 +9,14 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
+from eventstore import open_store
 from eventstore.errors import BadInputError, RefoldError, StoreError
 from eventstore.event import NewEvent
 from eventstore.files.discovery import SessionFile, open_source
 from eventstore.files.importing import ImportResult, import_sessions, opened_source
 from eventstore.files.matching import BEGINNING, SessionMatcher
 from eventstore.formats.source import SourceGrowth, SourceRecord, source_path
-from eventstore.lmdb.store import LmdbLog
-from eventstore.log import AppendResult, EventLog, Expected, Snapshot, SourceState
+from eventstore.log import AppendResult, EventLog, Expected, Snapshot, SourceState, StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.workers import Ask, work_in_order
 
@@ -54,7 +54,7 @@ class FileImport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_files(
-    log: LmdbLog, files: Sequence[SessionFile], *, jobs: int = 1, progress: Progress = lambda *_: None
+    log: StoredLog, files: Sequence[SessionFile], *, jobs: int = 1, progress: Progress = lambda *_: None
 ) -> Generator[FileImport, None, None]:
     """Import files, and yield the result of each as it is done.
 
@@ -180,7 +180,7 @@ class _AppendRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _in_processes(
-    log: LmdbLog, queues: list[list[SessionFile]], count: _ByteCount, *, jobs: int
+    log: StoredLog, queues: list[list[SessionFile]], count: _ByteCount, *, jobs: int
 ) -> Generator[FileImport, None, None]:
     """Yield the imports of files that other processes parse."""
 
@@ -211,15 +211,15 @@ def _import_in_process(store: str, file: SessionFile, ask: Ask) -> FileImport:
 
 
 @cache
-def _store(store: str) -> LmdbLog:
+def _store(store: str) -> StoredLog:
     """Return the store, kept open for the life of the process."""
-    return LmdbLog(store, create=False)
+    return open_store(store, create=False)
 
 
 class _ForwardingLog:
     """An `EventLog` that reads a store, and asks another process to append to it."""
 
-    def __init__(self, log: LmdbLog, path: str, ask: Ask) -> None:
+    def __init__(self, log: StoredLog, path: str, ask: Ask) -> None:
         self._log, self._path, self._ask = log, path, ask
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:

@@ -18,7 +18,7 @@ from watchfiles import watch
 
 from eventstore.files.discovery import ForeignSessionError, SessionFile
 from eventstore.files.syncing import FileImport, Progress, compare_sources, import_files
-from eventstore.lmdb.store import LmdbLog
+from eventstore.log import StoredLog
 
 if TYPE_CHECKING:
     from watchfiles.main import FileChange
@@ -146,7 +146,7 @@ class Watcher:
 
     def __init__(
         self,
-        log: LmdbLog,
+        log: StoredLog,
         find: Callable[[], list[SessionFile]],
         folders: Sequence[str],
         *,

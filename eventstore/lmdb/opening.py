@@ -23,6 +23,7 @@ from eventstore.lmdb.data_files import (
     make_store,
     size_of_file,
 )
+from eventstore.log import StoreSize
 
 if TYPE_CHECKING:
     from eventstore.lmdb.keys import Transaction
@@ -88,13 +89,6 @@ class Databases(NamedTuple):
     blobs: Any
     derived: Any
     sources: Any | None
-
-
-class StoreSize(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A store's size: bytes of its file, and bytes in it that are free for reuse."""
-
-    file_bytes: int
-    free_bytes: int
 
 
 def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction[Any]) -> StoreSize:

@@ -20,9 +20,8 @@ from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.environment import Durability, Options, closed, shared
 from eventstore.lmdb.group_commit import WriteRequest
 from eventstore.lmdb.keys import Transaction, encode_source, source_key
-from eventstore.lmdb.opening import StoreSize
 from eventstore.lmdb.snapshot import LmdbSnapshot
-from eventstore.log import AppendResult, Expected, Snapshot, SourceState
+from eventstore.log import AppendResult, Expected, Snapshot, SourceState, StoreSize
 
 T = TypeVar("T")
 
@@ -48,12 +47,16 @@ class LmdbLog:
         if durability not in get_args(Durability):
             choices = " or ".join(map(repr, get_args(Durability)))
             raise BadInputError(f"durability {durability!r}", "unknown durability", f"use {choices}")
-        self.path = os.fspath(path)
+        self.path = self.place = os.fspath(path)
         self._clock = clock
         self._shared = shared(self.path, self, Options(durability, map_size), create=create)
         opened = self._shared
         self._files = opened.files if opened.path == self.path else StoreFiles(self.path)
         self._is_closed = False
+
+    @property
+    def folder(self) -> str:
+        return self.path
 
     def __enter__(self) -> Self:
         return self
@@ -85,8 +88,8 @@ class LmdbLog:
         def write(transaction: Transaction) -> AppendResult:
             for blob in blobs:
                 transaction.put(payload_digest(blob), blob, db=environment.dbs.blobs, overwrite=False)
-            done = Append(transaction, environment.dbs, environment.oldest_frame, self._clock()).run(
-                session, events, expected, source
+            done = Append(transaction, environment.dbs, environment.oldest_frame, session, self._clock()).run(
+                events, expected, source
             )
             if seen is not None and environment.dbs.sources is not None:
                 transaction.put(source_key(seen.path), encode_source(seen), db=environment.dbs.sources)

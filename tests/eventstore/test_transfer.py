@@ -29,7 +29,7 @@ from eventstore.transfer import (
 )
 from eventstore.verify import verify
 from projections import build_context
-from tests.conformance.test_lmdb_against_model import LmdbAgainstModel
+from tests.conformance.test_stored_against_model import LmdbAgainstModel
 from tests.support.events import NOW, events, message
 from tests.support.examples import examples
 from tests.support.homes import a_home, chains
@@ -63,7 +63,7 @@ class TransfersAtAnyTime(LmdbAgainstModel):
 
     @rule()
     def push(self) -> None:
-        transfer(self.lmdb, self.memory)
+        transfer(self.stored, self.memory)
 
     @rule()
     def pull(self) -> None:
@@ -74,9 +74,9 @@ class TransfersAtAnyTime(LmdbAgainstModel):
             return
         self.push()
         self.pull()
-        expected = own_of(self.lmdb)
+        expected = own_of(self.stored)
         found = [own_of(self.memory), own_of(self.other)]
-        repeated = added(transfer(self.lmdb, self.other))
+        repeated = added(transfer(self.stored, self.other))
         findings = verify(self.other).findings
         self.other.close()
         super().teardown()

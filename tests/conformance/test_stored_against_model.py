@@ -1,4 +1,4 @@
-"""The LMDB log against the log in memory, which finds every pointer by walking: any operations, same outcome."""
+"""Stored logs against the log in memory, which finds every pointer by walking: any operations, same outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from eventstore import EventLog, NewEvent, Parent, Snapshot, open_store
 from eventstore.errors import RefoldError
@@ -18,6 +25,7 @@ from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support.events import NOW, event
 from tests.support.examples import examples
+from tests.support.postgres import Server
 
 SESSIONS = ("s", "s", "s", "größe")
 CAUSES = ("", "", "", "c1", "c2", "c3")
@@ -85,21 +93,23 @@ def contents(snapshot: Snapshot) -> list[object]:
     return told
 
 
-class LmdbAgainstModel(RuleBasedStateMachine):
+class StoredAgainstModel(RuleBasedStateMachine):
+    def new_store(self) -> str:
+        """The address of a store that is not there yet."""
+        raise NotImplementedError
+
     @initialize()
     def open(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name, "store")
-        self.lmdb = open_store(self.path, clock=lambda: NOW)
+        self.path = self.new_store()
+        self.stored = open_store(self.path, clock=lambda: NOW)
         self.model = MemoryLog(clock=lambda: NOW)
         self.sent: dict[str, list[NewEvent]] = {name: [] for name in SESSIONS}
         self.made = 0
 
     def teardown(self) -> None:
-        if hasattr(self, "lmdb"):
-            findings = [*verify(self.lmdb).findings, *verify(self.model).findings]
-            self.lmdb.close()
-            self.folder.cleanup()
+        if hasattr(self, "stored"):
+            findings = [*verify(self.stored).findings, *verify(self.model).findings]
+            self.stored.close()
             assert findings == []
 
     def drawn(self, session: str, draft: dict[str, Any], batch: list[NewEvent]) -> NewEvent:
@@ -136,7 +146,7 @@ class LmdbAgainstModel(RuleBasedStateMachine):
     def both(self, session: str, batch: list[NewEvent], **options: Any) -> object:
         """Append to both logs and hold their outcomes against each other."""
         expected = outcome_of(self.model, session, batch, **options)
-        assert outcome_of(self.lmdb, session, batch, **options) == expected
+        assert outcome_of(self.stored, session, batch, **options) == expected
         return expected
 
     @rule(
@@ -198,14 +208,14 @@ class LmdbAgainstModel(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.lmdb.close()
-        self.lmdb = open_store(self.path, create=False, clock=lambda: NOW)
+        self.stored.close()
+        self.stored = open_store(self.path, create=False, clock=lambda: NOW)
 
     @rule(session=st.sampled_from(SESSIONS), leaf=counts, first=counts)
     def read_part_of_a_path(self, session: str, leaf: int, first: int) -> None:
         if self.sent[session]:
             seq = 1 + leaf % len(self.sent[session])
-            with self.lmdb.snapshot() as real, self.model.snapshot() as model:
+            with self.stored.snapshot() as real, self.model.snapshot() as model:
                 assert [bytes(frame) for frame in real.path(session, seq, first=first)] == [
                     bytes(frame) for frame in model.path(session, seq, first=first)
                 ]
@@ -214,16 +224,16 @@ class LmdbAgainstModel(RuleBasedStateMachine):
     def read_a_range(self, session: str, first: int, last: int, *, backward: bool) -> None:
         if self.sent[session]:
             bounds = {"first": first, "last": last, "backward": backward}
-            with self.lmdb.snapshot() as real, self.model.snapshot() as model:
+            with self.stored.snapshot() as real, self.model.snapshot() as model:
                 assert [bytes(frame) for frame in real.frames(session, **bounds)] == [
                     bytes(frame) for frame in model.frames(session, **bounds)
                 ]
 
     @invariant()
     def both_tell_the_same(self) -> None:
-        if not hasattr(self, "lmdb"):
+        if not hasattr(self, "stored"):
             return
-        with self.lmdb.snapshot() as real, self.model.snapshot() as model:
+        with self.stored.snapshot() as real, self.model.snapshot() as model:
             assert contents(real) == contents(model)
             for head in model.heads():
                 for leaf in range(1, head.version + 1):
@@ -231,7 +241,7 @@ class LmdbAgainstModel(RuleBasedStateMachine):
                     assert real_path == [bytes(frame) for frame in model.path(head.name, leaf)]
 
 
-LmdbAgainstModel.TestCase.settings = settings(
+EXAMPLES = settings(
     max_examples=examples(200),
     stateful_step_count=12,
     derandomize=True,
@@ -239,5 +249,24 @@ LmdbAgainstModel.TestCase.settings = settings(
 )
 
 
-class TestLmdbAgainstModel(LmdbAgainstModel.TestCase):  # type: ignore[misc, name-defined]
-    pass
+class LmdbAgainstModel(StoredAgainstModel):
+    def new_store(self) -> str:
+        self.folder = tempfile.TemporaryDirectory()
+        return str(Path(self.folder.name, "store"))
+
+    def teardown(self) -> None:
+        super().teardown()
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
+
+def test_lmdb() -> None:
+    run_state_machine_as_test(LmdbAgainstModel, settings=EXAMPLES)
+
+
+def test_postgres(postgres: Server) -> None:
+    class PostgresAgainstModel(StoredAgainstModel):
+        def new_store(self) -> str:
+            return postgres.new_store()
+
+    run_state_machine_as_test(PostgresAgainstModel, settings=settings(EXAMPLES, max_examples=examples(40)))

@@ -1,0 +1,139 @@
+"""Implement the log in a PostgreSQL database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Self
+
+import psycopg
+
+from eventstore.append import check_events
+from eventstore.errors import CorruptionError, StoreError
+from eventstore.event import NewEvent, epoch_milliseconds
+from eventstore.log import AppendResult, Expected, Snapshot, SourceState, StoreSize
+from eventstore.postgres.connections import (
+    UNREACHABLE,
+    Connections,
+    begin_reading,
+    explained,
+    without_password,
+)
+from eventstore.postgres.inserting import PostgresAppend
+from eventstore.postgres.reading import PostgresSnapshot
+from eventstore.postgres.schema import require_tables
+
+_TRIES: Final = 3
+_AGAIN: Final = (*UNREACHABLE, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+
+_KEEP: Final = """
+    INSERT INTO derived (key, value) SELECT * FROM unnest(%s::bytea[], %s::bytea[])
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+"""
+
+
+class PostgresLog:
+    """An `EventLog` in a PostgreSQL database. Made by `eventstore.open_store`.
+
+    `clock` returns epoch milliseconds for `recorded`. Threads may share a log; each snapshot and append uses a
+    connection of its own, and waits for a free one if 64 are in use. `path` is the address with which another
+    process opens the same store, `place` the same without its password.
+    """
+
+    def __init__(
+        self, url: str, *, create: bool = True, clock: Callable[[], int] = epoch_milliseconds
+    ) -> None:
+        self.path = url
+        self._clock = clock
+        self.place = without_password(url)
+        require_tables(url, self.place, create=create)
+        self._connections = Connections(url, self.place)
+
+    @property
+    def folder(self) -> str:
+        """A folder in the user's cache, made on first use."""
+        import platformdirs  # noqa: PLC0415  light until used
+
+        name = sha256(self.place.encode()).hexdigest()[:32]
+        folder = Path(platformdirs.user_cache_dir("refold"), name)
+        with suppress(OSError):
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+        return str(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the log. Open snapshots keep working."""
+        self._connections.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        connection = begin_reading(self._connections)
+        try:
+            yield PostgresSnapshot(connection)
+        except psycopg.Error as error:
+            raise explained(self.place, error) from error
+        finally:
+            self._connections.give_back(connection)
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+        seen: SourceState | None = None,
+    ) -> AppendResult:
+        check_events(session, events)
+        blobs, tries = list(blobs), 0
+        while True:
+            connection = self._connections.take()
+            append = PostgresAppend(connection, session, self._clock())
+            try:
+                return append.run(events, expected, blobs, source, seen)
+            except psycopg.Error as error:
+                if append.is_committing and connection.closed:
+                    raise StoreError(
+                        self.place,
+                        "the connection was lost during a commit",
+                        "append the same events again: those that are stored are skipped",
+                    ) from error
+                tries += 1
+                if tries == _TRIES or not isinstance(error, _AGAIN):
+                    raise explained(self.place, error) from error
+            finally:
+                self._connections.give_back(connection)
+
+    def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
+        # In one order, so that two processes that keep the same results do not wait for each other.
+        items = sorted(dict(derived).items())
+        if items:
+            denied = psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.InsufficientPrivilege
+            with self._connections.connection() as connection, suppress(*denied):
+                connection.execute(_KEEP, ([key for key, _ in items], [value for _, value in items]))
+
+    def copy_to(self, folder: str | os.PathLike[str]) -> None:  # noqa: ARG002  it is refused for any
+        """Raise StoreError: a database is backed up by its own tools."""
+        raise StoreError(
+            self.place, "is no folder that can be copied", "back it up with pg_dump or pg_basebackup"
+        )
+
+    def size(self) -> StoreSize:
+        """Return the bytes that the store's tables and indexes take; what is free in them is not known."""
+        with self._connections.connection() as connection:
+            found = connection.execute(
+                "SELECT sum(pg_total_relation_size(to_regclass(name))) FROM unnest(%s::text[]) AS name",
+                (["store", "sessions", "events", "blobs", "derived", "sources"],),
+            ).fetchone()
+        if found is None:
+            raise CorruptionError("", 0, "its tables are missing")
+        return StoreSize(file_bytes=int(found[0]), free_bytes=0)

@@ -1,0 +1,270 @@
+"""Read a store in PostgreSQL in one transaction, with few round trips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+from eventstore import frame as frames_
+from eventstore.errors import CorruptionError, NotFoundError, no_event
+from eventstore.frame import Buffer
+from eventstore.lmdb.keys import (
+    MAX_ID_BYTES_IN_KEY,
+    decode_head,
+    decode_source,
+    encode_name,
+    id_key,
+    source_key,
+)
+from eventstore.log import FeedItem, Head, Snapshot, SourceState
+from eventstore.postgres.connections import Connection, rows
+
+_ROUND_TRIP: Final = 256 << 10
+"""Bytes that arrive in about the time of a round trip."""
+_KEPT: Final = 256 << 20
+"""Bytes of frames that a snapshot keeps at most."""
+_CHUNKS: Final = (64, 256, 1024)
+"""Rows of the first requests of a long read, and of all later ones."""
+
+_PATH: Final = """
+    WITH RECURSIVE runs (start, stop) AS (
+        SELECT run_start, seq FROM events WHERE session = %(session)s AND seq = %(leaf)s
+        UNION ALL
+        SELECT above.run_start, above.seq
+        FROM runs
+        JOIN events AS first ON first.session = %(session)s AND first.seq = runs.start
+        JOIN events AS above ON above.session = %(session)s AND above.seq = first.parent_seq
+        WHERE runs.start > %(first)s AND above.seq < runs.start
+    )
+    SELECT seq, frame FROM runs
+    JOIN events ON session = %(session)s AND seq BETWEEN greatest(start, %(first)s) AND stop
+    ORDER BY seq
+"""
+
+
+class _Session:
+    """The part of a session that a snapshot has read.
+
+    `spent` estimates what its reads have cost, in bytes. A session is read whole once that would have cost no
+    more; then `is_whole`, and `ids` maps the keys of ids to numbers.
+    """
+
+    __slots__ = ("frames", "head", "ids", "is_whole", "size", "spent")
+
+    def __init__(self, head: Head, size: int) -> None:
+        self.head, self.size = head, size
+        self.frames: dict[int, bytes] = {}
+        self.ids: dict[bytes, int] = {}
+        self.is_whole = False
+        self.spent = 0
+
+
+class PostgresSnapshot:
+    """A `Snapshot` of a `PostgresLog`: one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._sessions: dict[str, _Session] = {}
+        self._kept = 0
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        return nullcontext(self)
+
+    def heads(self) -> Iterator[Head]:
+        found = rows(self._connection, "SELECT name, bytes, head FROM sessions ORDER BY name")
+        return (self._known(str(name, "utf-8"), size, head).head for name, size, head in found)
+
+    def head(self, session: str) -> Head:
+        return self._session(session).head
+
+    def _known(self, name: str, size: int, head: bytes) -> _Session:
+        known = self._sessions.get(name)
+        if known is None:
+            known = self._sessions[name] = _Session(decode_head(head, name), size)
+            if known.head.name != name:
+                raise CorruptionError(name, 0, f"the index of sessions leads to {known.head.name!r}")
+        return known
+
+    def _session(self, name: str) -> _Session:
+        known = self._sessions.get(name)
+        if known is None:
+            query = "SELECT bytes, head FROM sessions WHERE name = %s"
+            found = rows(self._connection, query, (encode_name(name),))
+            if not found:
+                raise NotFoundError("session", name, "name one that the store has")
+            known = self._known(name, *found[0])
+        return known
+
+    def _is_whole(self, known: _Session) -> bool:
+        """Return True if a session's frames are all here, reading them if single reads would cost more."""
+        if known.is_whole:
+            return True
+        known.spent += _ROUND_TRIP
+        if known.size > min(known.spent, _KEPT):
+            return False
+        self._make_room(known)
+        query = "SELECT seq, id, frame FROM events WHERE session = %s AND seq <= %s"
+        found = rows(self._connection, query, (known.head.number, known.head.version))
+        known.frames = {seq: frame for seq, _, frame in found}
+        known.ids = {key: seq for seq, key, _ in found}
+        known.is_whole = True
+        return True
+
+    def _make_room(self, known: _Session) -> None:
+        if self._kept + known.size > _KEPT:
+            for other in self._sessions.values():
+                other.frames, other.ids, other.is_whole = {}, {}, False
+            self._kept = 0
+        self._kept += known.size
+
+    def frame(self, session: str, seq: int) -> Buffer:
+        known = self._sessions.get(session) or self._session(session)
+        found = known.frames.get(seq)
+        if found is None:
+            if not 0 < seq <= known.head.version:
+                raise no_event(session, f"#{seq}")
+            if not self._is_whole(known):
+                query = "SELECT frame FROM events WHERE session = %s AND seq = %s"
+                read = rows(self._connection, query, (known.head.number, seq))
+                if read:
+                    known.frames[seq] = read[0][0]
+                    self._count(known, len(read[0][0]))
+            found = known.frames.get(seq)
+            if found is None:
+                raise CorruptionError(session, seq, "is missing")
+        return found
+
+    def _count(self, known: _Session, size: int) -> None:
+        known.spent += size
+        self._kept += size
+
+    def frames(
+        self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
+    ) -> Iterator[Buffer]:
+        known = self._session(session)
+        version = known.head.version
+        last = version if last is None else min(last, version)
+        first = max(first, 1)
+        if first > last:
+            return iter(())
+        if not known.is_whole:
+            # What this read will cost, were the events of one size.
+            known.spent += known.size * (last - first + 1) // version
+        if not self._is_whole(known):
+            return self._streamed(session, known, first, last, backward=backward)
+        numbers = range(first, last + 1)
+        return self._found(session, known, reversed(numbers) if backward else iter(numbers))
+
+    def _found(self, session: str, known: _Session, numbers: Iterator[int]) -> Iterator[Buffer]:
+        frames = known.frames
+        for seq in numbers:
+            found = frames.get(seq)
+            if found is None:
+                raise CorruptionError(session, seq, "is missing")
+            yield found
+
+    def _streamed(
+        self, session: str, known: _Session, first: int, last: int, *, backward: bool
+    ) -> Iterator[Buffer]:
+        order = "DESC" if backward else "ASC"
+        query = f"SELECT frame FROM events WHERE session = %s AND seq BETWEEN %s AND %s ORDER BY seq {order}"  # noqa: S608
+        for size in _sizes():
+            lower = max(first, last - size + 1) if backward else first
+            upper = last if backward else min(last, first + size - 1)
+            found = rows(self._connection, query, (known.head.number, lower, upper))
+            if len(found) != upper - lower + 1:
+                raise CorruptionError(session, lower, "or an event soon after it is missing")
+            yield from (frame for (frame,) in found)
+            first, last = (first, lower - 1) if backward else (upper + 1, last)
+            if first > last:
+                return
+
+    def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
+        known = self._session(session)
+        if not leaf or leaf < first:
+            return iter(())
+        if leaf > known.head.version:
+            raise no_event(session, f"#{leaf}")
+        if self._is_whole(known):
+            return self._walked(session, leaf, first)
+        values = {"session": known.head.number, "leaf": leaf, "first": first}
+        found = self._connection.execute(_PATH, values, binary=True).fetchall()
+        new = {seq: frame for seq, frame in found if seq not in known.frames}
+        self._count(known, sum(map(len, new.values())))
+        known.frames |= new
+        return (frame for _, frame in found)
+
+    def _walked(self, session: str, leaf: int, first: int) -> Iterator[Buffer]:
+        known, runs = self._session(session), list[range]()
+        while leaf >= first and leaf:
+            run_start = frames_.pointers_of(self.frame(session, leaf))[3]
+            if not 0 < run_start <= leaf:
+                raise CorruptionError(session, leaf, "its run of entries starts after it")
+            runs.append(range(max(run_start, first), leaf + 1))
+            leaf = frames_.pointers_of(self.frame(session, run_start))[2]
+            if leaf >= run_start:
+                raise CorruptionError(session, run_start, "its parent comes after it")
+        return self._found(session, known, (seq for run in reversed(runs) for seq in run))
+
+    def locate(self, session: str, event_id: str) -> int:
+        known, key = self._session(session), id_key(0, event_id)[4:]
+        if self._is_whole(known):
+            return known.ids.get(key, 0)
+        query = "SELECT seq FROM events WHERE session = %s AND id = %s"
+        found = rows(self._connection, query, (known.head.number, key))
+        return int(found[0][0]) if found else 0
+
+    def ids(self, session: str, prefix: str = "") -> Iterator[str]:
+        known = self._session(session)
+        beginning = encode_name(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
+        # No byte of UTF-8 is 0xFF, so this is after all names that begin so.
+        query = "SELECT id, seq FROM events WHERE session = %s AND id >= %s AND id < %s ORDER BY id"
+        for key, seq in rows(self._connection, query, (known.head.number, beginning, beginning + b"\xff")):
+            if len(key) < MAX_ID_BYTES_IN_KEY:
+                event_id = str(key, "utf-8")
+            else:
+                frame = self.frame(session, seq)
+                event_id = frames_.id_of(frame, frames_.header_of(frame))
+            if event_id.startswith(prefix):
+                yield event_id
+
+    def feed(self, after: int = 0) -> Iterator[FeedItem]:
+        query = """
+            SELECT events.position, sessions.name, seq, frame FROM events
+            JOIN sessions ON sessions.number = events.session
+            WHERE events.position > %s ORDER BY events.position LIMIT %s
+        """
+        for size in _sizes():
+            found = rows(self._connection, query, (after, size))
+            for after, name, seq, frame in found:  # noqa: PLR1704  the next request goes on behind it
+                yield FeedItem(after, str(name, "utf-8"), seq, frame)
+            if len(found) < size:
+                return
+
+    def blob(self, digest: bytes) -> bytes:
+        found = self._value("SELECT payload FROM blobs WHERE digest = %s", digest)
+        if found is None:
+            raise NotFoundError("payload", digest.hex(), "the store is damaged: run 'refold verify'")
+        return found
+
+    def derived(self, key: bytes) -> bytes | None:
+        return self._value("SELECT value FROM derived WHERE key = %s", key)
+
+    def source(self, path: bytes) -> SourceState | None:
+        found = self._value("SELECT state FROM sources WHERE key = %s", source_key(path))
+        return None if found is None else decode_source(found)
+
+    def sources(self) -> Iterator[SourceState]:
+        return (decode_source(state) for (state,) in rows(self._connection, "SELECT state FROM sources"))
+
+    def _value(self, query: str, key: bytes) -> bytes | None:
+        found: list[tuple[Any, ...]] = rows(self._connection, query, (key,))
+        return bytes(found[0][0]) if found else None
+
+
+def _sizes() -> Iterator[int]:
+    """Yield the numbers of rows of successive requests: who reads little waits for little."""
+    yield from _CHUNKS
+    while True:
+        yield _CHUNKS[-1]

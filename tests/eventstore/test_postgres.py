@@ -1,0 +1,251 @@
+"""Stores in PostgreSQL: tables, roles, connections. Promises of every log are tested in tests/conformance."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import refold
+from eventstore import EventLog, is_store, open_store
+from eventstore.errors import CorruptionError, StoreError
+from eventstore.postgres import schema
+from eventstore.verify import verify
+from tests.cli.running import Refold
+from tests.support.events import events, message
+from tests.support.homes import a_home
+from tests.support.postgres import Server, new_server, remove
+
+TABLES = "store, sessions, events, blobs, derived, sources"
+
+
+@pytest.fixture
+def url(postgres: Server) -> str:
+    return postgres.new_store()
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """A server that a test may end."""
+    server = new_server()
+    yield server
+    remove(server)
+
+
+def sql(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def ids(log: EventLog) -> list[str]:
+    return [found.id for found in events(log, "s")]
+
+
+class TestOpening:
+    def test_a_store_is_made_only_if_asked(self, url: str) -> None:
+        with pytest.raises(StoreError, match="no refold store"):
+            open_store(url, create=False)
+        assert not is_store(url)
+        open_store(url).close()
+        assert is_store(url)
+        open_store(url, create=False).close()
+
+    def test_a_server_that_does_not_answer_is_named_without_its_password(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreError) as caught:
+            open_store(f"postgresql://me:secret@/db?host={tmp_path}&password=secret")
+        assert "secret" not in str(caught.value)
+        assert str(tmp_path) in caught.value.path
+
+    def test_many_may_make_a_store_at_once(self, url: str) -> None:
+        def open_and_append(number: int) -> None:
+            with open_store(url) as log:
+                log.append("s", [message(f"e{number}")])
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(open_and_append, range(8)))
+        with open_store(url) as log:
+            assert sorted(ids(log)) == [f"e{number}" for number in range(8)]
+            assert verify(log).findings == []
+
+    def test_a_newer_store_is_refused(self, url: str) -> None:
+        open_store(url).close()
+        sql(url, "UPDATE store SET version = 99")
+        with pytest.raises(StoreError, match="newer refold"):
+            open_store(url)
+
+    def test_an_older_store_is_migrated_once_and_keeps_its_events(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a")])
+        scripts = (*schema.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN note text")
+        monkeypatch.setattr(schema, "MIGRATIONS", scripts)
+        for _ in range(2):
+            with open_store(url, create=False) as log:
+                assert ids(log) == ["a"]
+        sql(url, "SELECT note FROM sessions")
+
+    def test_a_migration_that_fails_changes_nothing(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        open_store(url).close()
+        failing = (*schema.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN note text; SELECT 1 / 0")
+        with monkeypatch.context() as patch:
+            patch.setattr(schema, "MIGRATIONS", failing)
+            with pytest.raises(StoreError):
+                open_store(url)
+        with open_store(url, create=False) as log:
+            log.append("s", [message("a")])
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            sql(url, "SELECT note FROM sessions")
+
+    def test_a_closed_store_says_so(self, url: str) -> None:
+        with open_store(url) as log, log.snapshot() as snapshot:
+            log.append("s", [message("a")])
+            log.close()
+            assert list(snapshot.heads()) == []
+            with pytest.raises(StoreError, match="closed"):
+                log.append("s", [message("b")])
+
+
+class TestRoles:
+    def test_a_role_of_agents_appends_and_reads_and_can_change_no_event(self, url: str) -> None:
+        open_store(url).close()
+        name = f"agents_{url.rpartition('_')[2]}"
+        own_schema = url.rpartition("%3D")[2]
+        page = Path(__file__).parents[2] / "docs/deploy.md"
+        grants = page.read_text().split("```sql\n")[1].split("```")[0]
+        sql(
+            url,
+            *grants.replace("SCHEMA public", f"SCHEMA {own_schema}").replace("agents", name).split(";")[:-1],
+        )
+        as_agent = url.replace("refold@", f"{name}@")
+        with open_store(as_agent, create=False) as log:
+            log.append("s", [message("a"), message("b")], blobs=[b"blob"])
+            log.keep([(b"k", b"v")])
+            assert ids(log) == ["a", "b"]
+        for refused in (
+            "UPDATE events SET seq = 9",
+            "DELETE FROM events",
+            "DELETE FROM blobs",
+            "TRUNCATE events",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                sql(as_agent, refused)
+
+    def test_a_role_that_only_reads_cannot_append_and_caches_nothing(self, url: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a")])
+        name = f"readers_{url.rpartition('_')[2]}"
+        own_schema = url.rpartition("%3D")[2]
+        sql(
+            url,
+            f"CREATE ROLE {name} LOGIN",
+            f"GRANT USAGE ON SCHEMA {own_schema} TO {name}",
+            f"GRANT SELECT ON {TABLES} TO {name}",
+        )
+        with open_store(url.replace("refold@", f"{name}@"), create=False) as log:
+            assert ids(log) == ["a"]
+            log.keep([(b"k", b"v")])
+            with pytest.raises(StoreError, match="may not"):
+                log.append("s", [message("b")])
+            with log.snapshot() as snapshot:
+                assert snapshot.derived(b"k") is None
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE events SET frame = overlay(frame PLACING 'x'::bytea FROM octet_length(frame)) WHERE seq = 2",
+            "DELETE FROM events WHERE seq = 2",
+            "UPDATE events SET id = 'other' WHERE seq = 2",
+            "UPDATE events SET position = 99 WHERE seq = 2",
+        ],
+    )
+    def test_verify_finds_a_row_that_was_changed(self, url: str, damage: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a"), message("b"), message("c")])
+            sql(url, damage)
+            assert verify(log).findings != []
+
+    def test_a_place_that_is_taken_is_damage(self, url: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a")])
+            sql(url, "UPDATE events SET seq = 2, id = 'b'")
+            with pytest.raises(CorruptionError):
+                log.append("s", [message("c", parent=None)])
+
+
+class TestConnections:
+    def test_a_log_goes_on_after_the_server_has_restarted(self, own_server: Server) -> None:
+        with open_store(own_server.new_store()) as log:
+            log.append("s", [message("a")])
+            assert ids(log) == ["a"]
+            own_server.stop()
+            own_server.start()
+            assert ids(log) == ["a"]
+            own_server.stop()
+            own_server.start()
+            log.append("s", [message("b")])
+            assert ids(log) == ["a", "b"]
+
+    def test_a_server_that_is_gone_is_an_error_of_the_store(self, own_server: Server) -> None:
+        with open_store(own_server.new_store()) as log:
+            log.append("s", [message("a")])
+            own_server.stop()
+            with pytest.raises(StoreError), log.snapshot():
+                pass
+
+    def test_a_thousand_sessions_are_written_at_once(self, url: str) -> None:
+        with open_store(url) as log, ThreadPoolExecutor(64) as pool:
+            for round_ in range(2):
+                writes = [
+                    pool.submit(log.append, f"s{number}", [message(f"e{round_}")]) for number in range(1000)
+                ]
+                for write in writes:
+                    assert write.result().added == 1
+            with log.snapshot() as snapshot:
+                assert [item.position for item in snapshot.feed()] == list(range(1, 2001))
+            assert verify(log).findings == []
+
+
+class TestCommands:
+    def test_commands_and_the_library_take_an_address(self, url: str, tmp_path: Path) -> None:
+        with refold.open(url) as store:
+            session = store.new("talk")
+            session.append({"role": "user", "content": "Hello"})
+        command = Refold(tmp_path / "store")
+        command.store = url  # type: ignore[assignment]
+        assert command("sessions", "--json").json["sessions"][0]["id"] == "talk"
+        assert "Hello" in command("context", "talk").out
+        assert command("verify", "--json").json["findings"] == []
+        assert command("stats", "--json").json["store"] == url
+        assert command("search", "hello", "--json").json["hits"][0]["session"] == "talk"
+        command("backup", tmp_path / "copy", code=1)
+        assert not (tmp_path / "copy").exists()
+
+    def test_sync_remembers_files_and_counts_them_without_importing(self, url: str, tmp_path: Path) -> None:
+        command = Refold(tmp_path / "store")
+        command.store = url  # type: ignore[assignment]
+        home = a_home(tmp_path)
+        unchanged = [
+            sum(
+                each["unchanged"]
+                for each in command("sync", "--home", home, "--json", *options).json["projects"]
+            )
+            for options in (["--dry-run"], [], [], ["--dry-run"])
+        ]
+        assert unchanged[:2] == [0, 0]
+        assert unchanged[2] == unchanged[3] > 10
+
+
+def test_the_log_in_a_folder_needs_no_package_of_the_extra(tmp_path: Path) -> None:
+    script = (
+        "import sys; from eventstore import open_store; open_store(sys.argv[1]).close();"
+        "assert not {'psycopg', 'psycopg_pool'} & set(sys.modules)"
+    )
+    subprocess.run(["python", "-c", script, tmp_path / "store"], check=True, cwd=Path(__file__).parents[2])

@@ -1,0 +1,119 @@
+"""A PostgreSQL server of the tests' own, on a socket in a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+_SCHEMAS = count(1)
+
+
+def programs() -> Path | None:
+    """Return the folder of the server's programs, None if they are not installed."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else []
+    folders += sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: -float(folder.parent.name)
+    )
+    return next((folder for folder in folders if (folder / "initdb").exists()), None)
+
+
+class Server:
+    """A server with its data in a folder. `settings` are those of `postgresql.conf`."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self._settings = {"fsync": "off", "autovacuum": "off", **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def make(self) -> None:
+        """Make the folder of a new server, as one who is not root: the server refuses root."""
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "nobody", "nogroup")
+        self.run(
+            "initdb", "-D", self.data, "-U", "refold", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"
+        )
+
+    def run(self, program: str, *arguments: str | Path) -> None:
+        """Run one of the server's programs to its end."""
+        subprocess.run([self._path(program), *arguments], check=True, capture_output=True, **self._as_user())
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "max_connections": "200",
+            **self._settings,
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._path("postgres"), "-D", self.data, *options], stdout=log, stderr=log, **self._as_user()
+            )
+        until = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url()).close()
+            except psycopg.OperationalError:
+                if time.monotonic() > until or self._process.poll() is not None:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End the server: at once without a word to clients (SIGQUIT), or as soon as it has tidied up."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(60)
+            self._process = None
+
+    def url(self, schema: str = "public", *, user: str = "refold") -> str:
+        """The address of the store in a schema."""
+        options = quote(f"-csearch_path={schema}", safe="")
+        return f"postgresql://{user}@/postgres?host={quote(str(self.folder), safe='')}&options={options}"
+
+    def new_store(self) -> str:
+        """The address of a store that is not there yet, in a schema of its own."""
+        schema = f"store_{next(_SCHEMAS)}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE SCHEMA {schema}")
+        return self.url(schema)
+
+    def _path(self, program: str) -> str:
+        folder = programs()
+        assert folder is not None
+        return str(folder / program)
+
+    def _as_user(self) -> dict[str, Any]:
+        as_nobody = {"user": "nobody", "group": "nogroup", "extra_groups": []}
+        return {"cwd": self.folder, **(as_nobody if os.geteuid() == 0 else {})}
+
+
+def new_server(**settings: str) -> Server:
+    """A running server in a temporary folder, which `remove` ends. Skips the test if none is installed."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL server is installed (Debian's package: postgresql)")
+    server = Server(Path(tempfile.mkdtemp(prefix="refold-pg-")), **settings)
+    server.make()
+    server.start()
+    return server
+
+
+def remove(server: Server) -> None:
+    """End a server and remove its folder."""
+    server.stop()
+    shutil.rmtree(server.folder)
