@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
-from functools import cached_property, lru_cache, partial
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
@@ -16,170 +13,31 @@ from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.paths import SnapshotCache
 from projections.audit.measure import EventRef, MetricStruct, share_of
+from projections.audit.restatements import LineIndex, LineMatch, content_words, normalize, shared_words
+from projections.audit.rule_evidence import Step, broken_by, repeated_by, steps_after
 from projections.context.parts import Part, is_by_person, view_of_part
-from projections.mentions.instructions import instructions_in, is_instruction
+from projections.mentions.instructions import mend
+from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.mentions.prose import sentences
-from projections.mentions.standing_rules import InstructionKind, kind_of
+from projections.mentions.standing_rules import Instruction, InstructionKind, core_of, find_instructions
 from projections.replacement import Replacement
 
-_WORD: Final = re.compile(r"[\w$#][\w$@#./:\\'+-]*")
-_AROUND: Final = "./:\\'+-"
-_NAME: Final = re.compile(r"[\d_./:\\$@#]")
-"""Characters that tell a path or a symbol from a word."""
-_CLAUSE_END: Final = re.compile(
-    r"(?<![,;:!?()\[\]|…—–\"“”])[,;:!?()\[\]|…—–\"“”]++(?=\s|$)|\.(?=\s|$)|\s[-–—(]+"  # noqa: RUF001  dashes
-    r"|\b(?=(?:but|however|without|unless|except|instead of|rather than)\b)"
-    r"|\b(?:and|or)\s+(?=(?:do not|don't|never|no|not|must not|avoid)\b)"
-)
-_NEGATES: Final = re.compile(
-    r"\b(?:\w+n't|dont|not|never|no|none|nothing|nobody|neither|nor|cannot|avoid\w*|forbid\w*|prohibit\w*|ban|banned"
-    r"|disallow\w*|refrain\w*|refus\w*|stop|without|unless|except|instead of|rather than|off-limits)\b"
-)
-_REMINDS: Final = re.compile(r"\b(?:do not|don't|never) forget(?: to)?\b")
-_BEFORE_NOT: Final = re.compile(r"\b(\w+)\s+(?=not\b)")
-_AUXILIARIES: Final = frozenset(
-    "am and are be been but can could did do does had has have if is may might must need or ought please"
-    " shall should to was were will would".split()
-)
-"""Words before a "not" that negates a verb; others start a contrast: `tabs not spaces`."""
-_STOP_WORDS: Final = frozenset(
-    "a about all also always am an and any are as at be been but by can could did do does doing done ever for"
-    " from had has have he her here him his how however i if in instead into is it its just let let's lets"
-    " make may me might must my need needs nor not now of ok on only or our out please rather really shall she"
-    " should so some sure than that the their them then there these they this those to too unless until up us"
-    " very want was we were what when where which while who will with without would you your".split()
-)
-"""Words that carry no meaning of their own, and negations."""
-_ENDINGS: Final = re.compile(r"(?:ing|ed|es|s)$")
-_SHORTEST_STEM: Final = 3
-_VOWELS: Final = frozenset("aeiouy")
-_MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
-_ENDS: Final = " .!;:,…\"'“”()"
-_PIECE: Final = 40
-"""Words of a long line compared at a time, so that a page is not like everything."""
-_REMEMBERED: Final = 1 << 12
-"""Sentences whose words to cache: summaries are read twice, and instructions at every compaction."""
-
-
-class LineMatch(NamedTuple):
-    """A line that resembles a sentence.
-
-    `similarity` is the share of the sentence's content words that the line has.
-    """
-
-    text: str
-    similarity: float
-    is_verbatim: bool = False
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def content_words(sentence: str) -> frozenset[str]:
-    """Return the stems of a sentence's content words, as `not STEM` in a negated clause.
-
-    Paths and symbols are kept as they are. Case is ignored.
-    """
-    return frozenset(_content(sentence))
-
-
-def _content(sentence: str) -> Iterator[str]:
-    text = _REMINDS.sub("", sentence.casefold().replace("’", "'"))  # noqa: RUF001  an apostrophe
-    for clause in _CLAUSE_END.split(_BEFORE_NOT.sub(_contrast, text)):
-        mark = "not " if _NEGATES.search(clause) else ""
-        for found in _WORD.findall(clause):
-            word = found.strip(_AROUND)
-            if word and word not in _STOP_WORDS and not _NEGATES.fullmatch(word):
-                yield mark + _stem(word)
-
-
-def _contrast(before_not: re.Match[str]) -> str:
-    return before_not[0] if before_not[1] in _AUXILIARIES else f"{before_not[1]}, "
-
-
-def _stem(word: str) -> str:
-    """Strip a plural, `-ing` or `-ed` ending from a word.
-
-    Also undo what the ending does to the stem: a dropped `e`, a doubled letter.
-    """
-    if _NAME.search(word):
-        return word
-    if word.endswith(("ies", "ied")) and len(word) > _SHORTEST_STEM + 1:
-        return word[:-3] + "y"
-    bare = _ENDINGS.sub("", word) if not word.endswith("ss") else word
-    stem = bare if len(bare) >= _SHORTEST_STEM - 1 and not _VOWELS.isdisjoint(bare) else word
-    stem = stem.removesuffix("e") if len(stem) > _SHORTEST_STEM - 1 else stem
-    return stem[:-1] if len(stem) > _SHORTEST_STEM - 1 and stem[-1:] == stem[-2:-1] else stem
-
-
-def normalize(text: str) -> str:
-    """Return a text for comparison: lower case, no Markdown marks, single spaces."""
-    return " ".join(_MARKS.sub("", text.casefold().replace("’", "'")).split()).strip(_ENDS)  # noqa: RUF001
-
-
-class LineIndex:
-    """An index of lines to search for sentences, verbatim or in other words."""
-
-    def __init__(self, lines: Iterable[str], vocabulary: AbstractSet[str]) -> None:
-        """Index lines by those of their content words that are in `vocabulary`.
-
-        Long lines are indexed in overlapping pieces of 40 words.
-        """
-        self._lines = list(dict.fromkeys(lines))
-        self._pieces: list[str] = []
-        self._having: dict[str, list[int]] = defaultdict(list)
-        for line in self._lines:
-            for piece in _pieces(line):
-                for word in content_words(piece) & vocabulary:
-                    self._having[word].append(len(self._pieces))
-                self._pieces.append(piece)
-
-    def verbatim(self, sentence: str) -> LineMatch | None:
-        """Return the first line with all words of a sentence in order and equal negation, or None."""
-        searched, words = normalize(sentence), content_words(sentence)
-        text, starts = self._text
-        at = text.find(searched) if searched else -1
-        while at >= 0:
-            place = bisect_right(starts, at) - 1
-            if _is_whole(text, at, at + len(searched)):
-                if words <= content_words(self._lines[place]):
-                    return LineMatch(self._lines[place], 1.0, is_verbatim=True)
-                at = starts[place + 1] - 1
-            at = text.find(searched, at + 1)
-        return None
-
-    def nearest(self, words: AbstractSet[str]) -> LineMatch:
-        """Return the first line with the most of the given content words; "" if none has any."""
-        counts = Counter(place for word in words for place in self._having.get(word, ()))
-        if not counts:
-            return LineMatch("", 0.0)
-        place = min(counts, key=lambda each: (-counts[each], each))
-        return LineMatch(self._pieces[place], counts[place] / len(words))
-
-    @cached_property
-    def _text(self) -> tuple[str, list[int]]:
-        """All lines, normalized and joined, and the offset of each."""
-        plain = [normalize(line) for line in self._lines]
-        starts = list(accumulate((len(line) + 1 for line in plain), initial=0))
-        return "\n".join(plain), starts
-
-
-def _is_whole(text: str, start: int, stop: int) -> bool:
-    return not (text[start - 1 : start].isalnum() or text[stop : stop + 1].isalnum())
-
-
-def _pieces(line: str) -> Iterator[str]:
-    words = line.split()
-    if len(words) <= _PIECE:
-        yield line
-        return
-    for start in range(0, len(words) - _PIECE // 2, _PIECE // 2):
-        yield " ".join(words[start : start + _PIECE])
-
-
 CLOSE_SIMILARITY: Final = 0.6
-"""The minimum similarity of a restated instruction: two words of three, three of five."""
+"""The minimum similarity of a restated rule: two words of three, three of five."""
+_FEW: Final = 2
+"""Shared words that any line may have by chance; such a line must say that it is a rule."""
+_SAYS_RULE: Final = re.compile(
+    r"\b(?:never|not|no|n't|don't|dont|always|only|must|should|shall|has to|have to|needs? to|prefers?"
+    r"|wants?|rules?|keep|avoid|without|before|after each|every|each|asked for|requires?|required"
+    r"|forbidden|off[ -]limits|instead of|use|untouched|rather)\b|n't\b",
+    re.IGNORECASE,
+)
+_HEADING: Final = re.compile(r"\s*#{1,6}\s")
 _LONGEST_LINE: Final = 300
 """Characters of the nearest line to report."""
 _SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
+_SPOKEN: Final = _SUMMARIES | {"user", "assistant", "custom"}
+"""Roles of messages in prose; results of tools resemble any rule in some line."""
 _EXPLAINED: Final = re.compile(r"(?::|;|,? because|,? so that|\s[-–—])\s")  # noqa: RUF001  dashes
 _ENOUGH: Final = 3
 """Content words that identify an instruction without its explanation."""
@@ -193,7 +51,8 @@ class Rule(MetricStruct, frozen=True):
     `state` is "tail" if such a message is still in C′, "kept" if another message of C′ says it in any words,
     else "gone". `nearest` is the most similar line of C′, and `similarity` its score from 0 to 1.
     `broken_by` are later events in which the model acted against the rule, and `repeated_by` later messages
-    in which the user gives it again, both in order.
+    in which the user gives it again, both in order; those of a rule that is not gone end at the next
+    compaction, which may lose it.
     """
 
     text: str
@@ -231,38 +90,19 @@ class Instructions(MetricStruct, frozen=True):
     tasks: list[Task]
 
 
-def instructions(replacement: Replacement) -> Instructions:
+def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     """Return the state of each rule and task in C, attributed to the first user message that gives it.
 
-    Includes those from before C that a summary in H still carried, because a summary of a summary may lose
+    Includes rules from before C that a summary in H still carried, because a summary of a summary may lose
     them.
     """
-    given = {**_carried_by_summaries(replacement), **_first_given(_user_messages(replacement.before.parts))}
-    kept = {normalize(each) for message in _user_messages(replacement.kept) for each in message.instructions}
-    words = {sentence: _core_words(sentence) for sentence in given}
-    lines = LineIndex(
-        _sentences(replacement.after.parts) if given else (), frozenset().union(*words.values())
-    )
-    rules, tasks = [], []
-    for sentence, message in given.items():
-        found = lines.verbatim(sentence) or lines.nearest(words[sentence])
-        if kind_of(sentence) is InstructionKind.TASK:
-            tasks.append(Task(text=sentence, event=message.id, seq=message.seq, state="done"))
-            continue
-        stays = found.is_verbatim or found.similarity >= CLOSE_SIMILARITY
-        rules.append(
-            Rule(
-                text=sentence,
-                event=message.id,
-                seq=message.seq,
-                state="tail" if normalize(sentence) in kept else "kept" if stays else "gone",
-                similarity=found.similarity,
-                nearest=found.text[:_LONGEST_LINE],
-                broken_by=[],
-                repeated_by=[],
-            )
-        )
-    states = Counter(each.state for each in rules)
+    parts = replacement.before.parts
+    persons = [place for place, part in enumerate(parts) if part.by_person]
+    given = _first_given(_user_messages(parts))
+    rules = {**_carried_by_summaries(replacement), **_of_kind(given, InstructionKind.RULE)}
+    steps = steps_after(replacement, facts) if given or rules else []
+    found = _rules(replacement, rules, steps) if rules else []
+    states = Counter(each.state for each in found)
     left = states["kept"] + states["gone"]
     return Instructions(
         total=left,
@@ -270,9 +110,58 @@ def instructions(replacement: Replacement) -> Instructions:
         gone=states["gone"],
         tail=states["tail"],
         share=share_of(states["kept"], left).share,
-        rules=rules,
-        tasks=tasks,
+        rules=found,
+        tasks=_tasks(facts.of_parts(parts), persons, _of_kind(given, InstructionKind.TASK), steps),
     )
+
+
+def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step]) -> list[Rule]:
+    tail = {normalize(each.text) for said in _user_messages(replacement.kept) for each in said.instructions}
+    words = {text: _core_words(text) for text in given}
+    restated = _Restatements(replacement.after.parts, words.values())
+    # Another compaction may lose what this one kept.
+    next_loss = next((each.seq for each in replacement.later if each.kind == "compaction"), None)
+    until_then = [each for each in steps if next_loss is None or each.facts.seq < next_loss]
+    rules = []
+    for text, message in given.items():
+        nearest = restated.find(text, words[text])
+        state = "tail" if normalize(text) in tail else "kept" if _is_restated(nearest) else "gone"
+        following = steps if state == "gone" else until_then
+        rules.append(
+            Rule(
+                text=text,
+                event=message.id,
+                seq=message.seq,
+                state=state,
+                similarity=nearest.similarity,
+                nearest=nearest.text[:_LONGEST_LINE],
+                broken_by=broken_by(text, following),
+                repeated_by=repeated_by(words[text], following),
+            )
+        )
+    return rules
+
+
+class _Restatements:
+    """The lines of some messages: all for sentences verbatim, those in prose for other words."""
+
+    def __init__(self, parts: Iterable[Part], words: Iterable[frozenset[str]]) -> None:
+        parts = list(parts)
+        self._all = LineIndex(_sentences(parts), frozenset())
+        spoken = (line for line in _spoken(parts) if not _HEADING.match(line))
+        self._spoken = LineIndex(spoken, frozenset().union(*words))
+
+    def find(self, text: str, words: frozenset[str]) -> LineMatch:
+        """Return the line most like a sentence of these content words."""
+        return self._all.verbatim(text) or self._spoken.nearest(words)
+
+
+def _is_restated(found: LineMatch) -> bool:
+    """Return True if a line says the same, rather than sharing a word or two by chance."""
+    if found.is_verbatim:
+        return True
+    is_said = found.shared > _FEW or _SAYS_RULE.search(found.text) is not None
+    return found.similarity >= CLOSE_SIMILARITY and is_said
 
 
 class _UserMessage(NamedTuple):
@@ -280,17 +169,27 @@ class _UserMessage(NamedTuple):
 
     id: str
     seq: int
-    instructions: tuple[str, ...]
+    instructions: tuple[Instruction, ...]
 
 
-_INSTRUCTIONS: Final = SnapshotCache[tuple[str, ...]](1 << 16)
+class _Source(NamedTuple):
+    """The kind of an instruction, and the first message that gives it."""
+
+    kind: InstructionKind
+    id: str
+    seq: int
+
+
+_Given = dict[str, _Source]
+
+_INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 """The instructions in events that the user wrote, because every later compaction asks for them again."""
 
 
 def _user_messages(parts: Iterable[Part]) -> Iterator[_UserMessage]:
     for part in parts:
         if part.by_person:
-            yield _UserMessage(part.id, part.seq, tuple(instructions_in(view_of_part(part).text)))
+            yield _UserMessage(part.id, part.seq, tuple(find_instructions(view_of_part(part).text)))
 
 
 def _earlier_user_messages(replacement: Replacement) -> Iterator[_UserMessage]:
@@ -303,43 +202,48 @@ def _earlier_user_messages(replacement: Replacement) -> Iterator[_UserMessage]:
                 yield _UserMessage(event.id, event.seq, given)
 
 
-def _instructions_of(event: Event) -> tuple[str, ...]:
+def _instructions_of(event: Event) -> tuple[Instruction, ...]:
     """Return the instructions in an event, none if the user did not write it."""
     view = view_of_event(event) if is_by_person(event) else None
-    return tuple(instructions_in(view.text)) if view else ()
+    return tuple(find_instructions(view.text)) if view else ()
 
 
-def _first_given(messages: Iterable[_UserMessage]) -> dict[str, _UserMessage]:
+def _first_given(messages: Iterable[_UserMessage]) -> _Given:
     """Return the instructions in user messages, each with the first message that gives it."""
-    first: dict[str, tuple[str, _UserMessage]] = {}
+    first: dict[str, tuple[str, _Source]] = {}
     for message in messages:
-        for sentence in message.instructions:
-            first.setdefault(normalize(sentence), (sentence, message))
+        for each in message.instructions:
+            source = _Source(each.kind, message.id, message.seq)
+            first.setdefault(normalize(each.text), (each.text, source))
     return dict(first.values())
 
 
-def _carried_by_summaries(replacement: Replacement) -> dict[str, _UserMessage]:
-    """Return the instructions from before C that a summary in H restates."""
+def _of_kind(given: _Given, kind: InstructionKind) -> _Given:
+    return {text: source for text, source in given.items() if source.kind is kind}
+
+
+def _carried_by_summaries(replacement: Replacement) -> _Given:
+    """Return the rules from before C that a summary in H restates."""
     summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
-    given = _first_given(_earlier_user_messages(replacement)) if summaries else {}
-    words = {sentence: _core_words(sentence) for sentence in given}
-    lines = LineIndex(_sentences(summaries) if given else (), frozenset().union(*words.values()))
-    return {
-        sentence: message
-        for sentence, message in given.items()
-        if lines.verbatim(sentence) or lines.nearest(words[sentence]).similarity >= CLOSE_SIMILARITY
-    }
+    earlier = _first_given(_earlier_user_messages(replacement)) if summaries else {}
+    given = _of_kind(earlier, InstructionKind.RULE)
+    if not given:
+        return {}
+    words = {text: _core_words(text) for text in given}
+    restated = _Restatements(summaries, words.values())
+    return {text: each for text, each in given.items() if _is_restated(restated.find(text, words[text]))}
 
 
-def _core_words(sentence: str) -> frozenset[str]:
-    """Return the content words of an instruction, without its explanation if enough remain."""
-    instruction, *explained = _EXPLAINED.split(sentence, maxsplit=1)
-    words = content_words(instruction)
-    return (
-        words
-        if explained and len(words) >= _ENOUGH and is_instruction(instruction)
-        else content_words(sentence)
-    )
+def _core_words(rule: str) -> frozenset[str]:
+    """Return the content words of the clauses that make a rule, without explanations if enough remain."""
+    whole = content_words(mend(rule.casefold()))
+    core = content_words(core_of(rule))
+    instruction, *explained = _EXPLAINED.split(rule, maxsplit=1)
+    short = content_words(mend(instruction.casefold()))
+    for words, least in (core, _FEW), (short if explained else core, _ENOUGH):
+        if len(words) >= least:
+            return words
+    return whole
 
 
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:
@@ -348,3 +252,58 @@ def _sentences(parts: Iterable[Part]) -> Iterator[str]:
         view = view_of_part(part)
         for text in () if view.shell and view.shell.excluded else fragments(view):
             yield from sentences(_LINE_END.split(text))
+
+
+def _spoken(parts: Iterable[Part]) -> Iterator[str]:
+    """Yield the sentences that are neither output nor arguments of calls."""
+    for part in parts:
+        if part.role in _SPOKEN:
+            yield from sentences(view_of_part(part).text.split("\n"))
+
+
+_REVOKES: Final = re.compile(
+    r"(?:(?:no|ok|actually|wait|hm+|ah)\b[,.! ]*)*(?:(?:can|could) you )?(?:never ?mind|forget (?:it|that|about)|revert"
+    r"|undo|leave it|stop|scrap|cancel|drop (?:it|that|this)|skip (?:it|that|this)|don't (?:do|bother)"
+    r"|i (?:did it|have done it))\b",
+    re.IGNORECASE,
+)
+_SOON: Final = 2
+"""User messages after a task in which it may be taken back."""
+
+
+def _tasks(
+    messages: Sequence[MessageFacts], persons: Sequence[int], given: _Given, steps: Sequence[Step]
+) -> list[Task]:
+    """Return the tasks in C and what became of them; `persons` are the places of the user's messages.
+
+    A task is dropped if one of the next messages of the user's takes it back, unfinished if the user gives it
+    again after the replacement or the model had not yet ended the turn, otherwise done.
+    """
+    end = max(
+        (at for at, each in enumerate(messages) if each.role == "assistant" and not each.calls), default=-1
+    )
+    places = {messages[at].seq: at for at in persons}
+    tasks = []
+    for text, source in given.items():
+        place = places[source.seq]
+        following = [messages[at] for at in persons if at > place][:_SOON]
+        if any(_REVOKES.match("\n".join(each.texts).strip()) for each in following):
+            state = "dropped"
+        elif end < place or _is_asked_again(content_words(mend(text.casefold())), steps):
+            state = "unfinished"
+        else:
+            state = "done"
+        tasks.append(Task(text=text, event=source.id, seq=source.seq, state=state))
+    return tasks
+
+
+def _is_asked_again(words: frozenset[str], steps: Sequence[Step]) -> bool:
+    """Return True if one of the user's next messages asks for the same."""
+    said = [step.said for step in steps if step.said is not None][:_SOON]
+    return any(
+        len(words) > _FEW
+        and each.instructs
+        and len(shared_words(words, each.words)) / len(words) >= CLOSE_SIMILARITY
+        for statements in said
+        for each in statements
+    )

@@ -58,7 +58,7 @@ def measure(
         size=size(replacement, tokens),
         recall=recall(replacement, facts),
         future_use=future_use(replacement, facts),
-        instructions=instructions(replacement),
+        instructions=instructions(replacement, facts),
         rework=rework(replacement, facts),
         sections=None if summary is None else _sections(summary, replacement.event),
         growth=None if summary is None else growth(summary, _text(previous)),

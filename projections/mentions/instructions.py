@@ -255,7 +255,7 @@ _SHORT_FORMS: Final = {
 _LETTERS: Final = re.compile(r"[a-z]+")
 _SHORTEST: Final = 4
 """Letters of a word to mend; shorter ones differ by a letter anyway."""
-_OTHER_WORDS: Final = frozenset("rest form clam trail".split())
+_OTHER_WORDS: Final = frozenset("chose clam ever form rest trail".split())
 """Words that are one letter from a verb and no typing errors of it."""
 _ENDINGS: Final = ("s", "d", "r", "n", "y", "e")
 """A letter that makes another word of a word: `reads`, `ready`."""
@@ -343,11 +343,11 @@ def simplified(sentence: str) -> str:
     Each code span is reduced to one word.
     """
     text = _LINK.sub(r"\1", sentence.replace("’", "'"))  # noqa: RUF001  an apostrophe
-    return _mended(_MARKS.sub("", _CODE.sub("`", text)).casefold().strip())
+    return mend(_MARKS.sub("", _CODE.sub("`", text)).casefold().strip())
 
 
-def _mended(plain: str) -> str:
-    """Mend typing errors in the words that decide, and in verbs where an imperative may stand."""
+def mend(plain: str) -> str:
+    """Mend typing errors of a text in lower case, in words that decide and in imperatives."""
     parts, end, may_order = [], 0, True
     for found in _SPELLED.finditer(plain):
         between = plain[end : found.start()]

@@ -22,6 +22,7 @@ from projections.mentions.instructions import (
     is_imperative,
     is_instruction,
     is_question,
+    mend,
     simplified,
     words_of,
 )
@@ -131,7 +132,7 @@ _HOLDS: Final = re.compile(
 _STAYS: Final = re.compile(
     r"\b(?:must|should|shall|has to|have to|needs? to|ought to)(?: \w+ly| always| still)? (?:stay"
     r"|remain|keep|not|never)\b"
-    r"|\b(?:mustn't|may not|shouldn't|shall not)\b"
+    r"|\b(?:(?<!it )(?<!this )(?<!that )(?:mustn't|shouldn't|shall not)|you may not)\b"
     r"|\b(?:is|are) (?:not allowed|forbidden|prohibited|mandatory|off[ -]limits|required)\b"
     r"|\b(?:is|are|it's|that's)(?: not|n't) (?:\w+ )?(?:ok|okay|allowed|acceptable|permitted|feasible)\b"
     r"|\byou(?:'re| are) not (?:allowed|supposed|permitted) to\b"
@@ -140,6 +141,7 @@ _HAS_TO: Final = re.compile(
     r"(?P<subject>.{1,80}?) (?:must|should|shall|has to|have to|needs? to|needs?|may|ought to|(?:is"
     r"|are) to)\b"
 )
+_ADDRESSED: Final = re.compile(r"\b(?:you|we)\b|^(?:i|please)$")
 _PLURAL: Final = re.compile(
     r"(?:all|every|each|any|no|nothing|everything|both|new|only)\b|(?!(?:the|this|that|these|those"
     r"|it|they|he|she|we|i|you|there|tests?)\b)"
@@ -188,7 +190,7 @@ _REPORTED: Final = re.compile(
     r"|always|generally) (?:\w+(?:[^s]s|ed)|seen|been|had|was)\b"
     r"|\b(?:it|this|that) should never \w+"
 )
-"""What never happened, or should not have, is a report."""
+"""Reports of something that never happened, or should not have."""
 
 
 def find_instructions(text: str) -> list[Instruction]:
@@ -215,6 +217,14 @@ def kind_of(sentence: str) -> InstructionKind | None:
     return InstructionKind.RULE if is_rule else None
 
 
+def core_of(rule: str) -> str:
+    """Return the clauses of a rule that make it one, in lower case; all of it if none does by itself."""
+    plain = mend(rule.casefold().replace("’", "'"))  # noqa: RUF001  an apostrophe
+    clauses = [_SUBORDINATE.sub("", each) for each in clause_texts(plain)]
+    found = [each for each in clauses if _is_ruling(each) or _states_rule(each) or _EVER.search(each)]
+    return ", ".join(found) or plain
+
+
 def _kind_of_question(plain: str) -> InstructionKind | None:
     """Return the kind of a request in the form of a question."""
     asked = _ASKS.match(clause_texts(plain)[0]) if clause_texts(plain) else None
@@ -238,7 +248,7 @@ def _is_ruled(plain: str, clauses: list[str]) -> bool:
         _EVER.search(main) is not None
         or _CONSENT.search(plain) is not None
         or (
-            _GENERIC.search(plain) is not None
+            any(_GENERIC.search(each) is not None for each in clauses if not _is_requirement(each))
             and not _DONE.search(plain)
             and not any(map(_INSPECTS.match, clauses))
         )
@@ -252,6 +262,14 @@ def _is_ruling(clause: str) -> bool:
         any(each.match(clause) is not None for each in (_FORBIDS, _NO, _PREFERS, _ONLY, _HOLDS, _LIMITS))
         or any(each.search(clause) is not None for each in (_STAYS, _WANTS_NOT))
         or _is_general(clause)
+    )
+
+
+def _is_requirement(clause: str) -> bool:
+    """Return True if a clause says what one thing, other than the model, has to be or do."""
+    found = _HAS_TO.match(clause)
+    return (
+        found is not None and not _PLURAL.match(found["subject"]) and not _ADDRESSED.search(found["subject"])
     )
 
 

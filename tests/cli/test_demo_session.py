@@ -294,6 +294,12 @@ def test_the_audit_finds_just_these_two_gone(audited: Audit) -> None:
     ]
 
 
+def test_the_rule_that_the_model_broke_is_found_broken_and_both_repeated(audited: Audit) -> None:
+    gone = [each for each in audited.compactions[1].metrics.instructions.rules if each.state == "gone"]
+    assert [[at.seq for at in each.broken_by] for each in gone] == [[140], []]
+    assert [[at.seq for at in each.repeated_by] for each in gone] == [[155], [155]]
+
+
 def test_both_are_needed_later(played: EventLog, audited: Audit) -> None:
     later = [event for event in events(played) if event.seq > audited.compactions[1].seq]
     wrote = [

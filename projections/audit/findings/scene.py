@@ -9,7 +9,7 @@ from typing import Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
-from projections.audit.instruction_fates import content_words
+from projections.audit.restatements import content_words
 from projections.context.parts import is_by_person
 from projections.mentions import MentionKind
 from projections.mentions.mention_index import MentionIndex

@@ -7,12 +7,18 @@ from hypothesis import given, settings
 
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, CustomMessage, Rewrite, TextReplacement
-from projections.audit.instruction_fates import Rule, instructions
+from projections.audit.instruction_fates import Rule
+from projections.audit.instruction_fates import instructions as instructions_of
+from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
 from tests.support.events import NOW
 from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.talk import assistant, call, shell, text, user
+
+
+def instructions(replacement):
+    return instructions_of(replacement, SessionFacts())
 
 
 @pytest.fixture
@@ -77,7 +83,7 @@ def test_what_explains_an_instruction_is_not_compared(after, mark):
 @pytest.mark.parametrize(
     ("said", "summary"),
     [
-        ("never fix this error: red green blue", "never fixed the error"),
+        ("always fix this: red green blue", "it was always fixed"),
         ("the red green walls: use blue ones", "the red green walls"),
     ],
 )
@@ -100,7 +106,9 @@ def test_an_order_and_its_prohibition_are_not_alike(after, said, summary):
 
 
 def test_a_rule_says_who_gave_it_and_what_is_nearest(after):
-    measured = after("Well. Always rename foo.py to bar.py.", "- moved foo.py\n- to bar.py it was renamed")
+    measured = after(
+        "Well. Always rename foo.py to bar.py.", "- moved foo.py\n- to bar.py it is always renamed"
+    )
     assert measured.rules == [
         Rule(
             text="Always rename foo.py to bar.py.",
@@ -108,7 +116,7 @@ def test_a_rule_says_who_gave_it_and_what_is_nearest(after):
             seq=1,
             state="kept",
             similarity=2 / 3,
-            nearest="to bar.py it was renamed",
+            nearest="to bar.py it is always renamed",
             broken_by=[],
             repeated_by=[],
         )
@@ -122,7 +130,7 @@ def test_the_nearest_line_is_cut(after):
 
 def test_figures_add_up(after):
     measured = after(
-        "Use tabs. Never push. Always add red tests.", "Use tabs. Adds tests.", user("No emojis.")
+        "Use tabs. Never push. Always add red tests.", "Use tabs. Always adds tests.", user("No emojis.")
     )
     assert (measured.total, measured.kept, measured.gone, measured.tail, measured.share) == (
         3,

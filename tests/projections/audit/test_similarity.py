@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.audit.instruction_fates import LineIndex, LineMatch, content_words, normalize
+from projections.audit.restatements import LineIndex, LineMatch, content_words, normalize
 from tests.support.growth import NO_SQUARE, times_as_long
 
 
@@ -84,7 +84,7 @@ def test_the_nearest_has_most_of_the_words():
     found = lines("red green", "red green blue", "red green blue too").nearest(
         content_words("red green blue black white")
     )
-    assert found == LineMatch("red green blue", 0.6)
+    assert found == LineMatch("red green blue", 0.6, shared=3)
 
 
 def test_nothing_is_near_to_what_shares_no_word():

@@ -727,7 +727,9 @@ class TestPersons:
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
             *earlier, compaction = path(snapshot, cursor)
-            found = instructions(replacement_of(compaction, snapshot, cursor, earlier=earlier))
+            found = instructions(
+                replacement_of(compaction, snapshot, cursor, earlier=earlier), SessionFacts()
+            )
         assert [(each.text, each.event) for each in found.rules] == [(rule, "a")]
 
 
