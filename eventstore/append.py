@@ -57,14 +57,11 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
             "choose another name",
         )
     for event in events:
-        for what, name in (("id", event.id), ("kind", event.kind)):
-            if not 0 < _size(name) <= _MAX_NAME_LENGTH:
-                raise BadInputError(
-                    f"session {session!r}, event {event.id[:40]!r}",
-                    f"its {what} must have 1 to {_MAX_NAME_LENGTH} bytes of UTF-8",
-                    f"give it another {what}",
-                )
-        if not 0 <= _size(event.cause) <= _MAX_NAME_LENGTH:
+        if not 0 < _size(event.id) <= _MAX_NAME_LENGTH:
+            raise _wrong_length(session, event, "id")
+        if event.kind not in CODE_OF_KIND and not 0 < _size(event.kind) <= _MAX_NAME_LENGTH:
+            raise _wrong_length(session, event, "kind")
+        if event.cause and not 0 < _size(event.cause) <= _MAX_NAME_LENGTH:
             raise BadInputError(
                 f"session {session!r}, event {event.id!r}",
                 f"its cause must have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
@@ -89,6 +86,14 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
                 f"unknown format {event.format!r}",
                 f"use one of {', '.join(FORMATS)}",
             )
+
+
+def _wrong_length(session: str, event: NewEvent, what: str) -> BadInputError:
+    return BadInputError(
+        f"session {session!r}, event {event.id[:40]!r}",
+        f"its {what} must have 1 to {_MAX_NAME_LENGTH} bytes of UTF-8",
+        f"give it another {what}",
+    )
 
 
 def _size(name: str) -> int:
@@ -268,6 +273,7 @@ class EventBuilder(ABC):
         self.session, self.now = session, now
         self.frames: dict[int, bytes] = {}
         self.numbers: dict[str, int] = {}
+        self._leaf: tuple[int, str] | None = None
 
     @abstractmethod
     def stored_number(self, event_id: str) -> int:
@@ -306,6 +312,8 @@ class EventBuilder(ABC):
         )
         self.frames[seq] = encode(event)
         self.numbers[new.id] = seq
+        if event.is_entry:
+            self._leaf = seq, new.id
         return advance(head, event, source=source)
 
     def _locate(self, event_id: str) -> int:
@@ -316,8 +324,8 @@ class EventBuilder(ABC):
 
     def _parent(self, new: NewEvent, head: Head) -> tuple[int, str | None]:
         if new.parent is Parent.LEAF or not is_entry(new.kind):
-            if not head.leaf:
-                return 0, None
+            if self._leaf is not None or not head.leaf:
+                return self._leaf or (0, None)
             leaf = self._read(head.leaf)
             return head.leaf, id_of(leaf, header_of(leaf))
         if new.parent is None:

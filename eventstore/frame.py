@@ -100,15 +100,16 @@ def encode(event: Event) -> bytes:
     code = CODE_OF_KIND.get(event.kind, 0)
     tag = b"" if code else event.kind.encode()
     names = (event.id.encode(), (event.parent or "").encode(), event.cause.encode(), tag)
+    sizes = [len(name) for name in names]
     start, stop = event.message_span
-    offset = HEADER_SIZE + sum(map(len, names)) + _CHECKSUM_SIZE if stop else 0
+    offset = HEADER_SIZE + sum(sizes) + _CHECKSUM_SIZE if stop else 0
     header = _HEADER.pack(
         VERSION,
         code,
         _ROLE_CODE.get(event.role, _ROLE_CODE["other"]),
         _FORMAT_CODE[event.format],
         event.flags,
-        *map(len, names),
+        *sizes,
         start + offset,
         stop + offset,
         event.utf16,
