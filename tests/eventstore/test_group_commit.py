@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from eventstore import append as appending
 from eventstore import open_store
 from eventstore.errors import EventConflictError, NotFoundError, StoreError, VersionConflictError
 from eventstore.event import NewEvent
-from eventstore.lmdb import appending
 from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult
