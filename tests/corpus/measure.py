@@ -17,7 +17,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from eventstore.memory import MemoryLog
 from projections.audit.instruction_fates import Rule, Task
@@ -47,11 +47,15 @@ WEIGHTS: Final[tuple[Weight, ...]] = ("serious", "minor", "trivial")
 
 
 class Claim(NamedTuple):
-    """A sentence of an audit about a compaction, and the events that it refers to."""
+    """A sentence of an audit about a compaction, and the events that it refers to.
+
+    If it `is_rule`, it says that a rule of the first event is gone.
+    """
 
     kind: Kind
     text: str
     events: tuple[str, ...]
+    is_rule: bool = False
 
 
 class Judged(NamedTuple):
@@ -93,24 +97,15 @@ class Measured(NamedTuple):
 
 def claims_of(found: CompactionAudit) -> Iterator[Claim]:
     """Yield what an audit says in words about a compaction."""
-    for finding in _findings(found):
-        yield Claim("finding", finding.sentence, tuple(_ids(finding.events)))
+    for finding in found.findings:
+        linked = tuple(each.event for each in (*finding.known, *finding.trouble))
+        yield Claim("finding", finding.sentence, linked, is_rule=finding.kind == "rule")
     for rule in found.metrics.instructions.rules:
         if rule.state == "gone":
-            yield Claim("rule gone", rule.text, (rule.event,))
+            yield Claim("rule gone", rule.text, (rule.event,), is_rule=True)
     for loss in found.metrics.future_use.losses:
         events = (loss.had, loss.needed, loss.regained)
         yield Claim("loss", f"{loss.kind} {loss.value}", tuple(filter(None, events)))
-
-
-def _findings(found: CompactionAudit) -> Iterable[Any]:
-    return getattr(found, "findings", ())
-
-
-def _ids(events: Iterable[Any]) -> Iterator[str]:
-    """Yield ids of events, which findings give as texts or as structs with an id."""
-    for each in events:
-        yield each if isinstance(each, str) else each.id
 
 
 def measure_boundary(
@@ -142,17 +137,15 @@ def judge(claim: Claim, boundary: Boundary, points: Points, read: ReadClaim | No
     if read is not None:
         named = tuple(loss for loss in boundary.losses if loss.what == read.loss)
         return Judged(claim, read.verdict, named or (() if read.verdict == "wrong" else losses))
-    if claim.kind == "rule gone":
-        return Judged(claim, _of_rule(claim, boundary, points))
     if not losses:
-        return Judged(claim, None)
+        return Judged(claim, _of_rule(claim, boundary, points) if claim.is_rule else None)
     is_useful = any(loss.weight != "trivial" for loss in losses)
     return Judged(claim, "right/useful" if is_useful else "right/useless", losses)
 
 
 def _reports(claim: Claim, loss: LabelledLoss, points: Points) -> bool:
     events, (known, missed) = set(claim.events), _sides(loss, points)
-    return claim.kind != "rule gone" and bool(events & missed) and (not known or bool(events & known))
+    return bool(events & missed) and (not known or bool(events & known))
 
 
 def _sides(loss: LabelledLoss, points: Points) -> tuple[frozenset[str], frozenset[str]]:
@@ -162,8 +155,9 @@ def _sides(loss: LabelledLoss, points: Points) -> tuple[frozenset[str], frozense
 
 def _of_rule(claim: Claim, boundary: Boundary, points: Points) -> Verdict | None:
     """Return the verdict on a rule that is said to be gone; None if labels of its message disagree."""
-    rules = [rule for rule in boundary.rules if events_at(points, rule.ids, rule.lines) & set(claim.events)]
-    tasks = [task for task in boundary.tasks if events_at(points, task.ids, task.lines) & set(claim.events)]
+    stated = claim.events[0]
+    rules = [rule for rule in boundary.rules if stated in events_at(points, rule.ids, rule.lines)]
+    tasks = [task for task in boundary.tasks if stated in events_at(points, task.ids, task.lines)]
     verdicts: set[Verdict] = {"wrong"} if tasks else set()
     for rule in rules:
         right: Verdict = "right/useful" if rule.is_missed else "right/useless"

@@ -40,7 +40,7 @@ def finding(*ids: str) -> Claim:
 
 
 def gone(event: str) -> Claim:
-    return Claim("rule gone", "a rule", (event,))
+    return Claim("rule gone", "a rule", (event,), is_rule=True)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,8 @@ def gone(event: str) -> Claim:
         (gone("g"), "wrong", ()),
         (gone("c"), "wrong", ()),
         (gone("a"), None, ()),
+        (Claim("finding", "a rule is gone", ("h", "b"), is_rule=True), "right/useless", ()),
+        (Claim("finding", "a rule is gone", ("f", "a", "d"), is_rule=True), "right/useful", (SERIOUS,)),
     ],
 )
 def test_labels_judge_what_they_can(
