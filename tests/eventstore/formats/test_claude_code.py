@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -10,8 +11,11 @@ import pytest
 from compaction.branching.move import move_to
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_sessions
+from eventstore.files.matching import BEGINNING, SessionMatcher
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
+from eventstore.formats.claude_code.transcript_file import ClaudeCodeFile
+from eventstore.formats.source import Source, SourceRecord
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
@@ -259,3 +263,32 @@ def test_a_boundary_under_a_taken_id_does_not_belong_to_the_summary_before_it(
         boundary("b", "s", preservedSegment=kept),
     )
     assert verify(log).findings == []
+
+
+class CountedFile(io.BufferedReader):
+    """A file that counts the lines that are read of it."""
+
+    lines = 0
+
+    def __next__(self) -> bytes:
+        self.lines += 1
+        return super().__next__()
+
+
+@pytest.mark.parametrize(
+    ("ids", "passes"), [(["a", "b", "c"], 1), (["b", "a", "c"], 2)], ids=["in order", "a parent comes later"]
+)
+def test_a_file_is_read_twice_only_where_a_parent_comes_after_its_child(
+    tmp_path: Path, ids: list[str], passes: int
+) -> None:
+    parents = {"a": None, "b": "a", "c": "b"}
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"".join(said(each, parents[each], each) + b"\n" for each in ids))
+    with CountedFile(io.FileIO(path)) as file:
+        source = Source(file, path, str(path))
+        contents = ClaudeCodeFile(source)
+        reader = SessionMatcher(MemoryLog(), source, contents, None).reader(BEGINNING)
+        file.lines = 0
+        read = [piece.event for piece in reader.pieces() if isinstance(piece, SourceRecord)]
+        assert file.lines == passes * (len(ids) + 1), "a pass ends with a line that is not there"
+    assert [(event.id, event.parent) for event in read] == [(each, parents[each]) for each in ids]
