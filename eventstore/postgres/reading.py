@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import takewhile
 from typing import Any, Final
 
 from eventstore import frame as frames_
@@ -50,12 +52,13 @@ class _Session:
     more; then `is_whole`, and `ids` maps the keys of ids to numbers.
     """
 
-    __slots__ = ("frames", "head", "ids", "is_whole", "size", "spent")
+    __slots__ = ("frames", "head", "ids", "is_whole", "size", "sorted_ids", "spent")
 
     def __init__(self, head: Head, size: int) -> None:
         self.head, self.size = head, size
         self.frames: dict[int, bytes] = {}
         self.ids: dict[bytes, int] = {}
+        self.sorted_ids: list[tuple[bytes, int]] = []
         self.is_whole = False
         self.spent = 0
 
@@ -108,13 +111,14 @@ class PostgresSnapshot:
         found = rows(self._connection, query, (known.head.number, known.head.version))
         known.frames = {seq: frame for seq, _, frame in found}
         known.ids = {key: seq for seq, key, _ in found}
+        known.sorted_ids = sorted(known.ids.items())
         known.is_whole = True
         return True
 
     def _make_room(self, known: _Session) -> None:
         if self._kept + known.size > _KEPT:
             for other in self._sessions.values():
-                other.frames, other.ids, other.is_whole = {}, {}, False
+                other.frames, other.ids, other.sorted_ids, other.is_whole = {}, {}, [], False
             self._kept = 0
         self._kept += known.size
 
@@ -218,9 +222,7 @@ class PostgresSnapshot:
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         known = self._session(session)
         beginning = encode_name(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
-        # No byte of UTF-8 is 0xFF, so this is after all names that begin so.
-        query = "SELECT id, seq FROM events WHERE session = %s AND id >= %s AND id < %s ORDER BY id"
-        for key, seq in rows(self._connection, query, (known.head.number, beginning, beginning + b"\xff")):
+        for key, seq in self._keys(known, beginning):
             if len(key) < MAX_ID_BYTES_IN_KEY:
                 event_id = str(key, "utf-8")
             else:
@@ -228,6 +230,16 @@ class PostgresSnapshot:
                 event_id = frames_.id_of(frame, frames_.header_of(frame))
             if event_id.startswith(prefix):
                 yield event_id
+
+    def _keys(self, known: _Session, beginning: bytes) -> Iterable[tuple[bytes, int]]:
+        """Return the keys of ids that start so, sorted, with the numbers of their events."""
+        if self._is_whole(known):
+            first = bisect_left(known.sorted_ids, (beginning, 0))
+            return takewhile(lambda each: each[0].startswith(beginning), known.sorted_ids[first:])
+        # No byte of UTF-8 is 0xFF, so this is after all names that begin so.
+        query = "SELECT id, seq FROM events WHERE session = %s AND id >= %s AND id < %s ORDER BY id"
+        found = rows(self._connection, query, (known.head.number, beginning, beginning + b"\xff"))
+        return ((key, seq) for key, seq in found)
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
         query = """

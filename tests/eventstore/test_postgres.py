@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,11 +15,15 @@ import refold
 from eventstore import EventLog, is_store, open_store
 from eventstore.errors import CorruptionError, StoreError
 from eventstore.postgres import schema
+from eventstore.postgres.reading import PostgresSnapshot
+from eventstore.transfer import transfer
 from eventstore.verify import verify
+from projections.audit.session import audit
 from tests.cli.running import Refold
 from tests.support.events import events, message
 from tests.support.homes import a_home
 from tests.support.postgres import Server, new_server, remove
+from tests.support.stores import make_store
 
 TABLES = "store, sessions, events, blobs, derived, sources"
 
@@ -211,6 +216,40 @@ class TestConnections:
             with log.snapshot() as snapshot:
                 assert [item.position for item in snapshot.feed()] == list(range(1, 2001))
             assert verify(log).findings == []
+
+
+class TestRoundTrips:
+    def test_an_audit_takes_a_few_however_long_the_session_is(
+        self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make_store(tmp_path / "folder", 1, messages=400)
+        asked: list[str] = []
+        execute = psycopg.Connection.execute
+
+        def counted(connection: psycopg.Connection, query: bytes, *arguments: Any, **options: Any) -> Any:
+            asked.append(str(query))
+            return execute(connection, query, *arguments, **options)
+
+        with open_store(tmp_path / "folder") as source, open_store(url) as log:
+            transfer(source, log)
+            monkeypatch.setattr(psycopg.Connection, "execute", counted)
+            with log.snapshot() as snapshot:
+                found = audit(snapshot, "session-00000")
+            assert len(asked) <= 5, asked
+            with source.snapshot() as snapshot:
+                assert audit(snapshot, "session-00000") == found
+
+    def test_one_event_of_a_large_session_is_read_without_the_others(self, url: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message(f"e{number}", "x" * 10_000) for number in range(1, 101)])
+            with log.snapshot() as snapshot:
+                assert isinstance(snapshot, PostgresSnapshot)
+                snapshot.frame("s", 50)
+                assert list(snapshot._sessions["s"].frames) == [50]
+                for number in (1, 100, 51):
+                    snapshot.frame("s", number)
+                # By now it would have cost less to read the session whole.
+                assert len(snapshot._sessions["s"].frames) == 100
 
 
 class TestCommands:
