@@ -9,7 +9,10 @@ from typing import Any, Final, Generic, TypeVar, cast
 T = TypeVar("T")
 Context = TypeVar("Context")
 _PATIENCE: Final = 0.1
-"""Seconds until a caller looks again, in case that the one with the turn was interrupted and notified nobody."""
+"""Seconds until a waiting caller looks again.
+
+The one with the turn may have been interrupted before it notified the others.
+"""
 
 
 class WriteRequest(Generic[Context]):
