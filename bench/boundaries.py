@@ -25,7 +25,7 @@ from eventstore.log import Snapshot
 from eventstore.preview import Preview
 from eventstore.records import Compaction
 from eventstore.views import Message, Text
-from projections.audit.losses import future_use
+from projections.audit.future_use import future_use
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, view_of_part
 from projections.mentions import MentionKind

@@ -9,7 +9,8 @@ import pytest
 
 from eventstore import open_store
 from eventstore.formats import view_of_event, view_of_message
-from projections.audit.losses import future_use, recall
+from projections.audit.future_use import future_use
+from projections.audit.losses import recall
 from projections.context.cursor import path, resolve_cursor
 from projections.mentions import mentions
 from projections.mentions.message_facts import SessionFacts, message_facts

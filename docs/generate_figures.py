@@ -68,8 +68,8 @@ def _compaction(found: CompactionAudit) -> Iterator[str]:
     yield f"| future-use recall | {_share(use.found, use.total, use.share)} |"
     for need in use.kinds:
         yield f"| future-use recall, {need.kind} | {_share(need.found, need.total, need.share)} |"
-    regained = sum(loss.regained is not None for loss in use.losses)
-    yield f"| losses, of them named again before they were used | {len(use.losses)}, {regained} |"
+    yield f"| gone before, named again, found by a search | {use.earlier}, {use.given}, {use.searched} |"
+    yield f"| only read again, with common names, lost | {use.reread}, {use.common}, {len(use.losses)} |"
     yield f"| rules kept, gone, in the tail | {rules.kept}, {rules.gone}, {rules.tail} of {len(rules.rules)} |"
     yield f"| calls later, of them repeats | {rework.calls}, {rework.repeated} |"
     rereads = rework.rereads

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from cli.views.model import AuditView, ReplacementView
     from projections.audit.cache import CacheEffect
     from projections.audit.cost import Cost
+    from projections.audit.future_use import FutureUse
     from projections.audit.instruction_fates import Instructions
-    from projections.audit.losses import FutureUse, Recall
+    from projections.audit.losses import Recall
     from projections.audit.measure import Size
     from projections.audit.metrics import Metrics
     from projections.audit.rework import Rework
@@ -65,20 +66,26 @@ def _future_use(use: FutureUse) -> Iterator[str]:
     if use.total:
         yield f"{part_of(use.found, use.total)} still there ({percent(use.share)})"
     else:
-        yield "nothing of what was removed"
+        yield "nothing of what the log had named"
     yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in use.kinds if each.total)
-    if use.losses:
-        yield f"{use.never_regained:,} of {counted(len(use.losses), 'loss', 'losses')} never seen again"
+    if use.total > use.found:
+        yield from (f"{count:,} {source}" for count, source in _sources(use) if count)
     yield f"{counted(use.messages, 'later message')} of the model"
+
+
+def _sources(use: FutureUse) -> Iterator[tuple[int, str]]:
+    """Yield how many things were not still there, by where the model had them from."""
+    yield use.earlier, "gone before"
+    yield use.given, "named again before their use"
+    yield use.searched, "found by a search"
+    yield use.reread, "only read again"
+    yield use.common, "with common names"
+    yield len(use.losses), "lost"
 
 
 def _losses(use: FutureUse) -> Iterator[str]:
     for loss in use.losses:
-        regained = f"seen again at #{loss.regained_seq}" if loss.regained_seq else "never seen again"
-        yield (
-            f"lost {loss.kind} {loss.value}: last in the context at #{loss.had_seq}, "
-            f"needed at #{loss.needed_seq}, {regained}"
-        )
+        yield f"lost {loss.kind} {loss.value}: known since #{loss.had_seq}, needed at #{loss.needed_seq}"
 
 
 def _recall(recall: Recall) -> Iterator[str]:

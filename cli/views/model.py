@@ -238,8 +238,7 @@ def _losses(result: AuditedReplacement) -> Iterator[str]:
     if isinstance(result, CompactionAudit) and result.messages.dropped:
         yield f"{counted(result.messages.dropped, 'message')} left the context with no summary covering them"
     if metrics.future_use.losses:
-        use = metrics.future_use
-        yield f"{len(use.losses):,} needed later and lost, {use.never_regained:,} never seen again"
+        yield f"{len(metrics.future_use.losses):,} needed later and lost"
     if metrics.instructions.gone:
         yield f"{counted(metrics.instructions.gone, 'rule')} gone"
     if metrics.rework.repeated:

@@ -13,8 +13,9 @@ from eventstore.formats import view_of
 from projections.audit.cache import CacheEffect, cache_effect
 from projections.audit.calls import ModelCall
 from projections.audit.cost import Cost, cost
+from projections.audit.future_use import FutureUse, future_use
 from projections.audit.instruction_fates import Instructions, instructions
-from projections.audit.losses import FutureUse, Recall, future_use, recall
+from projections.audit.losses import Recall, recall
 from projections.audit.measure import MetricStruct, Size, size
 from projections.audit.prices import Prices
 from projections.audit.rework import Rework, rework

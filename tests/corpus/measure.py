@@ -104,8 +104,7 @@ def claims_of(found: CompactionAudit) -> Iterator[Claim]:
         if rule.state == "gone":
             yield Claim("rule gone", rule.text, (rule.event,), is_rule=True)
     for loss in found.metrics.future_use.losses:
-        events = (loss.had, loss.needed, loss.regained)
-        yield Claim("loss", f"{loss.kind} {loss.value}", tuple(filter(None, events)))
+        yield Claim("loss", f"{loss.kind} {loss.value}", (loss.had, loss.needed))
 
 
 def measure_boundary(

@@ -8,8 +8,9 @@ from eventstore.records import FileOperations
 from projections.audit.cache import CacheEffect, CacheHistory
 from projections.audit.cost import Cost, SessionCost, Spending
 from projections.audit.findings.finding import Finding
+from projections.audit.future_use import FutureUse, Loss
 from projections.audit.instruction_fates import Instructions, Rule
-from projections.audit.losses import FutureUse, KindRecall, Loss, Recall
+from projections.audit.losses import KindRecall, Recall
 from projections.audit.measure import Size, share_of
 from projections.audit.metrics import Metrics
 from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, Rework
@@ -47,7 +48,7 @@ def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
     )
 
 
-def loss(value: str, *, had: int = 1, needed: int = 20, regained: int | None = None) -> Loss:
+def loss(value: str, *, had: int = 1, needed: int = 20) -> Loss:
     """A symbol that was lost."""
     return Loss(
         kind="symbol",
@@ -56,23 +57,24 @@ def loss(value: str, *, had: int = 1, needed: int = 20, regained: int | None = N
         had_seq=had,
         needed=f"e{needed}",
         needed_seq=needed,
-        regained=None if regained is None else f"e{regained}",
-        regained_seq=regained,
     )
 
 
 def future_use(found: int = 0, total: int = 0, *losses: Loss) -> FutureUse:
-    """Future use; the losses are named only where they are given."""
+    """Future use; what is neither found nor given as a loss was named again."""
     share = share_of(found, total).share
-    never = sum(loss.regained is None for loss in losses)
     return FutureUse(
         messages=5,
         total=total,
         found=found,
         share=share,
-        never_regained=never,
+        earlier=0,
+        given=max(0, total - found - len(losses)),
+        searched=0,
+        reread=0,
+        common=0,
         kinds=[],
-        losses=sorted(losses, key=lambda loss: loss.regained is not None),
+        losses=list(losses),
     )
 
 

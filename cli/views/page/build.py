@@ -215,7 +215,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
     worst = sections_of(material, lines)
     sections = {view.replacement.seq for view in worst}
     losses = [loss for view in worst for loss in view.replacement.metrics.future_use.losses]
-    followed = {seq for loss in losses for seq in (loss.had_seq, loss.needed_seq, loss.regained_seq)}
+    followed = {seq for loss in losses for seq in (loss.had_seq, loss.needed_seq)}
 
     def target(seq: int) -> str:
         return f"r-{seq}" if seq in sections else f"e-{seq}"

@@ -10,8 +10,8 @@ from cli.views.full import INDENT, print_metrics
 from cli.views.texts import WINDOW_UNKNOWN
 from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
+from projections.audit.future_use import KindFutureUse
 from projections.audit.instruction_fates import EventRef, Instructions, Task
-from projections.audit.losses import KindFutureUse
 from projections.audit.summary_text import Growth, Sections
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -174,18 +174,19 @@ def test_sizes_are_told_with_what_is_shown_again() -> None:
 
 
 def test_future_use_is_told_by_kind_with_every_loss() -> None:
-    use = future_use(1, 3, loss("Bucket", had=3, needed=14, regained=13), loss("take", had=4, needed=15))
+    use = future_use(1, 9, loss("Bucket", had=3, needed=14), loss("take", had=4, needed=15))
+    use = structs.replace(use, given=3, reread=2, earlier=1)
     kinds = [
-        KindFutureUse(kind="symbol", total=3, found=1, share=1 / 3),
+        KindFutureUse(kind="symbol", total=9, found=1, share=1 / 9),
         KindFutureUse(kind="url", total=0, found=0, share=None),
     ]
     found = beyond_nothing(future_use=structs.replace(use, kinds=kinds))
     assert figures(*found) == [
-        ["1", "3", "33%", "1", "3", "1", "2", "5"],
+        ["1", "9", "11%", "1", "9", "1", "3", "2", "2", "5"],
+        ["#3", "#14"],
         ["#4", "#15"],
-        ["#3", "#14", "#13"],
     ]
-    assert [" symbol take: " in found[1], " symbol Bucket: " in found[2], "url" in found[0]] == [
+    assert [" symbol Bucket: " in found[1], " symbol take: " in found[2], "url" in found[0]] == [
         True,
         True,
         False,

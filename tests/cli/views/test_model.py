@@ -66,7 +66,7 @@ def test_messages_that_no_summary_covers_come_first() -> None:
         3, messages=Counts(summarized=1, kept=0, dropped=2), future_use=future_use(0, 1, loss("a"))
     )
     (view,) = audit_view(audit(dropped)).replacements
-    assert (view.dropped, figures(*view.losses)) == (2, [["2"], ["1", "1"]])
+    assert (view.dropped, figures(*view.losses)) == (2, [["2"], ["1"]])
 
 
 @pytest.mark.parametrize("make", [compaction, rewrite])

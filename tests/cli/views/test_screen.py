@@ -86,9 +86,7 @@ def test_a_title_is_one_line_as_long_as_the_terminal_is_wide() -> None:
 WORST = compaction(
     12,
     size=size(20_857, 1_682),
-    future_use=future_use(
-        8, 10, loss("Bucket", had=3, needed=14, regained=13), loss("take", had=4, needed=15)
-    ),
+    future_use=future_use(8, 10, loss("Bucket", had=3, needed=14), loss("take", had=4, needed=15)),
     recall=recall(symbols=(1, 4)),
     instructions=instructions(5, gone("Never touch the migrations.", seq=2)),
 )

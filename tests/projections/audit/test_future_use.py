@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement
-from projections.audit.losses import KindFutureUse, Loss, future_use
+from projections.audit.future_use import KindFutureUse, Loss, future_use, needs_at
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
@@ -44,8 +47,6 @@ def test_what_was_needed_and_is_not_in_the_context_is_a_loss(story):
             had_seq=1,
             needed="e3",
             needed_seq=3,
-            regained=None,
-            regained_seq=None,
         )
     ]
 
@@ -53,7 +54,7 @@ def test_what_was_needed_and_is_not_in_the_context_is_a_loss(story):
 @pytest.mark.parametrize(
     ("kind", "had", "use"),
     [
-        ("path", user("in src/parser.py"), assistant(call("read", path="src/parser.py"))),
+        ("path", user("in src/parser.py"), assistant(call("edit", path="src/parser.py"))),
         ("symbol", result("def parse_header(line):"), assistant("`parse_header` is wrong")),
         (
             "identifier",
@@ -75,7 +76,7 @@ def test_a_use_is_a_thing_that_a_text_or_a_calls_argument_names(story, kind, had
 
 
 def test_what_the_summary_names_is_found(story):
-    story.says(result("250 MB, then 40 ms"))
+    story.says(user("250 MB, then 40 ms"))
     story.add(compaction("it was 250 MB"))
     story.says(assistant("250 MB and 40 ms"))
     found = first(story.log)
@@ -89,11 +90,11 @@ def test_what_a_kept_message_names_is_found(story):
     assert (first(story.log).total, first(story.log).found) == (1, 1)
 
 
-def test_what_was_not_removed_is_no_need(story):
+def test_what_was_not_removed_counts_as_found(story):
     story.says(user("one"), user("250 MB"))
     story.add(compaction(first_kept="e2"))
     story.says(assistant("250 MB and 40 ms"))
-    assert first(story.log).total == 0
+    assert (first(story.log).total, first(story.log).found) == (1, 1)
 
 
 def test_with_no_needs_there_is_no_share(story):
@@ -133,36 +134,151 @@ def test_thinking_is_no_use(story):
     assert (first(story.log).messages, first(story.log).total) == (1, 0)
 
 
-def test_a_later_summary_is_no_use_but_gives_a_thing_again(story):
-    story.says(user("250 MB"))
-    story.add(compaction())
-    story.add(compaction("250 MB"))
-    story.says(assistant("250 MB"))
-    (loss,) = first(story.log).losses
-    assert (loss.needed, loss.regained) == ("e4", "e3")
-
-
 @pytest.mark.parametrize("again", [user("250 MB"), result("250 MB"), shell("du", "250 MB")])
-def test_a_message_in_between_that_names_a_thing_again_gives_it_back(story, again):
+def test_what_is_named_again_before_its_use_is_no_loss(story, again):
     story.says(user("250 MB"))
     story.add(compaction())
-    story.says(user("go on"), again, again, assistant("250 MB"))
-    (loss,) = first(story.log).losses
-    assert (loss.regained, loss.regained_seq) == ("e4", 4)
+    story.says(user("go on"), again, assistant("250 MB"))
+    found = first(story.log)
+    assert (found.total, found.found, found.given, values(found)) == (1, 0, 1, [])
 
 
-def test_a_message_after_the_need_gives_nothing_back(story):
+def test_what_is_named_again_after_its_use_is_a_loss(story):
     story.says(user("250 MB"))
     story.add(compaction())
-    story.says(assistant("250 MB"), result("250 MB"), assistant("40 ms"))
-    assert first(story.log).losses[0].regained is None
+    story.says(assistant("250 MB"), user("250 MB"))
+    assert values(first(story.log)) == [("quantity", "250 MB")]
 
 
 def test_the_models_own_thinking_gives_nothing_back(story):
     story.says(user("250 MB"))
     story.add(compaction())
     story.says(assistant(thinking("250 MB?"), "hm"), assistant("250 MB"))
-    assert first(story.log).losses[0].regained is None
+    assert values(first(story.log)) == [("quantity", "250 MB")]
+
+
+DEFINED = result("def parse_header(line):")
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_what_the_call_that_uses_it_finds_is_a_search(story, split):
+    story.says(DEFINED)
+    story.add(compaction())
+    asked = ["I look for `parse_header`."], [call("grep", pattern="parse_header")]
+    story.says(*([assistant(*each) for each in asked] if split else [assistant(*asked[0], *asked[1])]))
+    story.says(result("a.py:1:def parse_header(line):"), assistant("`parse_header` is there"))
+    found = first(story.log)
+    assert (found.total, found.searched, values(found)) == (1, 1, [])
+
+
+def test_what_a_search_does_not_find_is_a_loss(story):
+    story.says(DEFINED)
+    story.add(compaction())
+    story.says(assistant(call("grep", pattern="parse_header")), result("no matches"))
+    assert (first(story.log).searched, values(first(story.log))) == (0, [("symbol", "parse_header")])
+
+
+def test_the_result_of_an_edit_finds_nothing(story):
+    story.says(DEFINED)
+    story.add(compaction())
+    story.says(assistant(call("edit", path="x.py", newText="parse_header(3)")), result("+parse_header(3)"))
+    assert (first(story.log).searched, values(first(story.log))) == (0, [("symbol", "parse_header")])
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        call("read", path="src/parser.py"),
+        call("bash", command="cat src/parser.py"),
+        call("bash", command="cd /repo && sed -n 1,80p src/parser.py | head"),
+    ],
+)
+def test_a_file_that_is_only_read_again_is_counted(story, look):
+    story.says(user("see src/parser.py"))
+    story.add(compaction())
+    story.says(assistant(look))
+    found = first(story.log)
+    assert (found.reread, [value for kind, value in values(found) if kind == "path"]) == (1, [])
+
+
+def test_a_file_whose_name_a_listing_returned_is_no_loss(story):
+    story.says(user("see src/parser.py"))
+    story.add(compaction())
+    story.says(
+        assistant(call("ls", path="src")),
+        result("src/parser.py"),
+        assistant(call("edit", path="src/parser.py")),
+    )
+    assert (first(story.log).given, values(first(story.log))) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("had", "use"),
+    [
+        (user("call `run --dry-run`"), assistant("with --dry-run")),
+        (result("strings.HasSuffix(x)"), assistant("it calls HasSuffix")),
+        (result("const newLevel = 3"), assistant("newLevel is a level")),
+        (DEFINED, assistant(call("write", path="x.py", content="def parse_header(): ..."))),
+        (result("took 40 ms"), assistant("40 ms")),
+        (
+            result("in /tmp/x.txt, /dev/null"),
+            assistant(call("bash", command="make > /dev/null 2> /tmp/x.txt")),
+        ),
+        (shell("git status"), assistant(call("bash", command="git diff && ls"))),
+    ],
+)
+def test_a_name_that_is_not_the_sessions_own_is_no_loss(story, had, use):
+    story.says(had)
+    story.add(compaction())
+    story.says(use)
+    assert values(first(story.log)) == []
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_an_edit_that_remembers_a_definition_is_a_loss_if_it_fails(story, is_error):
+    story.says(DEFINED)
+    story.add(compaction())
+    edit = call("edit", path="x.py", oldText="def parse_header(file):", newText="")
+    story.says(assistant(edit), {**result("the old text"), "isError": is_error})
+    assert values(first(story.log)) == ([("symbol", "parse_header")] if is_error else [])
+
+
+def test_a_file_of_one_package_is_not_that_of_another(story):
+    story.says(result("ai/src/index.ts, tui/src/index.ts"))
+    story.add(compaction("ai/src/index.ts"))
+    story.says(assistant(call("edit", path="src/index.ts")), assistant(call("edit", path="tui/src/index.ts")))
+    found = first(story.log)
+    assert (found.total, values(found)) == (1, [("path", "tui/src/index.ts")])
+
+
+def test_what_an_earlier_replacement_removed_is_counted(story):
+    story.says(DEFINED)
+    story.add(compaction())
+    story.add(compaction())
+    story.says(assistant("`parse_header` is called"))
+    second = future_uses(story.log)[1]
+    assert (second.total, second.found, second.earlier, values(second)) == (1, 0, 1, [])
+
+
+def test_replacements_at_one_boundary_share_their_needs(story):
+    story.says(user("250 MB, 40 ms"), DEFINED)
+    story.add(compaction("40 ms"))
+    story.says(assistant("250 MB, 40 ms, `parse_header`"))
+    one = replacements(story.log)[0]
+    facts = SessionFacts()
+    needs = needs_at(one, facts)
+    kept = msgspec.structs.replace(one, after=one.before)
+    shares = [future_use(each, facts, needs=needs) for each in (one, kept)]
+    assert [(each.total, each.found, len(each.losses)) for each in shares] == [(3, 1, 2), (3, 3, 0)]
+
+
+@pytest.mark.parametrize(("horizon", "total"), [(2, 0), (3, 1), (4, 2), (99, 2), (None, 2)])
+def test_nothing_behind_the_horizon_counts(story, horizon, total):
+    story.says(user("250 MB, 40 ms"))
+    story.add(compaction())
+    story.says(assistant("250 MB"), assistant("40 ms"))
+    (only,) = replacements(story.log)
+    assert future_use(only, SessionFacts(), horizon=horizon).total == total
 
 
 def test_a_need_counts_once_however_often_it_is_used(story):
@@ -176,7 +292,7 @@ def test_a_need_counts_once_however_often_it_is_used(story):
 def test_a_later_absolute_path_is_the_relative_one_from_before(story):
     story.says(user("in src/parser.py"))
     story.add(compaction())
-    story.says(assistant(call("read", path="/repo/src/parser.py")), assistant("src/parser.py is read"))
+    story.says(assistant(call("edit", path="/repo/src/parser.py")), assistant("src/parser.py is changed"))
     found = first(story.log)
     assert (found.total, values(found)) == (1, [("path", "/repo/src/parser.py")])
 
@@ -192,12 +308,12 @@ def test_losses_stand_in_order_of_need(story):
     ]
 
 
-def test_a_later_compaction_does_not_end_the_label(story):
+def test_the_next_compaction_is_the_horizon(story):
     story.says(user("250 MB"))
     story.add(compaction())
     story.add(compaction())
     story.says(assistant("250 MB"))
-    assert [each.total for each in future_uses(story.log)] == [1, 0]
+    assert [each.total for each in future_uses(story.log)] == [0, 1]
 
 
 def test_only_the_branch_that_one_stands_on_counts(story):
@@ -209,7 +325,7 @@ def test_only_the_branch_that_one_stands_on_counts(story):
 
 
 def test_a_rewrite_loses_what_it_no_longer_shows(story):
-    story.says(result("250 MB, 40 ms"))
+    story.says(user("250 MB, 40 ms"))
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="40 ms")]))
     story.says(assistant("250 MB, 40 ms"))
     found = first(story.log)
@@ -217,7 +333,7 @@ def test_a_rewrite_loses_what_it_no_longer_shows(story):
 
 
 def test_a_branch_summary_loses_what_the_branch_knew(story):
-    story.says(user("begin"), result("250 MB, 40 ms"))
+    story.says(user("begin"), user("250 MB, 40 ms"))
     story.add(BranchSummary(from_id="e1", summary="40 ms", left="e2"), parent="e1")
     story.says(assistant("250 MB, 40 ms"))
     found = first(story.log)
@@ -237,16 +353,20 @@ def uses(raw, kind, thing):
 def test_future_use_is_what_a_plain_search_finds(steps):
     log = told(steps)
     for replacement, found in zip(replacements(log), future_uses(log), strict=True):
-        later = [event for event in replacement.later if event.role]
+        ends = ("compaction", "branch_summary")
+        end = next((event.seq for event in replacement.later if event.kind in ends), math.inf)
+        later = [event for event in replacement.later if event.role and event.seq < end]
         acts = [event for event in later if event.role == "assistant"]
         assert found.messages == len(acts)
-        expected = {}
+        log = [event.message for event in replacement.earlier if event.role]
+        log += [part.raw for part in replacement.before.parts]
+        log += [event.body for event in replacement.earlier if event.kind in ends]
         for kind, things in USED.items():
             needs = {
                 thing: next(event.seq for event in acts if uses(event.message, kind, thing))
                 for thing in things
                 if any(uses(event.message, kind, thing) for event in acts)
-                and any(names(part.raw, thing) for part in replacement.removed)
+                and any(names(raw, thing) for raw in log)
             }
             gone = [
                 thing
@@ -255,18 +375,14 @@ def test_future_use_is_what_a_plain_search_finds(steps):
             ]
             (own,) = [each for each in found.kinds if each.kind == kind]
             assert (own.total, own.found) == (len(needs), len(needs) - len(gone))
-            for thing in gone:
-                had = next(part.seq for part in replacement.removed if names(part.raw, thing))
-                given_again = [
-                    event.seq
-                    for event in later
-                    if event.role != "assistant" and event.seq < needs[thing] and names(event.body, thing)
-                ]
-                expected[kind, thing] = (had, needs[thing], min(given_again, default=None))
-        assert expected == {
-            (loss.kind, loss.value): (loss.had_seq, loss.needed_seq, loss.regained_seq)
-            for loss in found.losses
-        }
+            for loss in found.losses:
+                if loss.kind == kind:
+                    assert loss.value in gone
+                    assert loss.needed_seq == needs[loss.value]
+                    given = (event for event in later if event.role != "assistant")
+                    assert not any(
+                        event.seq < loss.needed_seq and names(event.body, loss.value) for event in given
+                    )
 
 
 @given(steps=sessions)
@@ -274,4 +390,6 @@ def test_needs_add_up(steps):
     for found in future_uses(told(steps)):
         assert found.total == sum(each.total for each in found.kinds)
         assert found.found == sum(each.found for each in found.kinds)
-        assert found.total - found.found == len(found.losses) == len(set(values(found)))
+        others = (found.earlier, found.given, found.searched, found.reread, found.common)
+        assert found.total - found.found == len(found.losses) + sum(others)
+        assert len(found.losses) == len(set(values(found)))
