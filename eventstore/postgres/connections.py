@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import BoundedSemaphore
 from typing import Any, Final, TypeAlias
 
 import psycopg
-import psycopg_pool
 
 from eventstore.errors import StoreError
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
+# A lost connection is an error that refold raises; without a handler, it would be printed as well.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
 MAX_CONNECTIONS: Final = 64
 """Connections that one log opens at most; other threads wait for a free one."""
 _WAIT: Final = 30.0
-"""Seconds until a connection has to be free, or the server to answer."""
+"""Seconds until a connection has to be free."""
 
 UNREACHABLE: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 """Errors of a connection or of the server, rather than of a statement."""
@@ -45,54 +49,76 @@ def explained(place: str, error: psycopg.Error) -> StoreError:
     )
 
 
+def connect(url: str) -> Connection:
+    """Return a new connection."""
+    return psycopg.connect(url, autocommit=True)
+
+
 @contextmanager
 def connected(url: str, place: str) -> Iterator[Connection]:
-    """Connect for a block. Raises StoreError, which a pool would only after it has tried for a while."""
+    """Connect for a block. Raises StoreError."""
     try:
-        with psycopg.connect(url, autocommit=True, connect_timeout=int(_WAIT)) as connection:
+        with connect(url) as connection:
             yield connection
     except psycopg.Error as error:
         raise explained(place, error) from error
 
 
 class Connections:
-    """A pool of connections to one store, which threads share. Raises StoreError."""
+    """Up to 64 connections to one store, which threads share.
+
+    A thread that finds none idle makes one itself, and so hears at once if the server does not answer.
+    """
 
     def __init__(self, url: str, place: str) -> None:
         self.place = place
-        self._process = os.getpid()
         self.is_closed = False
-        self._pool: psycopg_pool.ConnectionPool[Connection] = psycopg_pool.ConnectionPool(
-            url,
-            kwargs={"autocommit": True},
-            min_size=0,
-            max_size=MAX_CONNECTIONS,
-            timeout=_WAIT,
-            num_workers=1,
-            open=True,
-        )
+        self._url = url
+        self._process = os.getpid()
+        self._idle: list[Connection] = []
+        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
 
     def take(self) -> Connection:
-        """Return a connection for exclusive use until `give_back`."""
+        """Return a connection for exclusive use until `give_back`. Raises StoreError."""
         if self.is_closed:
             raise StoreError(self.place, "the store is closed", "open it again")
         if self._process != os.getpid():
             raise StoreError(
                 self.place, "the store was opened before a fork", "close it, then open it in this process"
             )
+        if not self._slots.acquire(timeout=_WAIT):
+            problem = f"all {MAX_CONNECTIONS} connections were in use for {_WAIT:.0f} seconds"
+            raise StoreError(self.place, problem, "close open snapshots")
         try:
-            return self._pool.getconn()
-        except psycopg_pool.PoolTimeout as error:
-            problem = f"no connection was free or could be made in {_WAIT:.0f} seconds"
-            raise StoreError(self.place, problem, "check the server, and close open snapshots") from error
+            return self._idle.pop() if self._idle else connect(self._url)
+        except IndexError:
+            # Another thread was faster.
+            self._slots.release()
+            return self.take()
+        except BaseException as error:
+            self._slots.release()
+            if isinstance(error, psycopg.Error):
+                raise explained(self.place, error) from error
+            raise
 
     def give_back(self, connection: Connection) -> None:
-        """Return a connection; what it has not committed is rolled back."""
-        try:
+        """Return a connection; what it has not committed is rolled back.
+
+        If it broke, the idle ones are closed as well, because all break if the server restarts.
+        """
+        with suppress(psycopg.Error):
             connection.rollback()
-        except psycopg.Error:
+        if connection.closed or self.is_closed:
             connection.close()
-        self._pool.putconn(connection)
+            self._close_idle()
+        else:
+            self._idle.append(connection)
+        self._slots.release()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -107,10 +133,9 @@ class Connections:
 
     def close(self) -> None:
         """Close idle connections; those in use are closed when they are given back."""
-        if not self.is_closed:
-            self.is_closed = True
-            if self._process == os.getpid():
-                self._pool.close()
+        self.is_closed = True
+        if self._process == os.getpid():
+            self._close_idle()
 
 
 def begin_reading(connections: Connections) -> Connection:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -39,12 +40,25 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def make(self) -> None:
-        """Make the folder of a new server, as one who is not root: the server refuses root."""
-        if os.geteuid() == 0:
-            shutil.chown(self.folder, "nobody", "nogroup")
+        """Make the data of a new server, as one who is not root: the server refuses root."""
+        self._give_away()
         self.run(
             "initdb", "-D", self.data, "-U", "refold", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"
         )
+
+    def follow(self, primary: Server) -> None:
+        """Replace the data by a copy of another server's, and become its standby."""
+        self._give_away()
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.run("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d", primary.url())
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self.run("pg_ctl", "promote", "-w", "-D", self.data)
+
+    def _give_away(self) -> None:
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "nobody", "nogroup")
 
     def run(self, program: str, *arguments: str | Path) -> None:
         """Run one of the server's programs to its end."""
@@ -81,6 +95,17 @@ class Server:
             self._process.wait(60)
             self._process = None
 
+    def kill(self) -> None:
+        """Kill the server and all its processes, as a loss of power would."""
+        assert self._process is not None
+        parent = self._process.pid
+        os.kill(parent, signal.SIGSTOP)
+        for pid in [parent, *_children(parent)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait(60)
+        self._process = None
+
     def url(self, schema: str = "public", *, user: str = "refold") -> str:
         """The address of the store in a schema."""
         options = quote(f"-csearch_path={schema}", safe="")
@@ -103,11 +128,21 @@ class Server:
         return {"cwd": self.folder, **(as_nobody if os.geteuid() == 0 else {})}
 
 
-def new_server(**settings: str) -> Server:
+def _children(parent: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            pid, _, rest = path.read_text().partition(" ")
+            if int(rest.rpartition(")")[2].split()[1]) == parent:
+                found.append(int(pid))
+    return found
+
+
+def new_server(parent: Path | None = None, **settings: str) -> Server:
     """A running server in a temporary folder, which `remove` ends. Skips the test if none is installed."""
     if programs() is None:
         pytest.skip("no PostgreSQL server is installed (Debian's package: postgresql)")
-    server = Server(Path(tempfile.mkdtemp(prefix="refold-pg-")), **settings)
+    server = Server(Path(tempfile.mkdtemp(prefix="refold-pg-", dir=parent)), **settings)
     server.make()
     server.start()
     return server

@@ -1,0 +1,37 @@
+"""A PostgreSQL server is killed under load, and fails over to its replica: no acknowledged append is lost.
+
+tests/support/failing_servers.py does the same for long.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.failing_servers import fail_often
+from tests.support.postgres import programs
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found by /proc")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose path is short enough for sockets, which another user may enter."""
+    made = Path(tempfile.mkdtemp(prefix="refold-pg-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.mark.skipif(
+    programs() is None, reason="no PostgreSQL server is installed (Debian's package: postgresql)"
+)
+def test_no_acknowledged_append_is_lost_and_no_chain_has_a_gap(folder: Path) -> None:
+    before = fail_often(folder, kills=2, failovers=1, seed=7)
+    # The second run goes on with what the first has left.
+    after = fail_often(folder, kills=3, failovers=1, seed=7)
+    assert all(after[name] > count > 0 for name, count in before.items())
