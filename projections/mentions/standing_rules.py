@@ -130,7 +130,8 @@ _HOLDS: Final = re.compile(
     r"|don't (?:be|do)\b"
 )
 _STAYS: Final = re.compile(
-    r"\b(?:must|should|shall|has to|have to|needs? to|ought to)(?: \w+ly| always| still)? (?:stay"
+    r"\b(?:must|should|shall|has to|have to|needs? to|ought to)"
+    r"(?: \w+ly| always| still| just)? (?:do nothing|stay"
     r"|remain|keep|not|never)\b"
     r"|\b(?:(?<!it )(?<!this )(?<!that )(?:mustn't|shouldn't|shall not)|you may not)\b"
     r"|\b(?:is|are) (?:not allowed|forbidden|prohibited|mandatory|off[ -]limits|required)\b"
@@ -193,11 +194,22 @@ _REPORTED: Final = re.compile(
 """Reports of something that never happened, or should not have."""
 
 
+_INSERTED: Final = re.compile(
+    r"\s*(?:Base directory for this skill:|# AGENTS\.md instructions for|Caveat: The messages below were"
+    r"|Implement the following plan:|Stop hook feedback:|This session is being continued from a previous"
+    r"|<(?:skill|user_instructions|INSTRUCTIONS)>)"
+)
+"""The beginning of a message that no person wrote."""
+
+
 def find_instructions(text: str) -> list[Instruction]:
     """Return the distinct instructions in a user's message, in order.
 
-    Text that is not the user's own prose is skipped, as `instructions_in` skips it.
+    Text that is not the user's own prose is skipped, as `instructions_in` skips it, and so are messages that
+    a harness, a skill or a hook wrote in the user's name.
     """
+    if _INSERTED.match(text):
+        return []
     found = dict.fromkeys(sentences(prose_lines(text)))
     return [Instruction(each, kind) for each in found if (kind := kind_of(each)) is not None]
 
@@ -226,7 +238,10 @@ def core_of(rule: str) -> str:
 
 
 def _kind_of_question(plain: str) -> InstructionKind | None:
-    """Return the kind of a request in the form of a question."""
+    """Return the kind of a request in the form of a question, or of what is said before a question."""
+    before, _, last = plain.rpartition(", ")
+    if before and is_question(last) and kind_of(before) is InstructionKind.RULE:
+        return InstructionKind.RULE
     asked = _ASKS.match(clause_texts(plain)[0]) if clause_texts(plain) else None
     if not asked or not is_imperative(words_of(asked["rest"])):
         return None

@@ -30,6 +30,10 @@ RULE, TASK = InstructionKind.RULE, InstructionKind.TASK
         ("can you add a test for the parser?", TASK),
         ("remove it, it is never used", TASK),
         ("propose where each of these files should go.", TASK),
+        ("ok, do nothing, can we add some tests?", RULE),
+        ("the second session should just do nothing", RULE),
+        ("let's store it there, can you show it?", None),
+        ("it may not be exercised in practice", None),
         ("Why is it slow?", None),
         ("can it see you?", None),
         ('"never push" is what it says', None),
@@ -79,6 +83,20 @@ def test_typing_errors_are_mended_and_other_words_are_not(word: str, meant: str)
 def test_a_verb_is_mended_only_where_an_order_may_stand() -> None:
     assert kind_of("edti the readme") is TASK
     assert kind_of("the edti of the readme") is None
+
+
+@pytest.mark.parametrize(
+    "inserted",
+    [
+        "Base directory for this skill: /skills/review\n\nNever commit.",
+        "# AGENTS.md instructions for /work\n\nNever commit.",
+        "Implement the following plan:\n\nNever commit.",
+        "<system-reminder>\nNever commit.\n</system-reminder>",
+        "<skill>\nNever commit.\n</skill>",
+    ],
+)
+def test_what_a_harness_or_a_skill_inserted_is_no_rule_of_the_users(inserted: str) -> None:
+    assert find_instructions(inserted) == []
 
 
 @given(st.text(max_size=200))
