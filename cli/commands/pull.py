@@ -15,7 +15,7 @@ from cli.commands.push import opened_target, transfer_options, transfer_sessions
 def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any) -> None:
     """Copy new events from another store.
 
-    SOURCE is the other store's folder. This store is created if needed. Events that it has already are not copied
+    SOURCE is the other store, a folder or postgresql://…. This store is made if needed. What it has is not copied
     again. If you interrupt it, run it again: it continues where it stopped. A session that has diverged, so that the
     two stores have different events at the same place, is reported and not copied. The exit code is then 1.
     """

@@ -57,7 +57,7 @@ def transfer_options(argument: str) -> Callable[[Callable[..., Any]], Callable[.
 def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any) -> None:
     """Copy new events to another store.
 
-    TARGET is the other store's folder, which is created if needed. Events that it has already are not copied again.
+    TARGET is the other store, a folder or postgresql://…, and is made if needed. What it has is not copied again.
     If you interrupt it, run it again: it continues where it stopped. A session that has diverged, so that the two
     stores have different events at the same place, is reported and not copied. The exit code is then 1.
     """
@@ -70,12 +70,11 @@ def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any)
 def opened_target(path: str, *, dry_run: bool) -> AbstractContextManager[EventLog]:
     """Open the store to copy to, and make it if needed; a dry run makes none."""
     from contextlib import closing
-    from pathlib import Path
 
-    from eventstore import open_store
+    from eventstore import is_store, open_store
     from eventstore.memory import MemoryLog
 
-    if dry_run and not Path(path).exists():
+    if dry_run and not is_store(path):
         return closing(MemoryLog())
     return open_store(path, create=not dry_run)
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 import pytest
 
-from eventstore import open_store
+from eventstore import is_store, open_store
 from eventstore.errors import NotFoundError, StoreError
 from eventstore.files.discovery import session_files
 from eventstore.files.syncing import import_files
 from eventstore.transfer import related_sessions
 from tests.cli.running import Refold
 from tests.support.homes import a_home, chains
+from tests.support.postgres import Server
 
 
 @pytest.fixture
@@ -112,6 +113,17 @@ def test_a_diverged_session_is_one_line_and_the_others_are_copied(here: Refold, 
             assert snapshot.head("one-1").version == found["version"]
         with other.snapshot() as snapshot:
             assert snapshot.head("one-1").version == found["divergedAt"]
+
+
+def test_a_database_is_a_store_like_a_folder(here: Refold, there: Refold, postgres: Server) -> None:
+    url = postgres.new_store()
+    would = added(here("push", url, "--dry-run", "--json").json)
+    assert not is_store(url)
+    assert added(here("push", url, "--json").json) == would
+    assert added(here("push", url, "--dry-run", "--json").json) == {}
+    there("pull", url)
+    assert chains_of(there) == chains_of(here)
+    here.refused(click.BadParameter, "--store", url, "pull", url, code=2)
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eventstore import open_store
+from eventstore import is_store, open_store
 from eventstore.files.discovery import session_files
 from eventstore.files.syncing import import_files
 from eventstore.transfer import transfer
@@ -22,43 +22,49 @@ from tests.support.homes import chains, large_home
 @pytest.fixture
 def here(tmp_path: Path) -> Refold:
     """The command on a store of so many sessions that a copy takes a second or more."""
-    files = session_files({}, [str(large_home(tmp_path / "home", 64, megabytes=64))])
+    files = session_files({}, [str(large_home(tmp_path / "home", 32, megabytes=24))])
     with open_store(tmp_path / "here") as log:
         assert all(each.error is None for each in import_files(log, files, jobs=1))
     return Refold(tmp_path / "here")
 
 
-def held(path: Path) -> dict[str, tuple[int, bytes]]:
+def held(path: str | Path) -> dict[str, tuple[int, bytes]]:
     """Return versions and digests of the sessions of a store, which must be sound."""
     with open_store(path) as log, log.snapshot() as snapshot:
         assert verify(log).findings == []
         return {head.name: (head.version, head.digest) for head in snapshot.heads()}
 
 
-@pytest.mark.parametrize("direction", ["push", "pull"])
-def test_killed_at_any_moments_and_run_again_it_makes_an_equal_store(here: Refold, direction: str) -> None:
-    there = Refold(here.store.parent / "there")
-    run, other = (here, there.store) if direction == "push" else (there, here.store)
+@pytest.mark.parametrize("direction", ["push", "pull", "push to postgres"])
+def test_killed_at_any_moments_and_run_again_it_makes_an_equal_store(
+    here: Refold, direction: str, request: pytest.FixtureRequest
+) -> None:
+    there: str | Path = here.store.parent / "there"
+    run, other = (Refold(here.store.parent / "there"), here.store) if direction == "pull" else (here, there)
+    if direction == "push to postgres":
+        there = other = request.getfixturevalue("postgres").new_store()
+    command = direction.partition(" ")[0]
     rng = random.Random(direction)
     kills, states = 0, []
-    while kills < 100:
-        process = run.started(direction, other, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while True:
+        process = run.started(command, other, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
-            process.communicate(timeout=0.25 + rng.random() * 0.3)
+            # On a busy machine, the program may take seconds to start.
+            process.communicate(timeout=0.3 + rng.random() * (0.3 + kills / 3))
             break
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)
             kills += 1
-            states.append(held(there.store) if (there.store / "data.mdb").exists() else {})
+            states.append(held(there) if is_store(there) else {})
     assert kills >= 3
     whole = held(here.store)
     assert len({sum(version for version, _ in state.values()) for state in states}) >= 3
     for before, after in zip(states, [*states[1:], whole], strict=True):
         assert all(after[session][0] >= version for session, (version, _) in before.items())
-    run(direction, other)
-    assert held(there.store) == whole
-    done = run(direction, other, "--json").json
+    run(command, other)
+    assert held(there) == whole
+    done = run(command, other, "--json").json
     assert {each["added"] for each in done["sessions"]} == {0}
 
 
