@@ -103,7 +103,10 @@ def cost(replacement: Replacement, tokens: Counter, prices: Prices, calls: Seque
 
 
 def _window(model: Model | None, calls: Sequence[ModelCall]) -> int | None:
-    """Return a model's context window; None if it is unknown, or if a call was larger than the library says."""
+    """Return a model's context window in tokens; None if unknown.
+
+    It is also unknown if a call was larger than the library says.
+    """
     if model is None or not isinstance(model.model_id, str):
         return None
     known = context_window(model.model_id, provider=_provider(model))

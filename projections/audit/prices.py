@@ -101,7 +101,7 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context_window(model: str, *, provider: str = "") -> int | None:
-    """Return the tokens that a model's context window holds, by the installed `genai-prices`; None if unknown."""
+    """Return a model's context window in tokens by the installed `genai-prices`; None if unknown."""
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  heavy
 
     try:

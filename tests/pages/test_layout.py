@@ -109,7 +109,9 @@ def test_the_same_link_opens_an_event_once_more(demo: Visit) -> None:
 
 
 def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: Visit) -> None:
-    box = demo.page.locator(".context-chart").bounding_box()
+    chart = demo.page.locator(".context-chart")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
     assert box is not None
     right = box["x"] + box["width"] * (RIGHT - 1) / WIDTH
     demo.page.mouse.move(right, box["y"] + box["height"] - 60)
