@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
 
 import click
 import msgspec
 
-from cli.compacting import policy_named, template_of_file, template_sources
+from cli.compacting import DEFAULT_POLICY, policy_named, template_of_file, template_sources
 from cli.user_files import TEMPLATES
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
+from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
 from compaction.replay import ReplayResult, replay_session
 from compaction.replay.boundaries import Where
@@ -22,7 +22,7 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.templates import Source, find_template
 from eventstore import open_store
 from eventstore.errors import RefoldError
-from eventstore.lmdb.store import LmdbLog
+from eventstore.log import StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes
 
 
@@ -43,6 +43,11 @@ class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+def default_variants() -> tuple[str, ...]:
+    """Return refold's policies, its default first, and the variant without a summary."""
+    return tuple(dict.fromkeys([DEFAULT_POLICY, *preset_names(), DROP]))
+
+
 def variants_of(wanted: ReplayOptions) -> list[Variant]:
     """Return the variants that the options name.
 
@@ -60,7 +65,7 @@ def _variant(name: str, keep_recent: int | None) -> Variant:
         return Variant(name=name, policy=None, chain=chain)
     if name == DROP:
         return Variant(
-            name=name, policy=_keeping(policy_named("refold"), keep_recent), chain=chain, drops=True
+            name=name, policy=_keeping(policy_named(DEFAULT_POLICY), keep_recent), chain=chain, drops=True
         )
     named, colon, template = name.partition(":")
     sources = template_sources()
@@ -114,9 +119,9 @@ def _replay(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
 
 
 @cache
-def _store(store: str) -> LmdbLog:
+def _store(store: str) -> StoredLog:
     """Return the store, kept open for the life of the process."""
-    return open_store(Path(store), create=False)
+    return open_store(store, create=False)
 
 
 @cache

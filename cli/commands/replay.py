@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import structs
 
-from cli.compacting import DEFAULT_POLICY, window_option
+from cli.compacting import window_option
 from cli.options import json_option, session_filters
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from compaction.replay import ReplayResult
     from compaction.replay.boundaries import Where
     from projections.overview import SessionFilter
-
-DEFAULT_VARIANTS: Final = (DEFAULT_POLICY, "pi", "oh-my-pi", "opencode", "mask", "drop")
 
 
 @click.command("replay", epilog="Example:  refold replay @last --with refold --with pi --with drop")
@@ -35,10 +33,8 @@ DEFAULT_VARIANTS: Final = (DEFAULT_POLICY, "pi", "oh-my-pi", "opencode", "mask",
     "variants",
     metavar="VARIANT",
     multiple=True,
-    default=DEFAULT_VARIANTS,
-    show_default=True,
     help="A policy by name or TOML file, or POLICY:TEMPLATE; 'recorded' for what the session did, 'drop' for no"
-    " summary at all; repeatable. The first is compared with the others.",
+    " summary at all; repeatable. The first is compared with the others.  [default: refold's policies, and drop]",
 )
 @click.option(
     "--at",
@@ -92,11 +88,13 @@ def command(
         raise click.UsageError(problem, ctx)
     if not is_all and not chosen.is_empty:
         raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
-    from cli.replaying import ReplayOptions, replay_sessions, variants_of
+    from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from eventstore.workers import cores
 
-    wanted = ReplayOptions(variants=variants, at=at, keep_recent=keep_recent, window=window)
+    wanted = ReplayOptions(
+        variants=variants or default_variants(), at=at, keep_recent=keep_recent, window=window
+    )
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
@@ -110,7 +108,7 @@ def _show(
 ) -> int:
     """Print the results, and return the exit code."""
     from cli.output import console, echo_json, echo_problem, paged, progress_bar
-    from cli.views.replay import print_replay, summaries
+    from cli.views.replay_table import print_replay, summaries
 
     results: list[ReplayResult] = []
     is_sound = True
@@ -127,17 +125,18 @@ def _show(
         out = console()
         with paged(out):
             print_replay(out, results, wanted.variants)
-    for summary in summaries(results, wanted.variants) if fail_under is not None else ():
-        if summary.kept_share is not None and summary.kept_share < fail_under:
+    least = fail_under or 0.0
+    for summary in summaries(results, wanted.variants):
+        if summary.kept_share is not None and summary.kept_share < least:
             echo_problem(
-                f"{summary.variant} keeps {summary.kept_share:.4g} of what was needed, under {fail_under:g}"
+                f"{summary.variant} keeps {summary.kept_share:.4g} of what was needed, under {least:g}"
             )
             is_sound = False
     return 0 if is_sound else 1
 
 
 def _json(results: Sequence[ReplayResult], variants: Sequence[str]) -> dict[str, object]:
-    from cli.views.replay import summaries
+    from cli.views.replay_table import summaries
 
     return {
         "variants": summaries(results, variants),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from projections.audit.future_use import Needs, needs_at
 
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
@@ -13,6 +12,7 @@ from compaction.replay.trials import NothingToCompactError, try_variant
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizersFailedError
 from eventstore.log import Snapshot
+from projections.audit.future_use import Needs, needs_at
 from projections.context.build import context_at
 from projections.context.cursor import path, resolve_cursor
 from projections.context.parts import Context
@@ -44,7 +44,7 @@ class ReplayedBoundary(ReplayStruct, frozen=True):
 
 
 class Trial(ReplayStruct, frozen=True):
-    """What a variant made of the context at a boundary, given by its index.
+    """The result of a variant for the context at a boundary, given by its index.
 
     `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
     `kept_count` is how many of the needed things the new context names. `error` says why there is no result; then

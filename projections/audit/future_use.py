@@ -80,7 +80,7 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model used between a boundary and a horizon of the things that the log had named before.
+    """The things that the log had named and that the model used up to a horizon.
 
     It depends on nothing that a replacement keeps or removes, so it is the same for every policy that
     replaces messages at this boundary. `log` are the messages before it, `later` those behind it.
@@ -120,7 +120,10 @@ def needs_at(replacement: Replacement, facts: SessionFacts, *, horizon: int | No
 
 
 def _log(replacement: Replacement, facts: SessionFacts) -> list[MessageFacts]:
-    """Return the messages above a replacement, and those that only C shows: of another session, or rewritten."""
+    """Return the messages above a replacement, and those that only C shows.
+
+    The latter are those of another session, and rewritten ones.
+    """
     above = [message for event in replacement.earlier if (message := facts.of_event(event)) is not None]
     known = set(map(id, above))
     shown = zip(replacement.before.parts, facts.of_parts(replacement.before.parts), strict=True)
@@ -193,7 +196,7 @@ def _by_kind(needs: Iterable[Need], lost: Iterable[Need]) -> list[KindFutureUse]
 
 
 class _Source(StrEnum):
-    """Where the model can have had a thing from that C′ does not name."""
+    """The source of a thing that C′ does not name."""
 
     EARLIER = "earlier"
     GIVEN = "given"
@@ -286,7 +289,7 @@ class _Sources:
         return kind is not MentionKind.SYMBOL or self._is_own_symbol(need)
 
     def _fails(self, act: MessageFacts) -> bool:
-        """Return True if a call of a message fails, such as an edit of a text that the model remembers wrongly."""
+        """Return True if a call of a message fails, as an edit of a misremembered text does."""
         return any(self._results[call.id].is_error for call in act.calls if call.id in self._results)
 
     def _is_own_symbol(self, need: Need) -> bool:

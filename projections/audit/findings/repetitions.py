@@ -68,11 +68,11 @@ def said_again(scene: Scene) -> Iterator[Finding]:
 
 
 _FIRM: Final = re.compile(
-    r"\b(?:never|always|must|mustn't|only|don'?t|do not|no|without asking|ask (?:me )?(?:before|first)|from now on|going forward"
-    r"|at all times|every time|forbidden|off[- ]limits)\b",
+    r"\b(?:never|always|must|mustn't|only|don'?t|do not|no|without asking|ask (?:me )?(?:before|first)|from now on"
+    r"|going forward|at all times|every time|forbidden|off[- ]limits)\b",
     re.IGNORECASE,
 )
-"""Words that make a rule one to keep whatever happens. Others are preferences, which are listed, but no finding."""
+"""Words of a firm rule; others are preferences, which are no finding unless they are broken."""
 
 
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:

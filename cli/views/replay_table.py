@@ -24,7 +24,7 @@ _WORST: Final = 5
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many of the needed things two contexts name, the first variant's and another's."""
+    """Needed things by which of two contexts names them, the first variant's and another's."""
 
     both: int
     first_only: int
