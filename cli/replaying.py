@@ -97,19 +97,23 @@ def replay_sessions(
     Raises ClickException if a process is killed.
     """
     if min(jobs, len(sessions)) <= 1:
-        yield from (_replay(store, wanted, session) for session in sessions)
+        with open_store(store, create=False) as log:
+            yield from (_replay(log, wanted, session) for session in sessions)
         return
     try:
-        yield from map_in_processes(partial(_replay, store, wanted), sessions, jobs=jobs)
+        yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
     except WorkerLostError as error:
         raise click.ClickException(
             f"session {error.item!r}: the process that replayed it was killed; try a smaller number of --jobs"
         ) from None
 
 
-def _replay(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
+def _by_worker(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
+    return _replay(_store(store), wanted, session)
+
+
+def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionReplay:
     try:
-        log = _store(store)
         limits = Limits(window=wanted.window)
         with log.snapshot() as snapshot:
             results = list(replay_session(snapshot, session, _variants(wanted), at=wanted.at, limits=limits))
