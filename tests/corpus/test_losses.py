@@ -1,4 +1,4 @@
-"""What the audit lists as needed later and lost, in two real sessions, against a reader's judgement."""
+"""Compare the losses that the audit lists in two real sessions with a reader's judgement."""
 
 from __future__ import annotations
 
