@@ -16,6 +16,9 @@ from bench.sessions import session_file
 from eventstore import open_store
 from eventstore.files.importing import import_file
 
+CORPUS = Path(os.environ.get("REFOLD_CORPUS", Path(__file__).parents[2] / "shared" / "corpus"))
+"""The folder of real sessions, if it is there."""
+
 
 class Stored(NamedTuple):
     """A session file, its store, its session, and the context's place in the store."""
@@ -72,8 +75,6 @@ def made(imported):
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """Return the folder of real sessions."""
-    beside = Path(__file__).parents[2] / "shared" / "corpus"
-    path = Path(os.environ.get("REFOLD_CORPUS", beside))
-    if not path.is_dir():
+    if not CORPUS.is_dir():
         pytest.skip("no corpus of real sessions here: name one with REFOLD_CORPUS")
-    return path
+    return CORPUS

@@ -14,7 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -199,16 +199,17 @@ def main() -> None:
     PAGE.write_text(f"{before}{BEGIN}\n\n{measured(runs, options.date)}\n{END}{after}", "utf-8")
 
 
-def run() -> dict[str, Any]:
-    """Run the benches once; return pytest-benchmark's results."""
+def run(*options: str, benches: Sequence[str] = ("bench",)) -> dict[str, Any]:
+    """Run benches once with these options of pytest; return pytest-benchmark's results."""
     with tempfile.TemporaryDirectory(prefix="refold-report-") as folder:
         result = Path(folder) / "benchmarks.json"
         command = [
             sys.executable,
             "-m",
             "pytest",
-            "bench",
+            *benches,
             "-q",
+            *options,
             # pytest-benchmark times nothing in several processes.
             "-n0",
             "--benchmark-quiet",

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
 from typing import Final
 
-from bench.peers.history import History, names_of
-from bench.peers.stores import PEERS, Peer
+from bench.peers.stores import PEERS, Times, installed, measure
 from bench.report import PAGE, TIMES, span, table, times
-from bench.sessions import result_message
 
 BEGIN: Final = "<!-- peers: begin -->"
 END: Final = "<!-- peers: end -->"
 COPIES: Final = (1, 10, 100)
-ROUNDS: Final = 15
-FEWEST: Final = 3
-PATIENCE: Final = 10
-"""Seconds of rebuilds after which a slow peer has only the fewest rounds."""
-APPENDS: Final = 20
-"""Appends of each peer before it is the next one's turn."""
 
 
 def main() -> None:
@@ -51,37 +40,6 @@ def main() -> None:
     if not end:
         sys.exit(f"{PAGE} has no place for the tables: put {BEGIN} and {END} in it")
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
-
-
-def installed() -> list[type[Peer]]:
-    return [peer for peer in PEERS if peer.version() is not None]
-
-
-Times = dict[str, tuple[list[float], list[float]]]
-"""From a peer's name to the median append of each round, and the rebuild of each, in seconds."""
-
-
-def measure(session: Path, copies: int) -> Times:
-    """Fill all peers with the same history, check their contexts, and time them in turns."""
-    with tempfile.TemporaryDirectory(prefix="refold-peers-") as name, ExitStack() as stack:
-        folder = Path(name)
-        history = History(session, copies, folder)
-        peers = [peer(folder / f"peer-{number}", history) for number, peer in enumerate(installed())]
-        for peer in peers:
-            peer.fill()
-            stack.callback(peer.close)
-            assert names_of(peer.rebuild().messages) == names_of(history.context), peer.name
-        took: Times = {peer.name: ([], []) for peer in peers}
-        for turn in range(ROUNDS):
-            for peer in peers:
-                rebuilds = took[peer.name][1]
-                if turn < FEWEST or sum(rebuilds) < PATIENCE:
-                    rebuilds.append(peer.rebuild().seconds)
-        for turn in range(ROUNDS):
-            messages = [result_message(turn * APPENDS + number) for number in range(APPENDS)]
-            for peer in peers:
-                took[peer.name][0].append(median(peer.append(messages)))
-        return took
 
 
 def rows(measured: dict[int, Times], which: int) -> Iterator[tuple[str, ...]]:

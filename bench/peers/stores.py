@@ -9,16 +9,19 @@ import asyncio
 import json
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from bench.peers.history import History
+from bench.peers.history import History, names_of
+from bench.sessions import result_message
 from eventstore import SessionWriter, import_file, open_store
 from projections.context.build import context_json
 
@@ -267,7 +270,7 @@ class Harness(Peer):
         return json.loads(self._process.stdout.readline())
 
     def rebuild(self) -> Rebuilt:
-        found = self._ask("rebuild", withMessages=True)
+        found = self._ask("rebuild")
         return Rebuilt(found["seconds"], found["messages"])
 
     def append(self, messages: Sequence[dict[str, Any]]) -> list[float]:
@@ -291,3 +294,40 @@ class OhMyPi(Harness):
 HERE = Path(__file__).parent
 PEERS: tuple[type[Peer], ...] = (Refold, OpenAIAgents, LangGraph, EventSourcing, Pi, OhMyPi)
 """Refold first; the others are its peers."""
+ROUNDS: Final = 10
+FEWEST: Final = 3
+PATIENCE: Final = 10
+"""Seconds of rebuilds after which a slow peer has only the fewest rounds."""
+APPENDS: Final = 20
+"""Appends of each peer before it is the next one's turn."""
+
+
+def installed() -> list[type[Peer]]:
+    return [peer for peer in PEERS if peer.version() is not None]
+
+
+Times = dict[str, tuple[list[float], list[float]]]
+"""From a peer's name to the median append of each round, and the rebuild of each, in seconds."""
+
+
+def measure(session: Path, copies: int) -> Times:
+    """Fill all peers with the same history, check their contexts, and time them in turns."""
+    with tempfile.TemporaryDirectory(prefix="refold-peers-") as name, ExitStack() as stack:
+        folder = Path(name)
+        history = History(session, copies, folder)
+        peers = [peer(folder / f"peer-{number}", history) for number, peer in enumerate(installed())]
+        for peer in peers:
+            peer.fill()
+            stack.callback(peer.close)
+            assert names_of(peer.rebuild().messages) == names_of(history.context), peer.name
+        took: Times = {peer.name: ([], []) for peer in peers}
+        for turn in range(ROUNDS):
+            for peer in peers:
+                rebuilds = took[peer.name][1]
+                if turn < FEWEST or sum(rebuilds) < PATIENCE:
+                    rebuilds.append(peer.rebuild().seconds)
+        for turn in range(ROUNDS):
+            messages = [result_message(turn * APPENDS + number) for number in range(APPENDS)]
+            for peer in peers:
+                took[peer.name][0].append(median(peer.append(messages)))
+        return took

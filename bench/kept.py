@@ -1,0 +1,111 @@
+"""Fail if refold became slower, beside what each bench compares it with, than was recorded.
+
+    python -m bench.kept             compare with bench/kept.json; exit with 1 if a ratio is worse by half
+    python -m bench.kept --record    measure and write bench/kept.json
+
+Seconds depend on the machine and on what else it does, so only ratios count: the least time of refold beside the least
+of a floor or a peer, both from one run. A ratio that is too large is measured again, up to five times, because other
+work on the machine can only make a side slower; it counts as worse only if it always is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from bench.conftest import CORPUS
+from bench.peers.stores import measure
+from bench.report import run
+
+RECORDED: Final = Path(__file__).with_suffix(".json")
+WORSE: Final = 1.5
+"""The ratio to a recorded ratio from which refold counts as slower."""
+TRIES: Final = 5
+QUICK: Final = (
+    "not 100k and not peer and not memory and not audit_all and not search and not sync and not extractive"
+)
+"""What pytest selects: benches that take seconds each, whose minimum hardly varies."""
+
+
+SHORT: Final = "--benchmark-max-time=0.2"
+"""Seconds of a bench, unless its five rounds take longer."""
+
+
+class Ratios:
+    """The least time of each role of each group in one run, and the benches that measured them."""
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self._least: dict[str, dict[str, float]] = {}
+        self._benches: dict[str, list[str]] = {}
+        for bench in report["benchmarks"]:
+            least = self._least.setdefault(bench["group"], {})
+            role, took = bench["extra_info"]["role"], bench["stats"]["min"]
+            least[role] = min(took, least.get(role, took))
+            self._benches.setdefault(bench["group"], []).append(bench["fullname"])
+
+    def ratios(self) -> dict[str, float]:
+        """Return refold's ratios to the other roles, by group and role."""
+        return {
+            f"{group}: {role}": least["refold"] / took
+            for group, least in self._least.items()
+            if "refold" in least
+            for role, took in least.items()
+            if role != "refold"
+        }
+
+    def benches(self, names: list[str]) -> list[str]:
+        """Return the benches that measure these ratios."""
+        groups = {name.partition(": ")[0] for name in names}
+        return [bench for group in groups for bench in self._benches.get(group, ())]
+
+
+def peer_ratios() -> dict[str, float]:
+    """Return refold's ratios to the peers that are installed, with a real session; none without the corpus."""
+    session = CORPUS / "pi/pi-mono-before-compaction.v3.jsonl"
+    if not session.exists():
+        return {}
+    took = measure(session, 1)
+    refold = took.pop("refold")
+    return {
+        f"peers {what}: {name}": min(refold[which]) / min(theirs[which])
+        for name, theirs in took.items()
+        for which, what in enumerate(("append", "rebuild"))
+    }
+
+
+def worse(ratios: dict[str, float], recorded: dict[str, float]) -> list[str]:
+    """Return the names of the ratios that are worse by half than the recorded ones."""
+    return [name for name, ratio in ratios.items() if ratio > WORSE * recorded.get(name, float("inf"))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.kept")
+    parser.add_argument("--record", action="store_true", help="write the ratios of this machine")
+    if parser.parse_args().record:
+        runs = [Ratios(run("-k", QUICK, SHORT)).ratios() | peer_ratios() for _ in range(3)]
+        medians = {name: float(f"{median(each[name] for each in runs):.3g}") for name in runs[0]}
+        RECORDED.write_text(json.dumps(medians, indent=1, sort_keys=True) + "\n", "utf-8")
+        return
+    recorded = json.loads(RECORDED.read_bytes())
+    measured = Ratios(run("-k", QUICK, SHORT))
+    least = measured.ratios() | peer_ratios()
+    for _ in range(TRIES - 1):
+        if not (slower := worse(least, recorded)):
+            break
+        again = peer_ratios() if any(name.startswith("peers ") for name in slower) else {}
+        if benches := measured.benches(slower):
+            again |= Ratios(run(SHORT, benches=benches)).ratios()
+        least |= {name: min(least[name], again[name]) for name in slower}
+    lines = [
+        f"{name}: {least[name]:.2f} times as long, recorded {recorded[name]:.2f}"
+        for name in worse(least, recorded)
+    ]
+    sys.exit("\n".join(lines) if lines else None)
+
+
+if __name__ == "__main__":
+    main()
