@@ -34,6 +34,7 @@ GROUPS: Final = {
         "report": ("report", "Write a session's audit as an HTML page."),
         "diff": ("diff", "Compare the contexts at two entries."),
         "check": ("check", "Compare contexts with what the session's records say."),
+        "replay": ("replay", "Show what other policies would have kept."),
         "timeline": ("timeline", "Plot the context's size over a session."),
     },
     "Change a session": {

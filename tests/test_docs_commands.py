@@ -253,6 +253,10 @@ JSON_CALLS: Final = {
     "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],
     "append": ["append", SESSION, "--json"],
     "go": ["go", SESSION, "u1", "--json"],
+    "replay": [
+        *("replay", DEMO, "--at", "recorded", "--with", "recorded", "--with", "drop"),
+        *("--keep-recent", "0", "--json"),
+    ],
     "fork": ["fork", SESSION, "--json"],
     "undo": ["undo", SESSION, "--json"],
     "compact": [

@@ -80,7 +80,7 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model used between a boundary and a horizon of the things that the log had named before.
+    """The things that the log had named and that the model used up to a horizon.
 
     It depends on nothing that a replacement keeps or removes, so it is the same for every policy that
     replaces messages at this boundary. `log` are the messages before it, `later` those behind it.
@@ -120,7 +120,10 @@ def needs_at(replacement: Replacement, facts: SessionFacts, *, horizon: int | No
 
 
 def _log(replacement: Replacement, facts: SessionFacts) -> list[MessageFacts]:
-    """Return the messages above a replacement, and those that only C shows: of another session, or rewritten."""
+    """Return the messages above a replacement, and those that only C shows.
+
+    The latter are those of another session, and rewritten ones.
+    """
     above = [message for event in replacement.earlier if (message := facts.of_event(event)) is not None]
     known = set(map(id, above))
     shown = zip(replacement.before.parts, facts.of_parts(replacement.before.parts), strict=True)
@@ -193,7 +196,7 @@ def _by_kind(needs: Iterable[Need], lost: Iterable[Need]) -> list[KindFutureUse]
 
 
 class _Source(StrEnum):
-    """Where the model can have had a thing from that C′ does not name."""
+    """The source of a thing that C′ does not name."""
 
     EARLIER = "earlier"
     GIVEN = "given"
@@ -209,11 +212,13 @@ _VIEWERS: Final = word_set(
 """Programs that show what is there: running them needs no knowledge, and what they show is cheap."""
 _SCRATCH: Final = word_set("dev tmp proc")
 _FEWEST_NAMES: Final = 2
-_DEFINES: Final = (
-    r"(?:abstract|class|def|enum|export(?: default)?(?: async)?(?: const| function| let| type)?|fn|func(?: \([^)]*\))?"
-    r"|function|impl|interface|module|private|protected|protocol|public|record|static|struct|trait|type)"
+_DEFINES: Final = re.compile(
+    r"\b(?:abstract|class|def|enum|export(?: default)?(?: async)?(?: const| function| let| type)?|fn"
+    r"|func(?: \([^)]*\))?|function|impl|interface|module|private|protected|protocol|public|record|static|struct"
+    r"|trait|type)\s+\Z"
 )
 """Words before a name that a program defines. Variables are left out: each function invents them anew."""
+_LOOKBACK: Final = 80
 
 
 class _Sources:
@@ -226,8 +231,7 @@ class _Sources:
         given = [message for message in needs.later if message.role != "assistant"]
         self._given = MentionIndex(given, needs.paths, facts.chunks)
         self._results = {message.result_of: message for message in given if message.result_of}
-        told = [message for message in needs.log if message.role == "user"]
-        self._told = MentionIndex(told, needs.paths, facts.chunks)
+        self._told = [message for message in needs.log if message.role == "user"]
         self._places = {message.seq: place for place, message in enumerate(needs.later)}
 
     def of(self, need: Need) -> _Source:
@@ -281,23 +285,39 @@ class _Sources:
         if kind is MentionKind.IDENTIFIER:
             return not _writes(need.needed, value)
         if kind is MentionKind.QUANTITY:
-            return self._told.contains(kind, value)
+            return self._is_told(need)
         return kind is not MentionKind.SYMBOL or self._is_own_symbol(need)
 
     def _fails(self, act: MessageFacts) -> bool:
-        """Return True if a call of a message fails, such as an edit of a text that the model remembers wrongly."""
+        """Return True if a call of a message fails, as an edit of a misremembered text does."""
         return any(self._results[call.id].is_error for call in act.calls if call.id in self._results)
 
     def _is_own_symbol(self, need: Need) -> bool:
-        defines = re.compile(rf"\b{_DEFINES}\s+{re.escape(need.value)}\b")
-        if any(defines.search(text) for text in need.needed.texts) and not self._fails(need.needed):
+        value = need.value
+        if any(_defines(text, value) for text in need.needed.texts) and not self._fails(need.needed):
             return False
-        return self._told.contains(need.kind, need.value) or any(
-            defines.search(text)
-            for message in self._needs.log
-            for text in message.texts
-            if need.value in text
+        return self._is_told(need) or any(
+            _defines(text, value) for message in self._needs.log for text in message.texts
         )
+
+    def _is_told(self, need: Need) -> bool:
+        """Return True if the user named a thing."""
+        whole = re.compile(rf"(?<!\w){re.escape(need.value)}(?!\w)")
+        return any(
+            need.value in message.mentions.get(need.kind, ()) or any(map(whole.search, message.texts))
+            for message in self._told
+        )
+
+
+def _defines(text: str, name: str) -> bool:
+    """Return True if a program in a text defines a name."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if _DEFINES.search(text, max(0, at - _LOOKBACK), at) and not text[end : end + 1].isidentifier():
+            return True
+        at = text.find(name, end)
+    return False
 
 
 def _writes(message: MessageFacts, value: str) -> bool:

@@ -30,6 +30,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "diff": ["diff", session, "root", "#2"],
         "timeline": ["timeline", session, "--full"],
         "check": ["check", session],
+        "replay": ["replay", session, "--at", "recorded", "--with", "recorded", "--jobs", "1"],
         "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],
         "prune": ["prune", session, "--policy", "mask"],
         "handoff": ["handoff", session, "--as", "handed-off", "--summarizer", "extractive"],

@@ -58,8 +58,8 @@ def test_enter_opens_and_closes(demo: Visit) -> None:
 def test_n_goes_to_the_first_loss_and_opens_its_section(demo: Visit) -> None:
     demo.press("n")
     assert demo.js("document.activeElement.matches('.loss')")
-    assert demo.focused == "r-28"
-    demo.page.wait_for_function("document.querySelector('#r-28').open")
+    assert demo.focused == "r-131"
+    demo.page.wait_for_function("document.querySelector('#r-131').open")
 
 
 def test_n_and_p_go_through_all_losses_and_round(demo: Visit) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -66,6 +67,14 @@ def said_again(scene: Scene) -> Iterator[Finding]:
             )
 
 
+_FIRM: Final = re.compile(
+    r"\b(?:never|always|must|mustn't|only|don'?t|do not|no|without asking|ask (?:me )?(?:before|first)|from now on"
+    r"|going forward|at all times|every time|forbidden|off[- ]limits)\b",
+    re.IGNORECASE,
+)
+"""Words of a firm rule; others are preferences, which are no finding unless they are broken."""
+
+
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
     """Find standing rules that left the context; serious if they were broken or repeated."""
     last = max(
@@ -80,6 +89,8 @@ def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
             *([f"the model broke it ({_numbers(broken)})"] if broken else []),
             *([f"you had to repeat it ({_numbers(repeated)})"] if repeated else []),
         ]
+        if not followed and not _FIRM.search(rule.text):
+            continue
         yield Finding(
             kind="rule",
             weight="serious" if followed else "minor",

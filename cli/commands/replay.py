@@ -1,0 +1,149 @@
+"""refold replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import structs
+
+from cli.compacting import window_option
+from cli.options import json_option, session_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cli.replaying import ReplayOptions, SessionReplay
+    from compaction.replay import ReplayResult
+    from compaction.replay.boundaries import Where
+    from projections.overview import SessionFilter
+
+
+@click.command("replay", epilog="Example:  refold replay @last --with refold --with pi --with drop")
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option(
+    "--all",
+    "is_all",
+    is_flag=True,
+    help="Replay every session of the store, or those that the next options choose.",
+)
+@session_filters
+@click.option(
+    "--with",
+    "variants",
+    metavar="VARIANT",
+    multiple=True,
+    help="A policy by name or TOML file, or POLICY:TEMPLATE; 'recorded' for what the session did, 'drop' for no"
+    " summary at all; repeatable. The first is compared with the others.  [default: refold's policies, and drop]",
+)
+@click.option(
+    "--at",
+    type=click.Choice(["clean", "recorded"]),
+    default="clean",
+    show_default=True,
+    help="Compact inside stretches that were never compacted, or where the session did.",
+)
+@click.option(
+    "--keep-recent",
+    type=click.IntRange(0),
+    metavar="TOKENS",
+    help="Keep this many recent tokens, whatever the policies say.",
+)
+@window_option
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="The number of processes; by default one per core."
+)
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Exit with 1 if a variant keeps less of what was needed, from 0 to 1.",
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    sessions: tuple[str, ...],
+    *,
+    is_all: bool,
+    chosen: SessionFilter,
+    variants: tuple[str, ...],
+    at: Where,
+    keep_recent: int | None,
+    window: int,
+    jobs: int | None,
+    fail_under: float | None,
+    as_json: bool,
+) -> None:
+    """Show what other policies and templates would have kept of recorded sessions.
+
+    Each variant compacts the same contexts, without changing the session. What the model used afterwards, up to the
+    next recorded compaction, shows what was needed: how much of it does each variant's context still name, and at
+    what size? Summaries are extracted from the log, without a model.
+    """
+    if is_all == bool(sessions):
+        problem = (
+            "--all replays every session: do not name any" if is_all else "name a session, or give --all"
+        )
+        raise click.UsageError(problem, ctx)
+    if not is_all and not chosen.is_empty:
+        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
+    from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of
+    from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
+    from eventstore.workers import cores
+
+    wanted = ReplayOptions(
+        variants=variants or default_variants(), at=at, keep_recent=keep_recent, window=window
+    )
+    # Complain about a policy or template before anything is done.
+    variants_of(wanted)
+    with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
+        names = chosen_names(log, chosen) if is_all else [resolve_session(log, each) for each in sessions]
+    results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
+    ctx.exit(_show(wanted, results, fail_under=fail_under, as_json=as_json))
+
+
+def _show(
+    wanted: ReplayOptions, replays: Iterable[SessionReplay], *, fail_under: float | None, as_json: bool
+) -> int:
+    """Print the results, and return the exit code."""
+    from cli.output import console, echo_json, echo_problem, paged, progress_bar
+    from cli.views.replay_table import print_replay, summaries
+
+    results: list[ReplayResult] = []
+    is_sound = True
+    with progress_bar("replaying") as advance:
+        for done, each in enumerate(replays, 1):
+            advance(done, done)
+            results += each.results
+            if each.problem:
+                echo_problem(each.problem)
+                is_sound = False
+    if as_json:
+        echo_json(_json(results, wanted.variants))
+    else:
+        out = console()
+        with paged(out):
+            print_replay(out, results, wanted.variants)
+    least = fail_under or 0.0
+    for summary in summaries(results, wanted.variants):
+        if summary.kept_share is not None and summary.kept_share < least:
+            echo_problem(
+                f"{summary.variant} keeps {summary.kept_share:.4g} of what was needed, under {least:g}"
+            )
+            is_sound = False
+    return 0 if is_sound else 1
+
+
+def _json(results: Sequence[ReplayResult], variants: Sequence[str]) -> dict[str, object]:
+    from cli.views.replay_table import summaries
+
+    return {
+        "variants": summaries(results, variants),
+        "boundaries": [each.boundary for each in results],
+        "trials": [
+            structs.replace(trial, boundary=place)
+            for place, each in enumerate(results)
+            for trial in each.trials
+        ],
+    }

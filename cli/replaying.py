@@ -1,0 +1,133 @@
+"""Replay many sessions on all cores, and gather the results of each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+
+import click
+import msgspec
+
+from cli.compacting import DEFAULT_POLICY, policy_named, template_of_file, template_sources
+from cli.user_files import TEMPLATES
+from compaction.cuts import KeepRecent
+from compaction.part import Limits
+from compaction.policy.load import preset_names
+from compaction.policy.model import Policy
+from compaction.replay import ReplayResult, replay_session
+from compaction.replay.boundaries import Where
+from compaction.replay.variants import DROP, RECORDED, Variant
+from compaction.summarizers.chain import SummarizerChain
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.templates import Source, find_template
+from eventstore import open_store
+from eventstore.errors import RefoldError
+from eventstore.log import StoredLog
+from eventstore.workers import WorkerLostError, map_in_processes
+
+
+class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a replay; each variant as `POLICY` or `POLICY:TEMPLATE`."""
+
+    variants: tuple[str, ...]
+    at: Where = "clean"
+    keep_recent: int | None = None
+    window: int
+
+
+class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of one session, or why it could not be replayed."""
+
+    session: str
+    results: list[ReplayResult] = []
+    problem: str = ""
+
+
+def default_variants() -> tuple[str, ...]:
+    """Return refold's policies, its default first, and the variant without a summary."""
+    return tuple(dict.fromkeys([DEFAULT_POLICY, *preset_names(), DROP]))
+
+
+def variants_of(wanted: ReplayOptions) -> list[Variant]:
+    """Return the variants that the options name.
+
+    Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one, and UsageError for a
+    variant that is named twice.
+    """
+    if len(set(wanted.variants)) < len(wanted.variants):
+        raise click.UsageError("each variant can be named once")
+    return [_variant(name, wanted.keep_recent) for name in wanted.variants]
+
+
+def _variant(name: str, keep_recent: int | None) -> Variant:
+    chain = SummarizerChain(summarizers=[ExtractiveSummarizer()])
+    if name == RECORDED:
+        return Variant(name=name, policy=None, chain=chain)
+    if name == DROP:
+        return Variant(
+            name=name, policy=_keeping(policy_named(DEFAULT_POLICY), keep_recent), chain=chain, drops=True
+        )
+    named, colon, template = name.partition(":")
+    sources = template_sources()
+    if colon and TEMPLATES.is_path(template):
+        own = template_of_file(template)
+        sources, template = [_source(own.name, template), *sources], own.name
+    if template:
+        find_template(template, sources)
+    policy = _keeping(policy_named(named), keep_recent)
+    return Variant(name=name, policy=policy, chain=chain, template=template, sources=sources)
+
+
+def _source(name: str, file: str) -> Source:
+    own = template_of_file(file)
+    return lambda wanted: own if wanted == name else None
+
+
+def _keeping(policy: Policy, tokens: int | None) -> Policy:
+    if tokens is None or policy.cut is None:
+        return policy
+    return msgspec.structs.replace(policy, cut=policy.cut.keeping(tokens) or KeepRecent(tokens=tokens))
+
+
+def replay_sessions(
+    store: str, sessions: Sequence[str], wanted: ReplayOptions, *, jobs: int
+) -> Iterator[SessionReplay]:
+    """Yield the results of sessions in the given order, replayed in up to `jobs` processes.
+
+    Raises ClickException if a process is killed.
+    """
+    if min(jobs, len(sessions)) <= 1:
+        with open_store(store, create=False) as log:
+            yield from (_replay(log, wanted, session) for session in sessions)
+        return
+    try:
+        yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
+    except WorkerLostError as error:
+        raise click.ClickException(
+            f"session {error.item!r}: the process that replayed it was killed; try a smaller number of --jobs"
+        ) from None
+
+
+def _by_worker(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
+    return _replay(_store(store), wanted, session)
+
+
+def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionReplay:
+    try:
+        limits = Limits(window=wanted.window)
+        with log.snapshot() as snapshot:
+            results = list(replay_session(snapshot, session, _variants(wanted), at=wanted.at, limits=limits))
+    except RefoldError as error:
+        return SessionReplay(session=session, problem=f"session {session!r} cannot be replayed: {error}")
+    return SessionReplay(session=session, results=results)
+
+
+@cache
+def _store(store: str) -> StoredLog:
+    """Return the store, kept open for the life of the process."""
+    return open_store(store, create=False)
+
+
+@cache
+def _variants(wanted: ReplayOptions) -> list[Variant]:
+    return variants_of(wanted)

@@ -1,0 +1,136 @@
+"""Replay recorded sessions with other policies and templates, and measure what each would have kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from compaction.part import Limits
+from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
+from compaction.replay.trials import NothingToCompactError, try_variant
+from compaction.replay.variants import Variant
+from compaction.summarizers.chain import SummarizersFailedError
+from eventstore.log import Snapshot
+from projections.audit.future_use import Needs, needs_at
+from projections.context.build import context_at
+from projections.context.cursor import path, resolve_cursor
+from projections.context.parts import Context
+from projections.mentions import MentionKind
+from projections.mentions.mention_index import MentionIndex
+from projections.mentions.message_facts import SessionFacts
+from projections.replacement import replacement_between
+from projections.tokens import counter
+
+Thing = tuple[MentionKind, str]
+
+
+class ReplayStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base class of results; JSON names are in camel case."""
+
+
+class ReplayedBoundary(ReplayStruct, frozen=True):
+    """A place at which variants were tried.
+
+    `leaf` is the id of the context's last entry, number `seq`. `needed_count` counts the things that the log had
+    named and that the model used from there to the next recorded compaction: the same for every variant.
+    """
+
+    session: str
+    leaf: str
+    seq: int
+    at: Where
+    needed_count: int
+
+
+class Trial(ReplayStruct, frozen=True):
+    """The result of a variant for the context at a boundary, given by its index.
+
+    `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
+    `kept_count` is how many of the needed things the new context names. `error` says why there is no result; then
+    the figures are None.
+    """
+
+    boundary: int
+    variant: str
+    first_kept: str | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    kept_count: int | None = None
+    error: str | None = None
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The needed things that the context of each variant names, by its name; and all of them."""
+
+    needed: frozenset[Thing]
+    by_variant: dict[str, frozenset[Thing]]
+
+
+class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A boundary with its trials; `kept` says which things they kept."""
+
+    boundary: ReplayedBoundary
+    trials: list[Trial]
+    kept: Kept
+
+
+def replay_session(
+    snapshot: Snapshot,
+    session: str,
+    variants: Sequence[Variant],
+    *,
+    at: Where = "clean",
+    limits: Limits,
+) -> Iterator[ReplayResult]:
+    """Try variants at each boundary of a session, in order. Raises NotFoundError."""
+    cursor = resolve_cursor(snapshot, session)
+    entries = path(snapshot, cursor)
+    found = clean_boundaries(snapshot, cursor, entries) if at == "clean" else recorded_boundaries(entries)
+    facts = SessionFacts()
+    for index, boundary in enumerate(found):
+        before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
+        unchanged = replacement_between(
+            boundary.leaf, before, before, earlier=boundary.earlier, later=boundary.later
+        )
+        horizon = boundary.later[-1].seq if boundary.later else boundary.leaf.seq
+        needs = needs_at(unchanged, facts, horizon=horizon)
+        trials, kept = list[Trial](), dict[str, frozenset[Thing]]()
+        for variant in variants:
+            try:
+                after = try_variant(snapshot, cursor, boundary, variant, limits=limits)
+            except (NothingToCompactError, SummarizersFailedError) as error:
+                trials.append(Trial(boundary=index, variant=variant.name, error=str(error)))
+                continue
+            kept[variant.name] = _kept(after, needs, facts)
+            trials.append(_trial(index, variant.name, before, after, len(kept[variant.name])))
+        yield ReplayResult(
+            boundary=ReplayedBoundary(
+                session=session,
+                leaf=boundary.leaf.id,
+                seq=boundary.leaf.seq,
+                at=at,
+                needed_count=len(needs.needs),
+            ),
+            trials=trials,
+            kept=Kept(needed=frozenset((need.kind, need.value) for need in needs.needs), by_variant=kept),
+        )
+
+
+def _kept(after: Context, needs: Needs, facts: SessionFacts) -> frozenset[Thing]:
+    index = MentionIndex(facts.of_parts(after.parts), needs.paths, facts.chunks)
+    return frozenset((need.kind, need.value) for need in needs.needs if index.contains(need.kind, need.value))
+
+
+def _trial(index: int, name: str, before: Context, after: Context, kept: int) -> Trial:
+    shown = {part.key: part.raw for part in before.parts}
+    first = next((part.id for part in after.parts if shown.get(part.key) == part.raw), None)
+    tokens = counter("utf16/4")
+    return Trial(
+        boundary=index,
+        variant=name,
+        first_kept=first,
+        tokens_before=sum(tokens.count(before.parts)),
+        tokens_after=sum(tokens.count(after.parts)),
+        kept_count=kept,
+    )

@@ -1,0 +1,79 @@
+"""Find the entries of a session at which to try other policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from compaction.window import has_open_calls
+from eventstore.event import Event
+from eventstore.log import Snapshot
+from projections.context.cursor import Cursor
+from projections.context.incremental import IncrementalContexts
+
+Where = Literal["clean", "recorded"]
+SMALLEST: Final = 30_000
+STEP: Final = 10_000
+"""Tokens of the context at the first clean boundary, and from one to the next, by pi's estimate."""
+_FEWEST_ANSWERS: Final = 3
+"""Answers of the model behind a clean boundary; with fewer, hardly anything can be needed."""
+
+
+class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry at which a context is compacted, and the entries that show what was needed then.
+
+    `leaf` is the last entry of the context. `compaction` is the number of the recorded compaction of a `recorded`
+    boundary, 0 for a `clean` one. `later` are the entries up to the next recorded compaction, which the model wrote
+    knowing the context, or the recorded summary of it.
+    """
+
+    at: Where
+    leaf: Event
+    compaction: int
+    earlier: Sequence[Event]
+    later: Sequence[Event]
+
+
+def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
+    """Yield places above a path's first compaction, a step of the context's growth apart.
+
+    No summary has shaped what follows them. No call is open at them, so that any harness could compact there.
+    """
+    end = next((at for at, entry in enumerate(entries) if entry.kind == "compaction"), len(entries))
+    contexts = IncrementalContexts(snapshot, cursor, entries)
+    due = SMALLEST
+    answers = [at for at, entry in enumerate(entries[:end]) if entry.role == "assistant"]
+    last = answers[-_FEWEST_ANSWERS] if len(answers) >= _FEWEST_ANSWERS else 0
+    size = 0
+    for place in range(last):
+        entry = entries[place]
+        size += entry.utf16
+        if size < due or not entry.role:
+            continue
+        parts = contexts.context_at(entry.seq).parts
+        in_context = sum(part.utf16 for part in parts)
+        if in_context >= due and not has_open_calls(parts):
+            size, due = in_context, in_context + STEP
+            yield Boundary(
+                at="clean",
+                leaf=entry,
+                compaction=0,
+                earlier=entries[: place + 1],
+                later=entries[place + 1 : end],
+            )
+
+
+def recorded_boundaries(entries: Sequence[Event]) -> Iterator[Boundary]:
+    """Yield the places at which compactions of a path were made."""
+    places = [at for at, entry in enumerate(entries) if entry.kind == "compaction"]
+    for place, end in zip(places, [*places[1:], len(entries)], strict=True):
+        if place:
+            yield Boundary(
+                at="recorded",
+                leaf=entries[place - 1],
+                compaction=entries[place].seq,
+                earlier=entries[:place],
+                later=entries[place + 1 : end],
+            )

@@ -1,0 +1,110 @@
+"""Replay made-up sessions with other policies."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from compaction.cuts import KeepRecent
+from compaction.part import Limits
+from compaction.policy.load import load_preset
+from compaction.replay import ReplayResult, replay_session
+from compaction.replay.boundaries import SMALLEST
+from compaction.replay.variants import Variant
+from compaction.summarizers.chain import SummarizerChain
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from eventstore.memory import MemoryLog
+from eventstore.records import Compaction
+from projections.audit.session import audit
+from tests.support.talk import Story, assistant, call, result, user
+
+LIMITS = Limits(window=200_000)
+CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
+RECORDED = Variant(name="recorded", policy=None, chain=CHAIN)
+
+
+def variant(preset: str, *, keep: int = 2_000, drops: bool = False) -> Variant:
+    policy = msgspec.structs.replace(load_preset(preset), cut=KeepRecent(tokens=keep))
+    return Variant(name="drop" if drops else preset, policy=policy, chain=CHAIN, drops=drops)
+
+
+@pytest.fixture
+def story() -> Story:
+    """A long session: a file is read, many others follow, and the first is needed again."""
+    story = Story(MemoryLog(clock=lambda: 0))
+    story.says(user("Fix the parser. Use src/parser.py."))
+    for number in range(30):
+        story.says(
+            assistant(call("read", f"c{number}", path=f"src/part_{number}.py")),
+            result("def take_line(): ...\n" * 400, tool="read", call_id=f"c{number}"),
+        )
+    story.says(assistant("Done with reading."), user("Now repair src/part_3.py."))
+    for number in range(4):
+        story.says(
+            assistant(call("edit", f"d{number}", path="src/part_3.py", newText="x")),
+            result("done", tool="edit", call_id=f"d{number}"),
+        )
+    return story
+
+
+def replayed(story: Story, *variants: Variant, at: str = "clean") -> list[ReplayResult]:
+    with story.log.snapshot() as snapshot:
+        return list(replay_session(snapshot, story.session, variants, at=at, limits=LIMITS))  # type: ignore[arg-type]
+
+
+def test_clean_boundaries_are_a_step_apart_and_have_a_future(story: Story) -> None:
+    results = replayed(story, variant("refold"))
+    sizes = [trial.tokens_before or 0 for each in results for trial in each.trials]
+    assert len(results) >= 2
+    assert sizes[0] >= SMALLEST
+    assert all(later - earlier >= 10_000 for earlier, later in pairwise(sizes))
+
+
+def test_no_call_is_open_at_a_boundary(story: Story) -> None:
+    for each in replayed(story, variant("refold")):
+        assert story[each.boundary.leaf].role in ("toolResult", "user")
+
+
+def test_every_variant_has_the_same_denominator(story: Story) -> None:
+    for each in replayed(story, variant("refold"), variant("oh-my-pi"), variant("refold", drops=True)):
+        assert all(kept <= each.kept.needed for kept in each.kept.by_variant.values())
+        assert len(each.kept.needed) == each.boundary.needed_count
+
+
+def test_a_summary_keeps_names_that_dropping_loses(story: Story) -> None:
+    last = replayed(story, variant("refold"), variant("refold", drops=True))[-1]
+    summarized, dropped = (last.kept.by_variant[name] for name in ("refold", "drop"))
+    assert {value for _, value in summarized - dropped} >= {"src/part_3.py"}
+
+
+def test_nothing_is_appended(story: Story) -> None:
+    with story.log.snapshot() as snapshot:
+        before = snapshot.head(story.session)
+    replayed(story, variant("refold"), variant("mask"))
+    with story.log.snapshot() as snapshot:
+        assert snapshot.head(story.session) == before
+
+
+def test_what_was_not_compacted_has_no_recorded_result(story: Story) -> None:
+    first = replayed(story, RECORDED)[0]
+    assert first.trials[0].error is not None
+    assert first.trials[0].kept_count is None
+
+
+def test_the_recorded_variant_keeps_what_the_audit_says(story: Story) -> None:
+    story.add(Compaction(summary="Read everything in src/.", first_kept_entry_id="e60", tokens_before=9))
+    story.says(user("go on"), assistant("I look at src/part_4.py and src/parser.py."))
+    (only,) = replayed(story, RECORDED, at="recorded")
+    (compaction,) = audit(story.log, "s").compactions
+    use = compaction.metrics.future_use
+    assert (only.boundary.needed_count, only.trials[0].kept_count) == (use.total, use.found)
+    assert only.trials[0].tokens_after == compaction.after.recomputed
+
+
+def test_a_policy_that_has_nothing_to_do_is_that_variants_failure(story: Story) -> None:
+    everything = variant("refold", keep=500_000)
+    each = replayed(story, everything, variant("refold", drops=True))[0]
+    assert each.trials[0].error is not None
+    assert each.trials[1].error is None
