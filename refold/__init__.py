@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from eventstore.javascript import TooDeepError
     from eventstore.lmdb.environment import Durability
     from eventstore.log import StoredLog
+    from eventstore.transfer import DivergedError
     from projections.audit.session import Audit
     from projections.tree import Tree
 
@@ -90,6 +91,7 @@ __all__ = [
     "Context",
     "CorruptionError",
     "DeadlineError",
+    "DivergedError",
     "EventConflictError",
     "ForeignSessionError",
     "InvalidInputError",
@@ -121,6 +123,7 @@ _MODULES: Final = {
     "Cancellation": "compaction.summarizers",
     "CancelledError": "compaction.summarizers",
     "DeadlineError": "compaction.summarizers",
+    "DivergedError": "eventstore.transfer",
     "InvalidInputError": "compaction.validation",
     "InvalidPolicyError": "compaction.policy.load",
     "StaleSummaryError": "compaction.branching.move",

@@ -347,6 +347,9 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         # A session of the other store has other events.
         other = Refold(Path("other-store").resolve())
         other("append", SESSION, stdin=line({"type": "custom", "customType": "x"}))
+    if name == "replay":
+        refold("--store", "demo", "demo")
+        return refold("--store", "demo", *JSON_CALLS[name]).json_lines
     if name == "audit":
         # The demo's session has every kind of list.
         refold("--store", "demo", "demo")

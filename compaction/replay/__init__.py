@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
-from compaction.replay.trials import NothingToCompactError, try_variant
+from compaction.replay.trials import try_variant
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizersFailedError
 from eventstore.log import Snapshot
@@ -98,9 +98,11 @@ def replay_session(
         trials, kept = list[Trial](), dict[str, frozenset[Thing]]()
         for variant in variants:
             try:
-                after = try_variant(snapshot, cursor, boundary, variant, limits=limits)
-            except (NothingToCompactError, SummarizersFailedError) as error:
-                trials.append(Trial(boundary=index, variant=variant.name, error=str(error)))
+                after: Context | str = try_variant(snapshot, cursor, boundary, variant, limits=limits)
+            except SummarizersFailedError as error:
+                after = str(error)
+            if isinstance(after, str):
+                trials.append(Trial(boundary=index, variant=variant.name, error=after))
                 continue
             kept[variant.name] = _kept(after, needs, facts)
             trials.append(_trial(index, variant.name, before, after, len(kept[variant.name])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, Literal
 
 import msgspec
@@ -68,7 +69,7 @@ def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event
 def recorded_boundaries(entries: Sequence[Event]) -> Iterator[Boundary]:
     """Yield the places at which compactions of a path were made."""
     places = [at for at, entry in enumerate(entries) if entry.kind == "compaction"]
-    for place, end in zip(places, [*places[1:], len(entries)], strict=True):
+    for place, end in pairwise([*places, len(entries)]):
         if place:
             yield Boundary(
                 at="recorded",

@@ -8,14 +8,13 @@ import msgspec
 
 from compaction.composing import Draft, compose_compaction
 from compaction.part import Limits
-from compaction.plan import Plan, plan_compaction
+from compaction.plan import plan_compaction
 from compaction.policy.model import Policy
 from compaction.replay.boundaries import Boundary
 from compaction.replay.variants import Variant
 from compaction.rewriting import plan_rewrites
 from compaction.summary import SummaryOptions, summarize_plan
 from compaction.templates import with_session
-from eventstore.errors import RefoldError
 from eventstore.formats.refold.events import compose
 from eventstore.log import Snapshot
 from eventstore.paths import event as event_at
@@ -28,63 +27,47 @@ from projections.replacement import end_of_change
 from projections.tokens import counter
 
 
-class NothingToCompactError(RefoldError):
-    """A variant would leave the context as it is."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-
-
 def try_variant(
     snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
-) -> Context:
-    """Return the context that a variant makes of the one at a boundary.
+) -> Context | str:
+    """Return the context that a variant makes of the one at a boundary, or why there is nothing to do.
 
-    Raises NothingToCompactError, SummarizersFailedError, and what a policy's parts raise.
+    Raises SummarizersFailedError, and what a policy's parts raise.
     """
     here = cursor.at_leaf(boundary.leaf.seq)
     if variant.policy is None:
         if not boundary.compaction:
-            raise NothingToCompactError("the session was not compacted here")
+            return "the session was not compacted here"
         event = event_at(snapshot, cursor.session, boundary.compaction).decode()
         return context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)))
-    if variant.drops:
-        kept = _plan(snapshot, here, variant.policy, limits).kept
-        return msgspec.structs.replace(context_at(snapshot, here), parts=kept)
-    prospect = _compacted(snapshot, here, variant, variant.policy, limits)
-    return context_at(prospect, resolve_cursor(prospect, cursor.session))
-
-
-def _plan(snapshot: Snapshot, here: Cursor, policy: Policy, limits: Limits) -> Plan:
+    if not variant.drops:
+        return _compacted(snapshot, here, variant, variant.policy, limits)
+    policy = variant.policy
     plan = plan_compaction(snapshot, here, policy, limits=limits, tokens=counter(policy.counter))
     if isinstance(plan, str):
-        raise NothingToCompactError(plan)
-    return plan
+        return plan
+    return msgspec.structs.replace(context_at(snapshot, here), parts=plan.kept)
 
 
 def _compacted(
     snapshot: Snapshot, here: Cursor, variant: Variant, policy: Policy, limits: Limits
-) -> Snapshot:
-    """Return the session with the policy's rewrites and its compaction below an entry."""
+) -> Context | str:
+    """Return the context after a policy's rewrites and its compaction, or why there are none."""
     tokens = counter(policy.counter)
     leaf = event_at(snapshot, here.session, here.leaf).id
+    is_compacting = policy.cut is not None
     rewritten = plan_rewrites(
-        snapshot,
-        here.session,
-        policy.rewrites,
-        tokens=tokens,
-        is_compacting=policy.cut is not None,
-        leaf=leaf,
+        snapshot, here.session, policy.rewrites, tokens=tokens, is_compacting=is_compacting, leaf=leaf
     ).records
-    if policy.cut is None:
-        if not rewritten:
-            raise NothingToCompactError("no rewrite of the policy shortens anything")
-        return _with(snapshot, here.session, rewritten, leaf)
     if rewritten:
         snapshot = _with(snapshot, here.session, rewritten, leaf)
         here = resolve_cursor(snapshot, here.session)
         leaf = event_at(snapshot, here.session, here.leaf).id
-    plan = _plan(snapshot, here, policy, limits)
+    if not is_compacting:
+        return context_at(snapshot, here) if rewritten else "no rewrite of the policy shortens anything"
+    plan = plan_compaction(snapshot, here, policy, limits=limits, tokens=tokens)
+    if isinstance(plan, str):
+        return plan
     summary = summarize_plan(
         plan,
         policy.prompting,
@@ -104,8 +87,9 @@ def _compacted(
         parent=leaf,
     )
     if not composed.is_gain:
-        raise NothingToCompactError("the context would not get smaller")
-    return _with(snapshot, here.session, composed.records, leaf)
+        return "the context would not get smaller"
+    prospect = _with(snapshot, here.session, composed.records, leaf)
+    return context_at(prospect, resolve_cursor(prospect, here.session))
 
 
 def _with(snapshot: Snapshot, session: str, records: Sequence[Record], parent: str) -> Snapshot:

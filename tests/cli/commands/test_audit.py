@@ -287,12 +287,19 @@ def test_all_sessions_of_the_store_have_a_line_each(stocked: Refold, jobs: list[
 
 
 def test_the_worst_sessions_come_first(stocked: Refold) -> None:
-    # The others lose one thing.
-    paths = ("lib/lost.py", "lib/also_lost.py")
-    reads = [{"type": "toolCall", "id": path, "name": "read", "arguments": {"path": path}} for path in paths]
-    said = {"type": "message", "message": {"role": "assistant", "content": reads}}
+    # The others have no findings.
+    call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "make"}}
+    said = {"type": "message", "message": {"role": "assistant", "content": [call]}}
+    failed = {
+        "role": "toolResult",
+        "toolCallId": "c",
+        "toolName": "bash",
+        "content": "no rule",
+        "isError": True,
+    }
+    result = {"type": "message", "message": failed}
     summary = {"type": "compaction", "summary": "s", "firstKeptEntryId": "", "tokensBefore": 9}
-    stocked("append", "worst", stdin=line(said) + line(summary) + line(said))
+    stocked("append", "worst", stdin=b"".join(map(line, (said, result, summary, said, result))))
     assert shown(stocked, "--jobs", "1")[0] == "worst"
 
 
