@@ -33,7 +33,8 @@ class ReplayedBoundary(ReplayStruct, frozen=True):
     """A place at which variants were tried.
 
     `leaf` is the id of the context's last entry, number `seq`. `needed_count` counts the things that the log had
-    named and that the model used from there to the next recorded compaction: the same for every variant.
+    named and that the model used from there to the next compaction, branch summary or undo: the same for every
+    variant.
     """
 
     session: str
@@ -93,8 +94,7 @@ def replay_session(
         unchanged = replacement_between(
             boundary.leaf, before, before, earlier=boundary.earlier, later=boundary.later
         )
-        horizon = boundary.later[-1].seq if boundary.later else boundary.leaf.seq
-        needs = needs_at(unchanged, facts, horizon=horizon)
+        needs = needs_at(unchanged, facts)
         trials, kept = list[Trial](), dict[str, frozenset[Thing]]()
         for variant in variants:
             try:

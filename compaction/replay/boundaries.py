@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final, Literal
 
 import msgspec
@@ -25,14 +24,12 @@ _FEWEST_ANSWERS: Final = 3
 class Boundary(msgspec.Struct, frozen=True, kw_only=True):
     """An entry at which a context is compacted, and the entries that show what was needed then.
 
-    `leaf` is the last entry of the context. `compaction` is the number of the recorded compaction of a `recorded`
-    boundary, 0 for a `clean` one. `later` are the entries up to the next recorded compaction, which the model wrote
-    knowing the context, or the recorded summary of it.
+    `leaf` is the last entry of the context. `compaction` is the recorded compaction of a `recorded` boundary, None
+    for a `clean` one. `earlier` are the entries down to `leaf`, `later` those that followed in the recorded session.
     """
 
-    at: Where
     leaf: Event
-    compaction: int
+    compaction: Event | None = None
     earlier: Sequence[Event]
     later: Sequence[Event]
 
@@ -57,24 +54,16 @@ def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event
         in_context = sum(part.utf16 for part in parts)
         if in_context >= due and not has_open_calls(parts):
             size, due = in_context, in_context + STEP
-            yield Boundary(
-                at="clean",
-                leaf=entry,
-                compaction=0,
-                earlier=entries[: place + 1],
-                later=entries[place + 1 : end],
-            )
+            yield Boundary(leaf=entry, earlier=entries[: place + 1], later=entries[place + 1 :])
 
 
 def recorded_boundaries(entries: Sequence[Event]) -> Iterator[Boundary]:
     """Yield the places at which compactions of a path were made."""
-    places = [at for at, entry in enumerate(entries) if entry.kind == "compaction"]
-    for place, end in pairwise([*places, len(entries)]):
-        if place:
+    for place, entry in enumerate(entries):
+        if place and entry.kind == "compaction":
             yield Boundary(
-                at="recorded",
                 leaf=entries[place - 1],
-                compaction=entries[place].seq,
+                compaction=entry,
                 earlier=entries[:place],
-                later=entries[place + 1 : end],
+                later=entries[place + 1 :],
             )

@@ -36,10 +36,9 @@ def try_variant(
     """
     here = cursor.at_leaf(boundary.leaf.seq)
     if variant.policy is None:
-        if not boundary.compaction:
+        if boundary.compaction is None:
             return "the session was not compacted here"
-        event = event_at(snapshot, cursor.session, boundary.compaction).decode()
-        return context_at(snapshot, cursor.at_leaf(end_of_change(event, snapshot, cursor)))
+        return context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
     if not variant.drops:
         return _compacted(snapshot, here, variant, variant.policy, limits)
     policy = variant.policy

@@ -152,19 +152,9 @@ def _whole_paths(values: Iterable[str], paths: PathIndex) -> Iterator[str]:
     return (paths.longest_form(path) for path in values if not paths.can_be_several(path))
 
 
-def future_use(
-    replacement: Replacement,
-    facts: SessionFacts,
-    *,
-    horizon: int | None = None,
-    needs: Needs | None = None,
-) -> FutureUse:
-    """Measure how many things of the log that the model uses later are named in C′.
-
-    `needs` are those of `needs_at` if they are known: replacements at one boundary share them. `horizon`
-    applies if they are not.
-    """
-    needs = needs or needs_at(replacement, facts, horizon=horizon)
+def future_use(replacement: Replacement, facts: SessionFacts, *, horizon: int | None = None) -> FutureUse:
+    """Measure how many things of the log that the model uses up to a horizon, as in `needs_at`, C′ names."""
+    needs = needs_at(replacement, facts, horizon=horizon)
     after = MentionIndex(facts.of_parts(replacement.after.parts), needs.paths, facts.chunks)
     lost = [need for need in needs.needs if not after.contains(need.kind, need.value)]
     sources = _Sources(replacement, facts, needs)

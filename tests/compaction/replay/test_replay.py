@@ -16,7 +16,7 @@ from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.memory import MemoryLog
-from eventstore.records import Compaction
+from eventstore.records import BranchSummary, Compaction
 from projections.audit.session import audit
 from tests.support.talk import Story, assistant, call, result, user
 
@@ -101,6 +101,20 @@ def test_the_recorded_variant_keeps_what_the_audit_says(story: Story) -> None:
     use = compaction.metrics.future_use
     assert (only.boundary.needed_count, only.trials[0].kept_count) == (use.total, use.found)
     assert only.trials[0].tokens_after == compaction.after.recomputed
+
+
+def test_without_compactions_there_is_no_recorded_boundary(story: Story) -> None:
+    assert replayed(story, RECORDED, at="recorded") == []
+
+
+def test_what_was_needed_ends_where_the_audit_stops_looking(story: Story) -> None:
+    story.add(Compaction(summary="Read everything in src/.", first_kept_entry_id="e60", tokens_before=9))
+    story.says(user("go on"), assistant("I look at src/part_4.py."))
+    story.add(BranchSummary(summary="An attempt failed.", from_id="e60"))
+    story.says(assistant("I look at src/part_5.py."))
+    (only,) = replayed(story, RECORDED, at="recorded")
+    (compaction,) = audit(story.log, "s").compactions
+    assert only.boundary.needed_count == compaction.metrics.future_use.total == 1
 
 
 def test_a_policy_that_has_nothing_to_do_is_that_variants_failure(story: Story) -> None:

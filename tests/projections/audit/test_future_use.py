@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement
-from projections.audit.future_use import KindFutureUse, Loss, future_use, needs_at
+from projections.audit.future_use import KindFutureUse, Loss, future_use
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
@@ -266,9 +266,8 @@ def test_replacements_at_one_boundary_share_their_needs(story):
     story.says(assistant("250 MB, 40 ms, `parse_header`"))
     one = replacements(story.log)[0]
     facts = SessionFacts()
-    needs = needs_at(one, facts)
     kept = msgspec.structs.replace(one, after=one.before)
-    shares = [future_use(each, facts, needs=needs) for each in (one, kept)]
+    shares = [future_use(each, facts) for each in (one, kept)]
     assert [(each.total, each.found, len(each.losses)) for each in shares] == [(3, 1, 2), (3, 3, 0)]
 
 
