@@ -28,7 +28,7 @@ TRIES: Final = 5
 QUICK: Final = (
     "not 100k and not peer and not memory and not audit_all and not search and not sync and not extractive"
 )
-"""What pytest selects: benches that take seconds each, whose minimum hardly varies."""
+"""The benches to select: those that take seconds each, whose minimum hardly varies."""
 
 
 SHORT: Final = "--benchmark-max-time=0.2"

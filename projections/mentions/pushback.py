@@ -13,7 +13,8 @@ _NOT: Final = r"\s?n[o']?t"
 """The end of a negated auxiliary: `don't`, `dont`, `donot`."""
 
 _PUSHBACK: Final = (
-    # Refusals at the start, but not "no problem".
+    # Objections at the start, but not "no problem".
+    r"^\W*but\b|\bi(?:'m|\sam)?\s(?:only\s|just\s)?see\w*\s(?:only|just)\b",
     r"^\W*(?:no|nope|nah|wrong|stop|wait|hm+|wtf|omf?g|dude|jesus)\b(?!\s(?:worries|problem|need|idea|rush|longer)\b)",
     # "That's wrong", "this is not what I asked for", "doesn't make sense".
     r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?:\w+\s)?(?:wrong|incorrect|misleading)\b",

@@ -14,7 +14,7 @@ from typing import Final
 
 from projections.audit.findings.finding import Finding, rank_of_finding
 from projections.audit.findings.objections import objections
-from projections.audit.findings.repetitions import failed_again, gone_rules, said_again
+from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, said_again
 from projections.audit.findings.scene import Scene
 from projections.audit.findings.searches import missing_paths, searches
 from projections.audit.instruction_fates import Rule
@@ -28,6 +28,7 @@ _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     searches,
     missing_paths,
     failed_again,
+    ended_habits,
 )
 """The functions that look for trouble; a later one does not report what an earlier one explains."""
 

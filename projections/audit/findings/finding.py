@@ -10,7 +10,7 @@ from projections.audit.measure import EventRef, MetricStruct
 from projections.mentions.message_facts import MessageFacts
 
 Weight = Literal["serious", "minor"]
-FindingKind = Literal["uncovered", "rule", "objection", "repeated", "search", "path", "retry"]
+FindingKind = Literal["uncovered", "rule", "objection", "repeated", "search", "path", "retry", "habit"]
 
 
 class Finding(MetricStruct, frozen=True):

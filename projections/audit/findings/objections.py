@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from projections.audit.findings.finding import Finding, refs
-from projections.audit.findings.scene import Scene, words_of
+from projections.audit.findings.scene import Scene, folder_of, places_in, words_of
 from projections.files import files_of_call
 from projections.mentions import MentionKind, mentions
 from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
@@ -52,6 +52,7 @@ def objections(scene: Scene) -> Iterator[Finding]:
         name = split_path(path)[-1]
         what = f"the model worked without the content of {name}, which it had seen before (#{times[0].known.seq})"
         yield _objected(scene, what, times, [path, *also], undone)
+    yield from _incomplete(scene, with_file)
     for turn in dict.fromkeys(each.turn for each in names if each.turn not in with_file):
         times = [each for each in names if each.turn == turn]
         listed = ", ".join(dict.fromkeys(each.thing for each in times[:_LISTED]))
@@ -76,6 +77,36 @@ def _objected(
         trouble=[*objected, *refs([*(each.again for each in times), undo.message if undo else None])],
         names=list(dict.fromkeys(names)),
     )
+
+
+_FEWEST_SIBLINGS: Final = 2
+
+
+def _incomplete(scene: Scene, explained: set[int]) -> Iterator[Finding]:
+    """Find objections about a folder of which only a part was used, while the rest was lost."""
+    used: dict[str, dict[tuple[MentionKind, str], MessageFacts]] = {}
+    for number, turn in enumerate(scene.turns):
+        if turn.person is not None and turn.is_objection and number not in explained:
+            for folder in {folder_of(f"{value.rstrip('/')}/x") for _, value in places_in([turn.person])}:
+                known = scene.known_places.get(folder, {})
+                lost = [
+                    thing for thing in known if thing not in used.get(folder, {}) and scene.is_lost(*thing)
+                ]
+                if folder in used and len(lost) >= _FEWEST_SIBLINGS:
+                    listed = ", ".join(split_path(value)[-1] for _, value in lost[:_LISTED])
+                    last = list(used[folder].values())[-1]
+                    yield Finding(
+                        kind="objection",
+                        weight="serious",
+                        sentence=f"the model used only a part of {folder} (#{last.seq}): it no longer knew of"
+                        f" {listed} (#{known[lost[0]].seq}), until you objected (#{turn.person.seq}).",
+                        known=refs(known[thing] for thing in lost),
+                        trouble=refs([last, turn.person]),
+                        names=[value for _, value in lost],
+                    )
+        for message in turn.messages:
+            for thing in places_in([message]) if message.role == "assistant" else ():
+                used.setdefault(folder_of(thing[1]), {})[thing] = message
 
 
 def _missed_files(scene: Scene) -> dict[str, list[_Missed]]:

@@ -1,4 +1,4 @@
-"""Find rules that are gone, what a person had to say again, and calls that failed as they had before."""
+"""Find rules that are gone, what was said again, calls that fail again, and habits that ended."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from operator import attrgetter
 from typing import Final
 
 from projections.audit.findings.finding import Finding, ref, refs
-from projections.audit.findings.scene import Scene, prose_of, words_of
+from projections.audit.findings.scene import Scene, Turn, prose_of, words_of
 from projections.audit.instruction_fates import Rule
 from projections.audit.measure import EventRef
 from projections.audit.rework import call_history
 from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts, commands_of
 
 _FEWEST_WORDS: Final = 3
 """Words that two messages about the same thing share."""
+_FEWEST_FAILED: Final = 2
 _LONGEST: Final = 100
 """Characters of a quotation."""
 
@@ -75,6 +77,10 @@ _FIRM: Final = re.compile(
 """Words of a firm rule; others are preferences, which are no finding unless they are broken."""
 
 
+_LONGEST_RULE: Final = 120
+"""Characters of a firm rule; a longer sentence explains something."""
+
+
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
     """Find standing rules that left the context; serious if they were broken or repeated."""
     last = max(
@@ -89,7 +95,7 @@ def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
             *([f"the model broke it ({_numbers(broken)})"] if broken else []),
             *([f"you had to repeat it ({_numbers(repeated)})"] if repeated else []),
         ]
-        if not followed and not _FIRM.search(rule.text):
+        if not followed and (len(rule.text) > _LONGEST_RULE or not _FIRM.search(rule.text)):
             continue
         yield Finding(
             kind="rule",
@@ -111,30 +117,83 @@ def _cut(text: str) -> str:
 
 
 def failed_again(scene: Scene) -> Iterator[Finding]:
-    """Find calls that failed before the replacement, and again behind it with nothing written in between."""
+    """Find calls that failed before the replacement, and again behind it with nothing written in between.
+
+    One such call is cheap, and no finding.
+    """
     unique = {message.id: message for message in (*scene.earlier, *scene.behind)}
     work = call_history(sorted(unique.values(), key=attrgetter("seq")), scene.facts)
     shown = {message.id for message in scene.after}
     failed: dict[tuple[str, str], int] = {}
+    again: dict[int, MessageFacts] = {}
     for place in sorted(work.failed):
         made = work.calls[place]
         first = failed.get(made.key)
         if made.message.seq < scene.replacement.event.seq:
             failed[made.key] = place
             continue
-        if (
-            first is None
-            or work.calls[first].message.id in shown
-            or work.is_written(made.paths, first, place)
-        ):
-            continue
-        before = work.calls[first].message
+        is_lost = first is not None and work.calls[first].message.id not in shown
+        if first is not None and is_lost and not work.is_written(made.paths, first, place):
+            again[place] = work.calls[first].message
+    if len(again) >= _FEWEST_FAILED:
+        calls = [work.calls[place].message for place in again]
+        numbers = ", ".join(f"#{each.seq}" for each in refs(calls))
         yield Finding(
             kind="retry",
             weight="minor",
-            sentence=f"the model made a call (#{made.message.seq}) that had failed before (#{before.seq}),"
-            " and it failed again.",
-            known=[ref(before)],
-            trouble=[ref(made.message)],
-            names=[made.call.name],
+            sentence=f"the model made calls ({numbers}) that had failed before, and they failed again.",
+            known=refs(again.values()),
+            trouble=refs(calls),
+            names=sorted({work.calls[place].call.name for place in again}),
         )
+
+
+_FEWEST_HABIT: Final = 5
+_FEWEST_BROKEN: Final = 3
+_OFTEN: Final = 0.8
+_HEAD: Final = re.compile(
+    r"(?:git|npm|pnpm|yarn|bun|cargo|go|make|mise|uv|composer|mix|dotnet|gradle|mvn)\s+[a-z][\w:-]*"
+)
+"""The beginning of a command that builds, tests or publishes: the program and what it does."""
+
+
+def ended_habits(scene: Scene) -> Iterator[Finding]:
+    """Find commands that closed nearly every change before the replacement, and none behind it."""
+    before = [turn for turn in scene.turns_before if _changes(turn)][-2 * _FEWEST_HABIT :]
+    behind = [turn for turn in scene.turns if _changes(turn)]
+    if len(before) < _FEWEST_HABIT or len(behind) < _FEWEST_BROKEN:
+        return
+    often = Counter(head for turn in before for head in _heads(turn))
+    since = {head for turn in behind for head in _heads(turn)}
+    ended = [head for head, times in often.items() if times >= _OFTEN * len(before) and head not in since]
+    if not ended:
+        return
+    last = [message for message, head in _runs(before) if head in ended][-1]
+    least = min(often[head] for head in ended)
+    yield Finding(
+        kind="habit",
+        weight="minor",
+        sentence=f"the model no longer ran {', '.join(sorted(ended))} after its changes, as in {least} of the"
+        f" {len(before)} turns before (#{last.seq}).",
+        known=[ref(last)],
+        trouble=refs(turn.messages[-1] for turn in behind),
+        names=sorted(ended),
+    )
+
+
+def _changes(turn: Turn) -> bool:
+    return any(message.modified for message in turn.messages)
+
+
+def _heads(turn: Turn) -> set[str]:
+    return {head for _, head in _runs([turn])}
+
+
+def _runs(turns: Sequence[Turn]) -> Iterator[tuple[MessageFacts, str]]:
+    """Yield the beginnings of the commands of known programs, with the messages that ran them."""
+    for turn in turns:
+        for message in turn.messages:
+            for call in message.calls:
+                for command in commands_of(call, message.tools):
+                    if head := _HEAD.match(command):
+                        yield message, " ".join(head[0].split())

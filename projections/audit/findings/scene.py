@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import takewhile
 from typing import Final
@@ -14,7 +14,7 @@ from projections.context.parts import is_by_person
 from projections.mentions import MentionKind
 from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import MessageFacts, SessionFacts
-from projections.mentions.path_names import PathIndex
+from projections.mentions.path_names import PathIndex, split_path
 from projections.mentions.prose import prose_lines
 from projections.mentions.pushback import concedes, pushback
 from projections.replacement import Replacement
@@ -33,6 +33,19 @@ def prose_of(event: Event) -> str:
 def words_of(text: str) -> frozenset[str]:
     """Return the stems of a text's content words, negated or not."""
     return frozenset(word.removeprefix("not ") for word in content_words(text))
+
+
+def places_in(messages: Iterable[MessageFacts]) -> Iterator[tuple[MentionKind, str]]:
+    """Yield the paths and addresses that messages name."""
+    for message in messages:
+        for kind in (MentionKind.PATH, MentionKind.URL):
+            for value in message.visible_mentions.get(kind, ()):
+                yield kind, value
+
+
+def folder_of(place: str) -> str:
+    """Return the last two names of the folder of a path or an address."""
+    return "/".join(split_path(place)[-3:-1])
 
 
 class Turn:
@@ -80,8 +93,16 @@ class Scene:
     @cached_property
     def turns(self) -> list[Turn]:
         """The turns up to the next compaction; the first has no person's message."""
+        return self._turns(takewhile(lambda each: each.kind != "compaction", self.replacement.later))
+
+    @cached_property
+    def turns_before(self) -> list[Turn]:
+        """The turns above the replacement; the first has no person's message."""
+        return self._turns(self.replacement.earlier)
+
+    def _turns(self, events: Iterable[Event]) -> list[Turn]:
         turns = [Turn(None, "")]
-        for event in takewhile(lambda each: each.kind != "compaction", self.replacement.later):
+        for event in events:
             message = self.facts.of_event(event)
             if message is not None and is_by_person(event):
                 turns.append(Turn(message, prose_of(event)))
@@ -98,6 +119,15 @@ class Scene:
     def behind(self) -> Iterator[MessageFacts]:
         """The messages of all turns that no person wrote, in order."""
         return (message for turn in self.turns for message in turn.messages)
+
+    @cached_property
+    def known_places(self) -> dict[str, dict[tuple[MentionKind, str], MessageFacts]]:
+        """Paths and addresses that were named before the replacement, by the last two names of their folder."""
+        found: dict[str, dict[tuple[MentionKind, str], MessageFacts]] = {}
+        for message in self.earlier:
+            for thing in places_in([message]):
+                found.setdefault(folder_of(thing[1]), {}).setdefault(thing, message)
+        return found
 
     def is_lost(self, kind: MentionKind, value: str) -> bool:
         """Return True if a thing was mentioned before, but is not in C′."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from eventstore.views import ToolCall
-from projections.audit.findings.finding import Finding, ref, refs
+from projections.audit.findings.finding import Finding, refs
 from projections.audit.findings.scene import Scene
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts, commands_of
@@ -109,30 +109,37 @@ def _sought(call: ToolCall, message: MessageFacts) -> frozenset[tuple[MentionKin
     return frozenset((kind, value) for kind in kinds for value in message.visible_mentions.get(kind, ()))
 
 
+_FEWEST_MISSING: Final = 2
 _ABSENT: Final = re.compile(
     r"(?i)no such file|not found|does not exist|doesn't exist|enoent|cannot find the (?:file|path)|file not exist"
 )
 
 
 def missing_paths(scene: Scene) -> Iterator[Finding]:
-    """Find calls for a path that does not exist, although another path of that file name was known before."""
+    """Find calls for paths that do not exist, although other paths of those file names were known before.
+
+    One such call is cheap, and no finding.
+    """
     known: dict[str, dict[str, MessageFacts]] = {}
     for message in scene.earlier:
         for path in message.paths:
             known.setdefault(_file(path), {}).setdefault(path, message)
+    missed: dict[int, tuple[MessageFacts, str, str, MessageFacts]] = {}
     for caller, path in _absent(scene.behind):
         for right, source in known.get(_file(path), {}).items():
             if right != path and scene.is_lost(MentionKind.PATH, right):
-                yield Finding(
-                    kind="path",
-                    weight="minor",
-                    sentence=f"the model used {path} (#{caller.seq}), which does not exist, although it had seen"
-                    f" {right} (#{source.seq}).",
-                    known=[ref(source)],
-                    trouble=[ref(caller)],
-                    names=[right],
-                )
-                break
+                missed.setdefault(caller.seq, (caller, path, right, source))
+    if len(missed) >= _FEWEST_MISSING:
+        caller, path, right, source = next(iter(missed.values()))
+        yield Finding(
+            kind="path",
+            weight="minor",
+            sentence=f"the model used {len(missed)} paths that do not exist, such as {path} (#{caller.seq}), although"
+            f" it had seen {right} (#{source.seq}).",
+            known=refs(source for _, _, _, source in missed.values()),
+            trouble=refs(caller for caller, _, _, _ in missed.values()),
+            names=[right for _, _, right, _ in missed.values()],
+        )
 
 
 def _file(path: str) -> str:

@@ -180,34 +180,98 @@ def test_searches_for_what_the_summary_names_are_no_finding(agent):
     assert agent.found() == []
 
 
-def test_a_made_up_path_of_a_file_that_was_known_is_a_finding(agent):
+def made_up(agent, name):
+    return agent.does("read", "ENOENT: no such file", fails=True, path=f"spec/{name}_spec.rb")
+
+
+def test_made_up_paths_of_files_that_were_known_are_a_finding(agent):
     agent.does("ls", LISTING, path="tests")
     agent.compacts()
-    trouble = agent.does("read", "ENOENT: no such file", fails=True, path="spec/parser_spec.rb")
-    assert agent.found() == [("path", "minor", [trouble])]
+    trouble = [made_up(agent, name) for name in ("parser", "lexer")]
+    assert agent.found() == [("path", "minor", trouble)]
 
 
-def test_a_call_that_had_failed_before_and_fails_again_is_a_finding(agent):
-    agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+def test_one_made_up_path_is_cheap(agent):
+    agent.does("ls", LISTING, path="tests")
     agent.compacts()
-    again = agent.does("bash", "unknown option", fails=True, command="npm test --fast")
-    assert agent.found() == [("retry", "minor", [again])]
-
-
-def test_a_call_that_fails_again_after_something_was_written_is_work(agent):
-    agent.does("bash", "1 failed", fails=True, command="npm test")
-    agent.compacts()
-    agent.does("write", path="src/a.ts", content="x")
-    agent.does("bash", "1 failed", fails=True, command="npm test")
+    made_up(agent, "parser")
     assert agent.found() == []
 
 
+def fails(agent, command):
+    return agent.does("bash", "unknown option", fails=True, command=command)
+
+
+def test_calls_that_had_failed_before_and_fail_again_are_a_finding(agent):
+    commands = ("npm test --fast", "npm run lint --quick")
+    for command in commands:
+        fails(agent, command)
+    agent.compacts()
+    trouble = [fails(agent, command) for command in commands]
+    assert agent.found() == [("retry", "minor", trouble)]
+
+
+def test_one_call_that_fails_again_is_cheap(agent):
+    fails(agent, "npm test --fast")
+    agent.compacts()
+    fails(agent, "npm test --fast")
+    assert agent.found() == []
+
+
+def test_a_call_that_fails_again_after_something_was_written_is_work(agent):
+    commands = ("npm test", "npm run lint")
+    for command in commands:
+        fails(agent, command)
+    agent.compacts()
+    agent.does("write", path="src/a.ts", content="x")
+    for command in commands:
+        fails(agent, command)
+    assert agent.found() == []
+
+
+def changes(agent, number, *, commits):
+    """A turn in which a file is changed, and perhaps committed. The id of its last call's result."""
+    agent.says(user(f"change number {number}"))
+    agent.does("write", path=f"src/part_{number}.py", content="x")
+    if commits:
+        agent.does("bash", command=f"git commit -am 'change {number}'")
+
+
+def test_a_habit_that_ends_with_a_compaction_is_a_finding(agent):
+    for number in range(6):
+        changes(agent, number, commits=True)
+    agent.compacts("Six changes were made.")
+    for number in range(6, 9):
+        changes(agent, number, commits=False)
+    assert [(kind, weight) for kind, weight, _ in agent.found()] == [("habit", "minor")]
+
+
+def test_a_habit_that_goes_on_is_none(agent):
+    for number in range(9):
+        changes(agent, number, commits=True)
+        if number == 5:
+            agent.compacts("Six changes were made.")
+    assert agent.found() == []
+
+
+def test_an_objection_about_a_folder_that_was_used_in_part_is_serious(agent):
+    pages = "https://example.com/site/docs/components/{}.mdx"
+    for name in ("alert", "badge", "card", "button"):
+        agent.does("fetch", f"# {name}", url=pages.format(name))
+    agent.compacts(f"The page {pages.format('button')} was followed.")
+    last = agent.says(assistant(f"Done: {pages.format('button')}"))
+    objection = agent.says(user("but https://example.com/site/docs/components/ has many, I see just one"))
+    agent.says(assistant("I look for the others."))
+    assert agent.found() == [("objection", "serious", [last, objection])]
+
+
 def test_trouble_behind_the_next_compaction_belongs_to_that_one(agent):
-    agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+    agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
     agent.says(assistant("I go on."))
     agent.compacts()
-    agent.does("bash", "unknown option", fails=True, command="npm test --fast")
+    agent.says(user("why would we keep a queue here? the session store does that"))
+    agent.does("read", CLASS, path="src/session_store.py")
     first, second = audit(agent.story.log, "s").compactions
     assert [len(first.findings), len(second.findings)] == [0, 1]
 
