@@ -49,7 +49,9 @@ def _of_losses(view: AuditView) -> Iterator[Figure]:
     row = view.row
     if row.dropped:
         yield _figure("messages dropped", thousands(row.dropped), "with no summary covering them")
-    yield _figure("findings", thousands(row.serious + row.minor), f"{row.serious:,} of them serious")
+    found = row.serious + row.minor
+    note = f"{row.serious:,} of them serious" if found else "no trouble from what was lost"
+    yield _figure("findings", thousands(found), note)
     yield _figure("things lost", thousands(row.losses), "that were needed later")
 
 

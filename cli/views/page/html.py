@@ -201,13 +201,19 @@ def _environment() -> Environment:
 
 
 _EVENT: Final = re.compile(r"#(\d+)")
+_RANGE: Final = re.compile(r"#(\d+)\N{EN DASH}#(\d+)")
 
 
 def _linked(found: FindingView) -> Markup:
-    """Return a finding's sentence with a link to each of its events; those that it does not name follow."""
+    """Return a finding's sentence with a link to each event that it names.
+
+    Links to the others follow, except to those in a range (`#3–#7`) of the sentence.
+    """  # noqa: RUF002  a dash
     events = {each.seq for each in (*found.finding.known, *found.finding.trouble)}
-    pieces, named = list[Markup](), set[int]()
-    for place, text in enumerate(_EVENT.split(printable(found.sentence))):
+    sentence = printable(found.sentence)
+    ranges = [range(int(first), int(last)) for first, last in _RANGE.findall(sentence)]
+    pieces, named = list[Markup](), {seq for seq in events if any(seq in each for each in ranges)}
+    for place, text in enumerate(_EVENT.split(sentence)):
         if place % 2 and int(text) in events:
             named.add(int(text))
             pieces.append(_link(int(text)))

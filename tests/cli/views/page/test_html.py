@@ -11,15 +11,19 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
+from cli.views.model import audit_view
 from cli.views.page.build import build_page
 from cli.views.page.html import DEEPEST, LONGEST, MARKER, page_bytes, page_html, summary_html
 from cli.views.page.material import Material
 from cli.views.page.parts import Page
 from eventstore import EventLog
+from projections.audit.measure import EventRef
 from tests.cli.views.page.reading import material_of
 from tests.pages.hostile import EVERYTHING, PAYLOADS, hostile
 from tests.support.growth import NO_SQUARE, times_as_long
+from tests.support.measured import finding
 from tests.support.pi_files import bring
 from tests.support.talk import Story, user
 
@@ -34,6 +38,18 @@ def test_recall_by_kind_is_on_the_full_page_alone(html: str, demo: Material) -> 
     sections = [text.count('<section class="recall">') for text in (html, full)]
     assert sections == [0, len(demo.view.replacements)]
     assert [text.count('data-name="names kept"') for text in (html, full)] == sections
+
+
+def test_a_finding_links_each_event_once_but_not_those_within_a_range(demo: Material) -> None:
+    events = [EventRef(event=f"e{seq}", seq=seq) for seq in range(3, 8)]
+    sentence = "the model searched (#4–#6) for what it had seen."  # noqa: RUF001  a dash
+    told = finding(sentence=sentence, known=events[:1], trouble=events[1:])
+    first, *others = demo.view.audit.compactions
+    compactions = [structs.replace(first, findings=[told]), *others]
+    view = audit_view(structs.replace(demo.view.audit, compactions=compactions))
+    html = page_html(build_page(structs.replace(demo, view=view)))
+    (item,) = re.findall(r"<li>(?:(?!</li>).)*the model searched.*?</li>", html)
+    assert re.findall(r'href="#e-(\d+)"', item) == ["4", "6", "3", "7"]
 
 
 class Reader(HTMLParser):
