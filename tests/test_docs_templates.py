@@ -36,8 +36,7 @@ def test_a_template_of_the_documentation_can_be_filled_without_a_model(file: Pat
 
 @pytest.mark.slow
 def test_the_page_can_be_followed(tmp_path: Path) -> None:
-    lines = [line.strip() for line in PAGE.splitlines() if line.startswith("    ")]
-    commands = [line for line in lines if not line.startswith("python")]
+    commands = [line.strip() for line in PAGE.splitlines() if line.startswith("    ")]
     exports = [line for line in commands if line.startswith("export")]
     begun = next(place for place, line in enumerate(commands) if " new " in line) + 1
     first = run_in(tmp_path, *commands[:begun])
@@ -48,3 +47,4 @@ def test_the_page_can_be_followed(tmp_path: Path) -> None:
     done = run_in(tmp_path, *exports, *commands[begun:])
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"template rules-first", done.stdout)
+    assert re.search(r"^refold:rules-first +3 +0 ", done.stdout, re.MULTILINE)
