@@ -85,5 +85,5 @@ def _extra(url: str) -> Iterator[None]:
     except ImportError as error:
         scheme = url.partition("://")[0]
         raise StoreError(
-            scheme, f"needs a package ({error.name})", "pip install 'refold[postgres]'"
+            scheme, f"needs a package ({error.name or error})", "pip install 'refold[postgres]'"
         ) from error

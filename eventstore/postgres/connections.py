@@ -27,12 +27,12 @@ _WAIT: Final = 30.0
 UNREACHABLE: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 """Errors of a connection or of the server, rather than of a statement."""
 
-_PASSWORD: Final = re.compile(r"(?<=:)[^:/@]*(?=@)|(?<=[?&]password=)[^&]*")
+_PASSWORD: Final = re.compile(r"(://[^:/?@]*:)(?:[^/]*(?=@)|[^?@]*(?=@))|(password=)[^&]*")
 
 
 def without_password(url: str) -> str:
-    """Return a store's address as it may be shown."""
-    return _PASSWORD.sub("…", url)
+    """Return a store's address as it may be shown: even one whose password should have been percent-encoded."""
+    return _PASSWORD.sub(r"\1\2…", url)
 
 
 def explained(place: str, error: psycopg.Error) -> StoreError:
@@ -51,7 +51,13 @@ def explained(place: str, error: psycopg.Error) -> StoreError:
 
 def connect(url: str) -> Connection:
     """Return a new connection."""
-    return psycopg.connect(url, autocommit=True)
+    try:
+        return psycopg.connect(url, autocommit=True)
+    except psycopg.ProgrammingError as error:
+        if "percent-encoded" not in str(error):
+            raise
+        # The message quotes the text that cannot be decoded, which may be the password.
+        raise psycopg.ProgrammingError("a % in the address has to be written %25") from None
 
 
 @contextmanager

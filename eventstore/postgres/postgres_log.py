@@ -124,7 +124,7 @@ class PostgresLog:
     def copy_to(self, folder: str | os.PathLike[str]) -> None:  # noqa: ARG002  it is refused for any
         """Raise StoreError: a database is backed up by its own tools."""
         raise StoreError(
-            self.place, "is no folder that can be copied", "back it up with pg_dump or pg_basebackup"
+            self.place, "is not a folder, so it cannot be copied", "back it up with pg_dump or pg_basebackup"
         )
 
     def size(self) -> StoreSize:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+
+pytest.importorskip("psycopg", reason="needs refold[postgres]")
+
+import psycopg
 
 import refold
 from eventstore import EventLog, is_store, open_store
 from eventstore.errors import CorruptionError, StoreError
 from eventstore.postgres import schema
+from eventstore.postgres.connections import without_password
 from eventstore.postgres.reading import PostgresSnapshot
 from eventstore.transfer import transfer
 from eventstore.verify import verify
@@ -47,6 +52,13 @@ def sql(url: str, *statements: str) -> None:
             connection.execute(statement.encode())
 
 
+def chained(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes, as a traceback shows them."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
 def ids(log: EventLog) -> list[str]:
     return [found.id for found in events(log, "s")]
 
@@ -60,11 +72,29 @@ class TestOpening:
         assert is_store(url)
         open_store(url, create=False).close()
 
-    def test_a_server_that_does_not_answer_is_named_without_its_password(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "me:secret@/db?host=HERE&password=secret&sslpassword=secret",
+            "me:my:secret@/db?host=HERE",
+            "me:my%zzsecret@/db?host=HERE",
+            "me:my@secret@/db?host=HERE",
+            "me:my/secret@/db?host=HERE",
+            "me:my?secret@/db?host=HERE",
+            "me@/db?host=HERE&password=my%zzsecret",
+        ],
+    )
+    def test_a_server_that_does_not_answer_is_named_without_its_password(
+        self, tmp_path: Path, address: str
+    ) -> None:
         with pytest.raises(StoreError) as caught:
-            open_store(f"postgresql://me:secret@/db?host={tmp_path}&password=secret")
-        assert "secret" not in str(caught.value)
+            open_store(f"postgresql://{address.replace('HERE', str(tmp_path))}")
+        assert "secret" not in "".join(map(str, chained(caught.value)))
         assert str(tmp_path) in caught.value.path
+
+    def test_an_address_without_a_password_is_shown_whole(self) -> None:
+        for address in ("postgresql://me@h1:1,[::1]:2/db?host=a", "postgresql://127.0.0.1:1/db?user=a@b"):
+            assert without_password(address) == address
 
     def test_many_may_make_a_store_at_once(self, url: str) -> None:
         def open_and_append(number: int) -> None:
@@ -287,4 +317,6 @@ def test_the_log_in_a_folder_needs_no_package_of_the_extra(tmp_path: Path) -> No
         "import sys; from eventstore import open_store; open_store(sys.argv[1]).close();"
         "assert not {'psycopg'} & set(sys.modules)"
     )
-    subprocess.run(["python", "-c", script, tmp_path / "store"], check=True, cwd=Path(__file__).parents[2])
+    subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "store"], check=True, cwd=Path(__file__).parents[2]
+    )
