@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.failing_servers import fail_often
-from tests.support.postgres import programs
+from tests.support.postgres import missing
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found by /proc")
 
@@ -27,9 +27,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-@pytest.mark.skipif(
-    programs() is None, reason="no PostgreSQL server is installed (Debian's package: postgresql)"
-)
+@pytest.mark.skipif(bool(missing()), reason=missing())
 def test_no_acknowledged_append_is_lost_and_no_chain_has_a_gap(folder: Path) -> None:
     before = fail_often(folder, kills=2, failovers=1, seed=7)
     # The second run goes on with what the first has left.

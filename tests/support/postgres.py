@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psycopg
 import pytest
+
+try:
+    import psycopg
+except ImportError:
+    psycopg = None  # type: ignore[assignment]
 
 _SCHEMAS = count(1)
 
@@ -28,6 +32,13 @@ def programs() -> Path | None:
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: -float(folder.parent.name)
     )
     return next((folder for folder in folders if (folder / "initdb").exists()), None)
+
+
+def missing() -> str:
+    """Return what a server or its clients lack here, empty if nothing."""
+    if psycopg is None:
+        return "psycopg is not installed: pip install 'refold[postgres]'"
+    return "" if programs() else "no PostgreSQL server is installed (Debian's package: postgresql)"
 
 
 class Server:
@@ -139,9 +150,9 @@ def _children(parent: int) -> list[int]:
 
 
 def new_server(parent: Path | None = None, **settings: str) -> Server:
-    """A running server in a temporary folder, which `remove` ends. Skips the test if none is installed."""
-    if programs() is None:
-        pytest.skip("no PostgreSQL server is installed (Debian's package: postgresql)")
+    """A running server in a temporary folder, which `remove` ends. Skips the test if it cannot be had."""
+    if reason := missing():
+        pytest.skip(reason)
     server = Server(Path(tempfile.mkdtemp(prefix="refold-pg-", dir=parent)), **settings)
     server.make()
     server.start()
