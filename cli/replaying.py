@@ -21,7 +21,9 @@ from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.templates import Source, find_template
 from eventstore import open_store
+from eventstore.checked import require_sound
 from eventstore.errors import RefoldError
+from eventstore.imports import copied_through, earlier_generation
 from eventstore.log import StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes
 
@@ -89,6 +91,16 @@ def _keeping(policy: Policy, tokens: int | None) -> Policy:
     return msgspec.structs.replace(policy, cut=policy.cut.keeping(tokens) or KeepRecent(tokens=tokens))
 
 
+def without_copies(log: StoredLog, sessions: Sequence[str]) -> list[str]:
+    """Leave out forks, copies and earlier generations: they have the events of other sessions.
+
+    Comparisons count each session once, as if it were independent of the others.
+    """
+    with log.snapshot() as snapshot:
+        earlier = {earlier_generation(snapshot, each) for each in sessions}
+        return [each for each in sessions if each not in earlier and not copied_through(snapshot, each)]
+
+
 def replay_sessions(
     store: str, sessions: Sequence[str], wanted: ReplayOptions, *, jobs: int
 ) -> Iterator[SessionReplay]:
@@ -109,17 +121,35 @@ def replay_sessions(
 
 
 def _by_worker(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
-    return _replay(_store(store), wanted, session)
+    try:
+        log = _store(store)
+    except RefoldError as error:
+        return _failed(session, str(error))
+    return _replay(log, wanted, session)
 
 
 def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionReplay:
+    """Replay a session; return any error as a problem, so that the others are still replayed."""
     try:
-        limits = Limits(window=wanted.window)
-        with log.snapshot() as snapshot:
-            results = list(replay_session(snapshot, session, _variants(wanted), at=wanted.at, limits=limits))
+        try:
+            limits = Limits(window=wanted.window)
+            with log.snapshot() as snapshot:
+                found = replay_session(snapshot, session, _variants(wanted), at=wanted.at, limits=limits)
+                return SessionReplay(session=session, results=list(found))
+        except RefoldError:
+            raise
+        except Exception:
+            # Damaged bytes can fail in any way. If none are damaged, it is a bug in refold.
+            require_sound(log, session)
+            raise
     except RefoldError as error:
-        return SessionReplay(session=session, problem=f"session {session!r} cannot be replayed: {error}")
-    return SessionReplay(session=session, results=results)
+        return _failed(session, str(error))
+    except Exception as error:  # noqa: BLE001  the other sessions must still be replayed
+        return _failed(session, f"a bug in refold ({type(error).__name__}: {error})")
+
+
+def _failed(session: str, problem: str) -> SessionReplay:
+    return SessionReplay(session=session, problem=f"session {session!r} cannot be replayed: {problem}")
 
 
 @cache

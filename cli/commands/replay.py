@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cli.replaying import ReplayOptions, SessionReplay
     from compaction.replay import ReplayResult
     from compaction.replay.boundaries import Where
+    from compaction.replay.comparison import VariantSummary
     from projections.overview import SessionFilter
 
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     "--all",
     "is_all",
     is_flag=True,
-    help="Replay every session of the store, or those that the next options choose.",
+    help="Replay all sessions but forks and copies, or those that the next options choose.",
 )
 @session_filters
 @click.option(
@@ -88,7 +89,7 @@ def command(
         raise click.UsageError(problem, ctx)
     if not is_all and not chosen.is_empty:
         raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
-    from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of
+    from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of, without_copies
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from eventstore.workers import cores
 
@@ -98,7 +99,11 @@ def command(
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
-        names = chosen_names(log, chosen) if is_all else [resolve_session(log, each) for each in sessions]
+        names = (
+            without_copies(log, chosen_names(log, chosen))
+            if is_all
+            else [resolve_session(log, each) for each in sessions]
+        )
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
     ctx.exit(_show(wanted, results, fail_under=fail_under, as_json=as_json))
 
@@ -108,7 +113,8 @@ def _show(
 ) -> int:
     """Print the results, and return the exit code."""
     from cli.output import console, echo_json, echo_problem, paged, progress_bar
-    from cli.views.replay_table import print_replay, summaries
+    from cli.views.replay_table import print_replay
+    from compaction.replay.comparison import summaries
 
     results: list[ReplayResult] = []
     is_sound = True
@@ -119,14 +125,15 @@ def _show(
             if each.problem:
                 echo_problem(each.problem)
                 is_sound = False
+    found = summaries(results, wanted.variants)
     if as_json:
-        echo_json(_json(results, wanted.variants))
+        echo_json(_json(results, found))
     else:
         out = console()
         with paged(out):
-            print_replay(out, results, wanted.variants)
+            print_replay(out, results, found)
     least = fail_under or 0.0
-    for summary in summaries(results, wanted.variants):
+    for summary in found:
         if summary.kept_share is not None and summary.kept_share < least:
             echo_problem(
                 f"{summary.variant} keeps {summary.kept_share:.4g} of what was needed, under {least:g}"
@@ -135,11 +142,9 @@ def _show(
     return 0 if is_sound else 1
 
 
-def _json(results: Sequence[ReplayResult], variants: Sequence[str]) -> dict[str, object]:
-    from cli.views.replay_table import summaries
-
+def _json(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> dict[str, object]:
     return {
-        "variants": summaries(results, variants),
+        "variants": summaries,
         "boundaries": [each.boundary for each in results],
         "trials": [
             structs.replace(trial, boundary=place)

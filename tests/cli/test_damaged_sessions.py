@@ -29,6 +29,7 @@ def _reading(session: str) -> Iterator[tuple[str, ...]]:
     yield "diff", session, "root", "@leaf"
     yield "timeline", session, "--full"
     yield "check", session
+    yield "replay", session, "--at", "recorded"
     yield "compact", session, "--keep-recent", "0", "--dry-run"
     yield "export", session, "--format", "pi", "--force", "-o", "exported.jsonl"
     yield ("stats",)
