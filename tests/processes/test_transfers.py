@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,17 @@ def here(tmp_path: Path) -> Refold:
     return Refold(tmp_path / "here")
 
 
+KILLS = 6
+
+
+def stored(path: str | Path) -> int:
+    """Return the number of events of a store, 0 if there is none."""
+    if not is_store(path):
+        return 0
+    with open_store(path, create=False) as log, log.snapshot() as snapshot:
+        return sum(head.version for head in snapshot.heads())
+
+
 def held(path: str | Path) -> dict[str, tuple[int, bytes]]:
     """Return versions and digests of the sessions of a store, which must be sound."""
     with open_store(path) as log, log.snapshot() as snapshot:
@@ -45,24 +57,26 @@ def test_killed_at_any_moments_and_run_again_it_makes_an_equal_store(
         there = other = request.getfixturevalue("postgres").new_store()
     command = direction.partition(" ")[0]
     rng = random.Random(direction)
-    kills, states = 0, []
-    while True:
+    states: list[dict[str, tuple[int, bytes]]] = []
+    for number in range(KILLS):
         process = run.started(command, other, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            # On a busy machine, the program may take seconds to start.
-            process.communicate(timeout=0.3 + rng.random() * (0.3 + kills / 3))
+        # The first is killed while it starts, the others after they have copied something: a busy machine may
+        # take seconds to start them.
+        before = stored(there)
+        while number and process.poll() is None and stored(there) == before:
+            time.sleep(0.005)
+        time.sleep(rng.random() * (0.05 if number else 0.5))
+        is_over = process.poll() is not None
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if is_over:
             break
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=60)
-            kills += 1
-            states.append(held(there) if is_store(there) else {})
-    assert kills >= 3
+        states.append(held(there) if is_store(there) else {})
+    run(command, other)
     whole = held(here.store)
     assert len({sum(version for version, _ in state.values()) for state in states}) >= 3
-    for before, after in zip(states, [*states[1:], whole], strict=True):
-        assert all(after[session][0] >= version for session, (version, _) in before.items())
-    run(command, other)
+    for state, after in zip(states, [*states[1:], whole], strict=True):
+        assert all(after[session][0] >= version for session, (version, _) in state.items())
     assert held(there) == whole
     done = run(command, other, "--json").json
     assert {each["added"] for each in done["sessions"]} == {0}
