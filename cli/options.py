@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from projections.overview import SessionFilter
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -201,3 +204,18 @@ def text_of(file: BinaryIO) -> str:
         return file.read().decode()
     except UnicodeDecodeError:
         raise BadInputError(file.name, "is not UTF-8", "give a text in UTF-8") from None
+
+
+def require_all_or_names(
+    ctx: click.Context, does: str, sessions: Sequence[str], *, is_all: bool, chosen: SessionFilter
+) -> None:
+    """Reject --all with sessions, neither of them, and filters without --all.
+
+    `does` is what the command does to a session: "audits".
+    """
+    if is_all and sessions:
+        raise click.UsageError(f"--all {does} every session: do not name any", ctx)
+    if not is_all and not sessions:
+        raise click.UsageError("name a session, or give --all", ctx)
+    if not is_all and not chosen.is_empty:
+        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)

@@ -12,6 +12,7 @@ from cli.options import (
     json_option,
     leaf_option,
     prices_option,
+    require_all_or_names,
     session_filters,
 )
 
@@ -96,14 +97,9 @@ def command(
 
     Use --fail-on as a CI gate:  --all --fail-on serious
     """
-    if is_all and sessions:
-        raise click.UsageError("--all audits every session: do not name any", ctx)
+    require_all_or_names(ctx, "audits", sessions, is_all=is_all, chosen=chosen)
     if is_all and (is_full or leaf is not None or as_of is not None):
         raise click.UsageError("--full, --leaf and --as-of need a named session, not --all", ctx)
-    if not is_all and not sessions:
-        raise click.UsageError("name a session, or give --all for every session of the store", ctx)
-    if not is_all and not chosen.is_empty:
-        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
     if not is_all and jobs is not None:
         raise click.UsageError("--jobs needs --all", ctx)
     from cli.auditing import AuditOptions

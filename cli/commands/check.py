@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import json_option, session_filters
+from cli.options import json_option, require_all_or_names, session_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,11 +47,7 @@ def command(
     from cli.output import echo_problem, json_bytes, json_list
     from cli.store import chosen_names, looks_like_file, opened, resolve_session
 
-    if is_all == bool(sessions):
-        problem = "--all checks every session: do not name any" if is_all else "name a session, or give --all"
-        raise click.UsageError(problem, ctx)
-    if not is_all and not chosen.is_empty:
-        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
+    require_all_or_names(ctx, "checks", sessions, is_all=is_all, chosen=chosen)
     found: list[SessionChecks] = []
     has_failed = False
     problems: list[str] = []

@@ -8,7 +8,7 @@ import click
 from msgspec import structs
 
 from cli.compacting import window_option
-from cli.options import json_option, session_filters
+from cli.options import json_option, require_all_or_names, session_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,13 +82,7 @@ def command(
     next recorded compaction, shows what was needed: how much of it does each variant's context still name, and at
     what size? Summaries are extracted from the log, without a model.
     """
-    if is_all == bool(sessions):
-        problem = (
-            "--all replays every session: do not name any" if is_all else "name a session, or give --all"
-        )
-        raise click.UsageError(problem, ctx)
-    if not is_all and not chosen.is_empty:
-        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
+    require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of, without_copies
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from eventstore.workers import cores
@@ -105,13 +99,18 @@ def command(
             else [resolve_session(log, each) for each in sessions]
         )
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
-    ctx.exit(_show(wanted, results, fail_under=fail_under, as_json=as_json))
+    ctx.exit(_show(wanted, results, len(names), fail_under=fail_under, as_json=as_json))
 
 
 def _show(
-    wanted: ReplayOptions, replays: Iterable[SessionReplay], *, fail_under: float | None, as_json: bool
+    wanted: ReplayOptions,
+    replays: Iterable[SessionReplay],
+    sessions: int,
+    *,
+    fail_under: float | None,
+    as_json: bool,
 ) -> int:
-    """Print the results, and return the exit code."""
+    """Print the results of so many sessions, and return the exit code."""
     from cli.output import console, echo_json, echo_problem, paged, progress_bar
     from cli.views.replay_table import print_replay
     from compaction.replay.comparison import summaries
@@ -120,7 +119,7 @@ def _show(
     is_sound = True
     with progress_bar("replaying") as advance:
         for done, each in enumerate(replays, 1):
-            advance(done, done)
+            advance(done, sessions)
             results += each.results
             if each.problem:
                 echo_problem(each.problem)
