@@ -6,22 +6,21 @@ tests/support/failing_servers.py does the same for long.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.failing_servers import fail_often
-from tests.support.postgres import missing
+from tests.support.postgres import missing, new_folder
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found by /proc")
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder whose path is short enough for sockets, which another user may enter."""
-    made = Path(tempfile.mkdtemp(prefix="refold-pg-"))
+    """A folder that another user may enter."""
+    made = new_folder()
     made.chmod(0o755)
     yield made
     shutil.rmtree(made)

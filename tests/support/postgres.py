@@ -73,7 +73,9 @@ class Server:
 
     def run(self, program: str, *arguments: str | Path) -> None:
         """Run one of the server's programs to its end."""
-        subprocess.run([self._path(program), *arguments], check=True, capture_output=True, **self._as_user())
+        subprocess.run(
+            [self._path(program), *arguments], check=True, stdout=subprocess.DEVNULL, **self._as_user()
+        )
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
@@ -153,10 +155,22 @@ def new_server(parent: Path | None = None, **settings: str) -> Server:
     """A running server in a temporary folder, which `remove` ends. Skips the test if it cannot be had."""
     if reason := missing():
         pytest.skip(reason)
-    server = Server(Path(tempfile.mkdtemp(prefix="refold-pg-", dir=parent)), **settings)
-    server.make()
-    server.start()
+    server = Server(new_folder(parent), **settings)
+    try:
+        server.make()
+        server.start()
+    except BaseException:
+        remove(server)
+        raise
     return server
+
+
+def new_folder(parent: Path | None = None) -> Path:
+    """Return a new folder for servers; without `parent`, one whose path is short enough for sockets.
+
+    `TMPDIR` may be a folder that only root may enter, and the server does not run as root.
+    """
+    return Path(tempfile.mkdtemp(prefix="refold-pg-", dir=parent or "/tmp"))  # noqa: S108
 
 
 def remove(server: Server) -> None:
