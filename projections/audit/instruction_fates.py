@@ -29,7 +29,7 @@ _FEW: Final = 2
 _SAYS_RULE: Final = re.compile(
     r"\b(?:never|not|no|n't|don't|dont|always|only|must|should|shall|has to|have to|needs? to|prefers?"
     r"|wants?|rules?|keep|avoid|without|before|after each|every|each|asked for|requires?|required"
-    r"|forbidden|off[ -]limits|instead of|use|untouched|rather)\b|n't\b",
+    r"|forbid\w*|prohibit\w*|off[ -]limits|instead of|use|untouched|rather)\b|n't\b",
     re.IGNORECASE,
 )
 _HEADING: Final = re.compile(r"\s*#{1,6}\s")

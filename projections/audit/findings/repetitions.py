@@ -70,8 +70,8 @@ def said_again(scene: Scene) -> Iterator[Finding]:
 
 
 _FIRM: Final = re.compile(
-    r"\b(?:never|always|must|mustn't|only|don'?t|do not|no|without asking|ask (?:me )?(?:before|first)|from now on"
-    r"|going forward|at all times|every time|forbidden|off[- ]limits)\b",
+    r"\b(?:never|always|must|mustn't|only|don'?t|do not|no(?!\s*\?)|without asking|ask (?:me )?(?:before|first)"
+    r"|from now on|going forward|at all times|every time|forbidden|off[- ]limits)\b",
     re.IGNORECASE,
 )
 """Words of a firm rule; others are preferences, which are no finding unless they are broken."""

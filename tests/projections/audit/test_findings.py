@@ -284,3 +284,37 @@ def test_a_result_that_a_rewrite_emptied_can_be_missed(agent):
     again = agent.does("read", CLASS, path="src/session_store.py")
     (rewrite,) = audit(agent.story.log, "s").rewrites
     assert [ref.event for each in rewrite.findings for ref in each.trouble] == [objection, again]
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_found"),
+    [
+        ("Never edit the snapshots by hand.", True),
+        ("Ask me before you push.", True),
+        ("Use tabs for indentation.", False),
+        ("The listeners should always stay attached, no?", True),
+        ("All listeners should stay attached, no?", False),
+        ("Never edit the snapshots by hand" + ", as we agreed last week" * 5, False),
+    ],
+)
+def test_an_unbroken_rule_that_is_gone_is_a_finding_only_if_it_is_firm_and_short(agent, rule, is_found):
+    agent.says(user(rule), assistant("ok"))
+    agent.compacts()
+    agent.says(user("go on"), assistant("done"))
+    assert agent.found() == ([("rule", "minor", [])] if is_found else [])
+
+
+def test_a_rule_that_is_gone_and_broken_is_serious(agent):
+    agent.says(user("Use tabs. Don't touch tests/golden.txt."), assistant("ok"))
+    agent.compacts()
+    agent.says(user("go on"))
+    broken = agent.does("edit", path="tests/golden.txt", newText="x")
+    assert agent.found() == [("rule", "serious", [broken])]
+
+
+def test_a_rule_that_the_summary_tells_is_not_gone(agent):
+    agent.says(user("Don't touch tests/golden.txt."), assistant("ok"))
+    agent.compacts("The user forbids to touch tests/golden.txt.")
+    agent.says(user("go on"))
+    agent.does("edit", path="tests/golden.txt", newText="x")
+    assert agent.found() == []
