@@ -38,7 +38,8 @@ def oldest(length, made):
 
 def measured(replacement):
     facts = SessionFacts()
-    return recall(replacement, facts), future_use(replacement, facts)
+    end = replacement.later[-1].seq
+    return recall(replacement, facts), future_use(replacement, facts, horizon=end)
 
 
 def extracted(texts):
