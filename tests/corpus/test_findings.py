@@ -60,7 +60,7 @@ def test_few_findings_behind_compactions_that_never_were(corpus: Path, name: str
         cursor = resolve_cursor(snapshot, session)
         entries = path(snapshot, cursor)
         facts = SessionFacts()
-        for place in range(40, len(entries) - 20, 40):
+        for place in range(40, len(entries) - 20, 20):
             context = context_at(snapshot, cursor.at_leaf(entries[place - 1].seq))
             first, size = len(context.parts), 0
             while first and size < KEPT:
