@@ -20,11 +20,12 @@ class Overlap(ReplayStruct, frozen=True):
 
 
 class VariantSummary(ReplayStruct, frozen=True):
-    """A variant over all boundaries at which it had a result.
+    """A variant over the boundaries at which all variants had results, so that shares have one denominator.
 
-    `size` is the mean share of the tokens that it left, `kept_share` the share of all needed things that its contexts
-    name. `difference` is the paired difference of kept shares from the first variant, and `overlap` compares the
-    things that both kept; None for the first variant itself.
+    A variant that had none anywhere does not count for that. `trials` counts these boundaries, and `failed` all at
+    which this variant had no result. `size` is the mean share of the tokens that it left, `kept_share` the share of
+    all needed things that its contexts name. `difference` is the paired difference of kept shares from the first
+    variant, and `overlap` compares the things that both kept; None for the first variant itself.
     """
 
     variant: str
@@ -40,11 +41,15 @@ class VariantSummary(ReplayStruct, frozen=True):
 
 def summaries(results: Sequence[ReplayResult], variants: Sequence[str]) -> list[VariantSummary]:
     """Return a line for each variant, in the given order."""
-    return [_summary(results, name, variants[0]) for name in variants]
+    works = {name for name in variants for each in results if _trial(each, name).error is None}
+    shared = [each for each in results if works <= each.kept.by_variant.keys()]
+    return [_summary(results, shared if name in works else [], name, variants[0]) for name in variants]
 
 
-def _summary(results: Sequence[ReplayResult], name: str, first: str) -> VariantSummary:
-    done = [(each, trial) for each in results if (trial := _trial(each, name)).error is None]
+def _summary(
+    results: Sequence[ReplayResult], shared: Sequence[ReplayResult], name: str, first: str
+) -> VariantSummary:
+    done = [(each, _trial(each, name)) for each in shared]
     needed = sum(each.boundary.needed_count for each, _ in done)
     kept = sum(trial.kept_count or 0 for _, trial in done)
     sizes = [
@@ -55,7 +60,7 @@ def _summary(results: Sequence[ReplayResult], name: str, first: str) -> VariantS
     return VariantSummary(
         variant=name,
         trials=len(done),
-        failed=len(results) - len(done),
+        failed=sum(_trial(each, name).error is not None for each in results),
         size=fmean(sizes) if sizes else None,
         needed_count=needed,
         kept_count=kept,

@@ -12,6 +12,7 @@ from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.replay import ReplayResult, replay_session
 from compaction.replay.boundaries import SMALLEST
+from compaction.replay.comparison import summaries
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
@@ -122,3 +123,13 @@ def test_a_policy_that_has_nothing_to_do_is_that_variants_failure(story: Story) 
     each = replayed(story, everything, variant("refold", drops=True))[0]
     assert each.trials[0].error is not None
     assert each.trials[1].error is None
+
+
+def test_shares_of_all_variants_have_one_denominator(story: Story) -> None:
+    keeps_all = variant("refold", keep=45_000)
+    names = ["drop", "refold"]
+    results = replayed(story, variant("refold", drops=True), keeps_all)
+    found = summaries(results, names)
+    assert found[1].failed > 0
+    assert found[0].trials == found[1].trials == len(results) - found[1].failed
+    assert found[0].needed_count == found[1].needed_count
