@@ -31,7 +31,7 @@ _PASSWORD: Final = re.compile(r"(://[^:/?@]*:)(?:[^/]*(?=@)|[^?@]*(?=@))|(passwo
 
 
 def without_password(url: str) -> str:
-    """Return a store's address as it may be shown: even one whose password should have been percent-encoded."""
+    """Return a store's address without its password, even one that is not percent-encoded."""
     return _PASSWORD.sub(r"\1\2…", url)
 
 
