@@ -225,7 +225,7 @@ def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
             "restore it from a backup, or import a session if there was none yet",
         )
     if not create:
-        raise StoreError(str(folder), "no store exists here", "import a session first")
+        raise StoreError(str(folder), "no store exists here", "check the path, or import a session first")
     ours = (DATA_FILE, LOCK_FILE)
     if folder.is_dir() and any(
         entry.name not in ours and not entry.name.startswith(UNFINISHED_PREFIX) for entry in folder.iterdir()
