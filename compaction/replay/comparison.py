@@ -20,12 +20,13 @@ class Overlap(ReplayStruct, frozen=True):
 
 
 class VariantSummary(ReplayStruct, frozen=True):
-    """A variant over the boundaries at which all variants had results, so that shares have one denominator.
+    """A variant over the boundaries at which all variants had results.
 
-    A variant that had none anywhere does not count for that. `trials` counts these boundaries, and `failed` all at
-    which this variant had no result. `size` is the mean share of the tokens that it left, `kept_share` the share of
-    all needed things that its contexts name. `difference` is the paired difference of kept shares from the first
-    variant, and `overlap` compares the things that both kept; None for the first variant itself.
+    So all shares have one denominator. A variant that had none anywhere does not count for that. `trials`
+    counts these boundaries, and `failed` all at which this variant had no result. `size` is the mean share of
+    the tokens that it left, `kept_share` the share of all needed things that its contexts name. `difference`
+    is the paired difference of kept shares from the first variant, and `overlap` compares the things that
+    both kept; None for the first variant itself.
     """
 
     variant: str
