@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
@@ -234,6 +234,7 @@ def _carried_by_summaries(replacement: Replacement) -> _Given:
     return {text: each for text, each in given.items() if _is_restated(restated.find(text, words[text]))}
 
 
+@lru_cache(maxsize=1 << 12)
 def _core_words(rule: str) -> frozenset[str]:
     """Return the content words of the clauses that make a rule, without explanations if enough remain."""
     whole = content_words(mend(rule.casefold()))

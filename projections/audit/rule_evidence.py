@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -23,18 +22,30 @@ from projections.replacement import Replacement
 
 
 class Statement(NamedTuple):
-    """A sentence of a user's. `instructs`: it is a rule or a task."""
+    """A sentence of a user's, in lower case. `instructs`: it is a rule or a task."""
 
     text: str
     words: frozenset[str]
     instructs: bool
 
 
+class _Act(NamedTuple):
+    """A call of the model's: the commands that it ran, and the names in the paths that it changed."""
+
+    call: ToolCall
+    ran: tuple[str, ...]
+    changed: tuple[tuple[str, ...], ...]
+
+
 class Step(NamedTuple):
-    """A message after a replacement; `said` are the user's sentences, None if no person wrote it."""
+    """A message after a replacement; `said` are the user's sentences, None if no person wrote it.
+
+    `acts` are its calls that ran commands or changed files.
+    """
 
     facts: MessageFacts
     said: tuple[Statement, ...] | None
+    acts: tuple[_Act, ...]
 
 
 _MOST_SENTENCES: Final = 100
@@ -48,15 +59,29 @@ def steps_after(replacement: Replacement, facts: SessionFacts) -> list[Step]:
     for held in facts.of_events(replacement.later):
         person = persons.get(held.seq)
         view = view_of_event(person) if person else None
-        steps.append(Step(held, _statements(view.text) if view else None))
+        said = _statements(view.text) if view else None
+        steps.append(Step(held, said, facts.derive(_acts, held)))
     return steps
+
+
+def _acts(held: MessageFacts) -> tuple[_Act, ...]:
+    acts = (
+        _Act(
+            call,
+            commands_of(call, held.tools),
+            tuple(split_path(path.casefold()) for path in files_of_call(call, held.tools)[1]),
+        )
+        for call in held.calls
+    )
+    return tuple(act for act in acts if act.ran or act.changed)
 
 
 @lru_cache(maxsize=1 << 10)
 def _statements(text: str) -> tuple[Statement, ...]:
     found = list(sentences(prose_lines(text)))[:_MOST_SENTENCES]
     return tuple(
-        Statement(each, content_words(mend(each.casefold())), kind_of(each) is not None) for each in found
+        Statement(each.casefold(), content_words(mend(each.casefold())), kind_of(each) is not None)
+        for each in found
     )
 
 
@@ -74,7 +99,7 @@ _COMPLAINS: Final = re.compile(
 )
 
 
-def repeated_by(words: AbstractSet[str], steps: Sequence[Step]) -> list[EventRef]:
+def repeated_by(words: frozenset[str], steps: Sequence[Step]) -> list[EventRef]:
     """Return the later messages in which the user gives a rule of these content words again."""
     return [
         EventRef(event=step.facts.id, seq=step.facts.seq)
@@ -83,9 +108,10 @@ def repeated_by(words: AbstractSet[str], steps: Sequence[Step]) -> list[EventRef
     ]
 
 
-def _repeats(words: AbstractSet[str], said: Statement) -> bool:
+@lru_cache(maxsize=1 << 16)
+def _repeats(words: frozenset[str], said: Statement) -> bool:
     given = said.words
-    if _COMPLAINS.search(said.text.casefold()):
+    if _COMPLAINS.search(said.text):
         # "Why did you push again?" is about the rule that forbids it.
         given = given | {f"not {word}" for word in given if not word.startswith("not ")}
     elif _ASKS.search(said.text):
@@ -202,28 +228,30 @@ def broken_by(rule: str, steps: Sequence[Step]) -> list[EventRef]:
     the user asked for.
     """
     ban = ban_of(rule)
-    if ban is None:
+    acting = (
+        [step for step in steps if step.acts and any(_breaks(ban, act) for act in step.acts)] if ban else []
+    )
+    if ban is None or not acting:
         return []
+    spoken = (
+        step.facts.seq for step in steps if step.said and any(ban.topic in each.text for each in step.said)
+    )
+    allowed_from = next(spoken, None)
     failed = {step.facts.result_of for step in steps if step.facts.is_error}
-    return list(_breaches(ban, steps, failed))
+    return [
+        EventRef(event=step.facts.id, seq=step.facts.seq)
+        for step in acting
+        if (allowed_from is None or step.facts.seq < allowed_from)
+        and any(act.call.id not in failed and _breaks(ban, act) for act in step.acts)
+    ]
 
 
-def _breaches(ban: Ban, steps: Sequence[Step], failed: AbstractSet[str]) -> Iterator[EventRef]:
-    for step in steps:
-        if step.said is not None and any(ban.topic in each.text.casefold() for each in step.said):
-            return
-        if any(call.id not in failed and _breaks(ban, call, step.facts) for call in step.facts.calls):
-            yield EventRef(event=step.facts.id, seq=step.facts.seq)
-
-
-def _breaks(ban: Ban, call: ToolCall, facts: MessageFacts) -> bool:
+def _breaks(ban: Ban, act: _Act) -> bool:
     if ban.commands:
-        ran = commands_of(call, facts.tools)
-        return any(each.match(command) for command in ran for each in ban.commands)
-    if ban.wholly and "write" not in call.name.casefold():
+        return any(each.match(command) for command in act.ran for each in ban.commands)
+    if ban.wholly and "write" not in act.call.name.casefold():
         return False
-    _, modified = files_of_call(call, facts.tools)
-    return any(_is_within(split_path(path.casefold()), banned) for path in modified for banned in ban.paths)
+    return any(_is_within(path, banned) for path in act.changed for banned in ban.paths)
 
 
 _PIECE: Final = re.compile(r"[^a-z0-9]+")
