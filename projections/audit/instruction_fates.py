@@ -6,16 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import view_of_event, view_of_message
 from eventstore.paths import SnapshotCache
 from projections.audit.measure import EventRef, MetricStruct, share_of
 from projections.audit.restatements import LineIndex, LineMatch, content_words, normalize, shared_words
 from projections.audit.rule_evidence import Step, broken_by, repeated_by, steps_after
-from projections.context.parts import Part, is_by_person, view_of_part
+from projections.context.parts import Part, is_by_person
 from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.mentions.prose import sentences
@@ -119,6 +120,7 @@ def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step]) -> li
     tail = {normalize(each.text) for said in _user_messages(replacement.kept) for each in said.instructions}
     words = {text: _core_words(text) for text in given}
     restated = _Restatements(replacement.after.parts, words.values())
+    steps = [step for step in steps if step.said or step.acts or step.facts.is_error]
     # Another compaction may lose what this one kept.
     next_loss = next((each.seq for each in replacement.later if each.kind == "compaction"), None)
     until_then = [each for each in steps if next_loss is None or each.facts.seq < next_loss]
@@ -182,6 +184,8 @@ class _Source(NamedTuple):
 
 _Given = dict[str, _Source]
 
+_MESSAGES: Final = 1 << 11
+"""Messages whose sentences to cache: rewrites in a row have nearly the same contexts."""
 _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 """The instructions in events that the user wrote, because every later compaction asks for them again."""
 
@@ -189,7 +193,12 @@ _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 def _user_messages(parts: Iterable[Part]) -> Iterator[_UserMessage]:
     for part in parts:
         if part.by_person:
-            yield _UserMessage(part.id, part.seq, tuple(find_instructions(view_of_part(part).text)))
+            yield _UserMessage(part.id, part.seq, _instructions_in(part.raw, part.format))
+
+
+@lru_cache(maxsize=_MESSAGES)
+def _instructions_in(message: bytes, form: str) -> tuple[Instruction, ...]:
+    return tuple(find_instructions(view_of_message(message, form).text))
 
 
 def _earlier_user_messages(replacement: Replacement) -> Iterator[_UserMessage]:
@@ -248,18 +257,25 @@ def _core_words(rule: str) -> frozenset[str]:
 
 
 def _sentences(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield all sentences that a model reads in messages, including code and output."""
-    for part in parts:
-        view = view_of_part(part)
-        for text in () if view.shell and view.shell.excluded else fragments(view):
-            yield from sentences(_LINE_END.split(text))
+    """Return all sentences that a model reads in messages, including code and output."""
+    return chain.from_iterable(_sentences_in(part.raw, part.format) for part in parts)
+
+
+@lru_cache(maxsize=_MESSAGES)
+def _sentences_in(message: bytes, form: str) -> tuple[str, ...]:
+    view = view_of_message(message, form)
+    texts = () if view.shell and view.shell.excluded else fragments(view)
+    return tuple(each for text in texts for each in sentences(_LINE_END.split(text)))
 
 
 def _spoken(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield the sentences that are neither output nor arguments of calls."""
-    for part in parts:
-        if part.role in _SPOKEN:
-            yield from sentences(view_of_part(part).text.split("\n"))
+    """Return the sentences that are neither output nor arguments of calls."""
+    return chain.from_iterable(_spoken_in(part.raw, part.format) for part in parts if part.role in _SPOKEN)
+
+
+@lru_cache(maxsize=_MESSAGES)
+def _spoken_in(message: bytes, form: str) -> tuple[str, ...]:
+    return tuple(sentences(view_of_message(message, form).text.split("\n")))
 
 
 _REVOKES: Final = re.compile(

@@ -119,6 +119,7 @@ def _stemmer() -> Stemmer.Stemmer:
     return Stemmer.Stemmer("english")
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def normalize(text: str) -> str:
     """Return a text for comparison: lower case, no Markdown marks, single spaces."""
     return " ".join(_MARKS.sub("", text.casefold().replace("’", "'")).split()).strip(_ENDS)  # noqa: RUF001

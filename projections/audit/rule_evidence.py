@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import msgspec
+
 from eventstore.formats import view_of_event
 from eventstore.views import ToolCall
 from projections.audit.measure import EventRef
@@ -21,7 +23,8 @@ from projections.mentions.standing_rules import kind_of
 from projections.replacement import Replacement
 
 
-class Statement(NamedTuple):
+# Compared by identity, which makes it a cheap key of a cache.
+class Statement(msgspec.Struct, frozen=True, eq=False):
     """A sentence of a user's, in lower case. `instructs`: it is a rule or a task."""
 
     text: str
@@ -104,11 +107,15 @@ def repeated_by(words: frozenset[str], steps: Sequence[Step]) -> list[EventRef]:
     return [
         EventRef(event=step.facts.id, seq=step.facts.seq)
         for step in steps
-        if step.said and any(_repeats(words, each) for each in step.said)
+        if step.said and _is_repeated(words, step.said)
     ]
 
 
 @lru_cache(maxsize=1 << 16)
+def _is_repeated(words: frozenset[str], said: tuple[Statement, ...]) -> bool:
+    return any(_repeats(words, each) for each in said)
+
+
 def _repeats(words: frozenset[str], said: Statement) -> bool:
     given = said.words
     if _COMPLAINS.search(said.text):

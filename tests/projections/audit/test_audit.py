@@ -136,8 +136,8 @@ def test_a_rewrite_tells_the_compaction_that_it_was_appended_with(story):
 @pytest.mark.slow
 def test_rewrites_share_what_is_the_same_in_their_contexts():
     plain, rewritten = rewritten_turns(200, rewrites=False), rewritten_turns(200)
-    # With contexts and readings of their own, 200 rewrites made it 120 times as long.
-    assert times_as_long(lambda log: audit(log, "s"), plain, rewritten) < 60
+    # Each rewrite is compared with all messages. Read and split anew for each, they made it 256 times as long.
+    assert times_as_long(lambda log: audit(log, "s"), plain, rewritten) < 200
 
 
 @pytest.fixture
