@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
@@ -16,25 +17,36 @@ from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
 from compaction.replay import ReplayResult, replay_session
 from compaction.replay.boundaries import Where
+from compaction.replay.program import TIMEOUT, Program
 from compaction.replay.variants import DROP, RECORDED, Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.templates import Source, find_template
 from eventstore import open_store
 from eventstore.checked import require_sound
-from eventstore.errors import RefoldError
+from eventstore.errors import NotFoundError, RefoldError
 from eventstore.imports import copied_through, earlier_generation
 from eventstore.log import StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a replay; each variant as `POLICY` or `POLICY:TEMPLATE`."""
+    """The options of a replay; each variant as `POLICY` or `POLICY:TEMPLATE`.
+
+    `commands` are the command lines of programs that are variants too, `timeout` their seconds for a context.
+    """
 
     variants: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    timeout: float = TIMEOUT
     at: Where = "clean"
     keep_recent: int | None = None
     window: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all variants; that of a program is its command line."""
+        return self.variants + self.commands
 
 
 class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,12 +65,22 @@ def default_variants() -> tuple[str, ...]:
 def variants_of(wanted: ReplayOptions) -> list[Variant]:
     """Return the variants that the options name.
 
-    Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one, and UsageError for a
-    variant that is named twice.
+    Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one or for a command line
+    that names no program, and UsageError for a variant that is named twice.
     """
-    if len(set(wanted.variants)) < len(wanted.variants):
+    if len(set(wanted.names)) < len(wanted.names):
         raise click.UsageError("each variant can be named once")
-    return [_variant(name, wanted.keep_recent) for name in wanted.variants]
+    return [
+        *(_variant(name, wanted.keep_recent) for name in wanted.variants),
+        *(_program(command, wanted.timeout) for command in wanted.commands),
+    ]
+
+
+def _program(command: str, timeout: float) -> Variant:
+    program = Program(command=command, timeout=timeout)
+    if shutil.which(program.words[0]) is None:
+        raise NotFoundError("program", program.words[0], "give its path, or install it")
+    return Variant(name=command, policy=None, chain=SummarizerChain(summarizers=[]), program=program)
 
 
 def _variant(name: str, keep_recent: int | None) -> Variant:

@@ -41,6 +41,7 @@ EXAMPLES = [
         re.finditer(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1
     )
     if "import anthropic" not in match[1]  # tests/refold/test_agent_loop.py runs it, and answers
+    if "sys.stdin" not in match[1]  # tests/cli/commands/test_replay.py runs it, and has it compact
 ]
 PREPARED = {
     "my-session": """

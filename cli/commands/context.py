@@ -300,8 +300,8 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
     """Return a context as a JSON value, with all facts about each message."""
     import msgspec
 
-    from eventstore.paths import event
     from projections.audit.gaps import context_gaps
+    from projections.context.build import messages_json
     from projections.tokens import is_estimate
 
     counts, level = tokens.count(context.parts), context.settings.thinking_level
@@ -317,19 +317,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
         "thinkingLevel": None if level is msgspec.UNSET else level,
         "model": context.settings.model,
         "gaps": context_gaps(snapshot, context, tokens),
-        "messages": [
-            {
-                "event": part.id,
-                "records": [event(snapshot, session, seq).id for session, seq in part.events],
-                "seq": part.seq,
-                "kind": part.kind,
-                "role": part.role,
-                "fate": part.fate,
-                "tokens": count,
-                "message": msgspec.Raw(part.raw),
-            }
-            for part, count in zip(context.parts, counts, strict=True)
-        ],
+        "messages": messages_json(snapshot, context.parts, counts),
     }
 
 

@@ -38,6 +38,21 @@ if TYPE_CHECKING:
     " summary at all; repeatable. The first is compared with the others.  [default: refold's policies, and drop]",
 )
 @click.option(
+    "--command",
+    "commands",
+    metavar="PROG",
+    multiple=True,
+    help="A variant by a program of yours: it reads the context as JSON and prints the compacted one; repeatable.",
+)
+@click.option(
+    "--timeout",
+    type=click.IntRange(1),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a program may take for one context.",
+)
+@click.option(
     "--at",
     type=click.Choice(["clean", "recorded"]),
     default="clean",
@@ -69,6 +84,8 @@ def command(
     is_all: bool,
     chosen: SessionFilter,
     variants: tuple[str, ...],
+    commands: tuple[str, ...],
+    timeout: int,
     at: Where,
     keep_recent: int | None,
     window: int,
@@ -88,7 +105,12 @@ def command(
     from eventstore.workers import cores
 
     wanted = ReplayOptions(
-        variants=variants or default_variants(), at=at, keep_recent=keep_recent, window=window
+        variants=variants or default_variants(),
+        commands=commands,
+        timeout=timeout,
+        at=at,
+        keep_recent=keep_recent,
+        window=window,
     )
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
@@ -124,7 +146,7 @@ def _show(
             if each.problem:
                 echo_problem(each.problem)
                 is_sound = False
-    found = summaries(results, wanted.variants)
+    found = summaries(results, wanted.names)
     if as_json:
         echo_json(_json(results, found))
     else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
@@ -57,7 +58,7 @@ def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Seque
     if results[0].boundary.at == "recorded" and len(variants) > 1:
         _print_overlaps(out, summaries, variants[0])
     _print_worst(out, results, variants)
-    for note in _notes(results, variants, len(sessions)):
+    for note in (*_failures(results, summaries), *_notes(results, variants, len(sessions))):
         print_line(out, note, style="dim")
 
 
@@ -108,6 +109,23 @@ def _print_worst(out: Console, results: Sequence[ReplayResult], variants: Sequen
         session = safe_line(short[each.boundary.session])
         listing.add_row(safe_line(name), session, f"#{each.boundary.seq}", thousands(count), names)
     out.print(listing, crop=False)
+
+
+def _failures(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:
+    """Yield the most frequent reason for which each variant had no result."""
+    for each in summaries:
+        errors = Counter(
+            trial.error
+            for result in results
+            for trial in result.trials
+            if trial.variant == each.variant and trial.error
+        )
+        for error, count in errors.most_common(1):
+            places = f"at {thousands(count)} of " if len(errors) > 1 else "at "
+            yield (
+                f"{safe_line(each.variant)} has no result {places}"
+                f"{counted(each.failed, 'boundary', 'boundaries')}: {safe_line(error)}"
+            )
 
 
 def _notes(results: Sequence[ReplayResult], variants: Sequence[str], sessions: int) -> list[str]:

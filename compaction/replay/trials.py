@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,7 @@ from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policy.model import Policy
 from compaction.replay.boundaries import Boundary
+from compaction.replay.program import Program, ProgramError, compact_by_program
 from compaction.replay.variants import Variant
 from compaction.rewriting import plan_rewrites
 from compaction.summary import SummaryOptions, summarize_plan
@@ -26,6 +28,8 @@ from projections.context.parts import Context
 from projections.replacement import end_of_change
 from projections.tokens import counter
 
+_NO_GAIN: Final = "the context would not get smaller"
+
 
 def try_variant(
     snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
@@ -35,6 +39,8 @@ def try_variant(
     Raises SummarizersFailedError, and what a policy's parts raise.
     """
     here = cursor.at_leaf(boundary.leaf.seq)
+    if variant.program is not None:
+        return _by_program(snapshot, here, variant.program, limits)
     if variant.policy is None:
         if boundary.compaction is None:
             return "the session was not compacted here"
@@ -46,6 +52,18 @@ def try_variant(
     if isinstance(plan, str):
         return plan
     return msgspec.structs.replace(context_at(snapshot, here), parts=plan.kept)
+
+
+def _by_program(snapshot: Snapshot, here: Cursor, program: Program, limits: Limits) -> Context | str:
+    before = context_at(snapshot, here)
+    try:
+        after = compact_by_program(snapshot, before, program, limits)
+    except ProgramError as error:
+        return str(error)
+    tokens = counter("utf16/4")
+    if sum(tokens.count(after.parts)) >= sum(tokens.count(before.parts)):
+        return _NO_GAIN
+    return after
 
 
 def _compacted(
@@ -86,7 +104,7 @@ def _compacted(
         parent=leaf,
     )
     if not composed.is_gain:
-        return "the context would not get smaller"
+        return _NO_GAIN
     prospect = _with(snapshot, here.session, composed.records, leaf)
     return context_at(prospect, resolve_cursor(prospect, here.session))
 

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from compaction.policy.model import Policy
+from compaction.replay.program import Program
 from compaction.summarizers.chain import SummarizerChain
 from compaction.templates import Source
 
@@ -21,7 +22,8 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     """A policy under a name, with the summarizers and the template to use.
 
     `policy` is None for the recorded compaction itself. `drops`: keep what the policy keeps, without a summary.
-    `template` replaces the policy's, "" for none; it is looked up in `sources` first.
+    `template` replaces the policy's, "" for none; it is looked up in `sources` first. A `program` compacts instead
+    of a policy, which is then None.
     """
 
     name: str
@@ -30,3 +32,4 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     template: str = ""
     sources: Sequence[Source] = ()
     drops: bool = False
+    program: Program | None = None

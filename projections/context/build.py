@@ -67,6 +67,25 @@ def harness_json(context: Context) -> bytes:
     )
 
 
+def messages_json(
+    snapshot: Snapshot, parts: Sequence[Part], tokens: Sequence[int]
+) -> list[dict[str, object]]:
+    """Return messages as JSON values with all facts about each, `tokens` being their sizes."""
+    return [
+        {
+            "event": part.id,
+            "records": [event(snapshot, session, seq).id for session, seq in part.events],
+            "seq": part.seq,
+            "kind": part.kind,
+            "role": part.role,
+            "fate": part.fate,
+            "tokens": count,
+            "message": msgspec.Raw(part.raw),
+        }
+        for part, count in zip(parts, tokens, strict=True)
+    ]
+
+
 def context_json(
     log: EventLog | Snapshot,
     session: str,

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Refold
+from eventstore.errors import NotFoundError
+from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import tale
 from tests.support.stores import damage, make_store
 
@@ -40,3 +43,49 @@ def test_the_others_are_replayed_if_a_session_is_damaged(refold: Refold, jobs: s
     make_store(refold.store, 3, messages=6)
     damage(refold.store, 2, 3)
     assert replayed(refold, "--all", "--jobs", jobs, code=1) == ["session-00000", "session-00002"]
+
+
+def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> None:
+    page = (PROJECT / "docs" / "policies.md").read_text("utf-8")
+    (text,) = re.findall(r"```python\n(.*?sys\.stdin.*?)```", page, re.DOTALL)
+    (tmp_path / "compactor.py").write_text(text)
+    refold("--store", str(refold.store), "demo")
+    program = shlex.join([sys.executable, str(tmp_path / "compactor.py")])
+    found = refold(
+        *("replay", DEMO, "--at", "recorded", "--with", "drop", "--keep-recent", "1000"),
+        *("--command", program, "--window", "10000", "--json"),
+    ).json
+    assert [each["variant"] for each in found["variants"]] == ["drop", program]
+    theirs = [each for each in found["trials"] if each["variant"] == program]
+    assert theirs
+    assert all(each["error"] is None and each["tokensAfter"] < each["tokensBefore"] for each in theirs)
+
+
+def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    program = shlex.join([sys.executable, "-c", "import time; time.sleep(60)"])
+    options = (
+        "--at",
+        "recorded",
+        "--with",
+        "recorded",
+        "--command",
+        program,
+        "--timeout",
+        "0.5",
+        "--jobs",
+        "1",
+    )
+    found = refold("replay", DEMO, *options, "--json").json
+    recorded, theirs = found["variants"]
+    assert (recorded["failed"], recorded["trials"]) == (0, len(found["boundaries"]))
+    assert (theirs["failed"], theirs["trials"]) == (len(found["boundaries"]), 0)
+
+
+def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    assert (
+        refold.refused(NotFoundError, "replay", DEMO, "--command", "no-such-program").name
+        == "no-such-program"
+    )
+    refold("replay", DEMO, "--with", "refold", "--with", "refold", code=2)

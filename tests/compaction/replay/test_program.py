@@ -1,0 +1,249 @@
+"""Replay sessions with real programs that compact them, well and badly."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from compaction.part import Limits
+from compaction.replay import ReplayResult, Trial, replay_session
+from compaction.replay.program import Program
+from compaction.replay.variants import Variant
+from compaction.summarizers.chain import SummarizerChain
+from eventstore.errors import BadInputError
+from eventstore.memory import MemoryLog
+from tests.support.talk import Story, assistant, call, result, user
+
+CHAIN = SummarizerChain(summarizers=[])
+READ = "import json, os, sys, time\ncontext = json.load(sys.stdin)\nmessages = context['messages']\n"
+GOOD = READ + (
+    "summary = {'role': 'user', 'content': 'Summary: src/part_3.py is to be repaired.'}\n"
+    "json.dump({'messages': [{'message': summary}, *messages[-4:]]}, sys.stdout)\n"
+)
+
+Try = Callable[..., ReplayResult]
+
+
+@pytest.fixture
+def story() -> Story:
+    story = Story(MemoryLog(clock=lambda: 0))
+    story.says(user("Fix the parser. Use src/parser.py, says J\u00fcrgen."))
+    for number in range(20):
+        story.says(
+            assistant(call("read", f"c{number}", path=f"src/part_{number}.py")),
+            result("def take_line(): ...\n" * 400, tool="read", call_id=f"c{number}"),
+        )
+    story.says(user("Now repair src/part_3.py."))
+    for number in range(4):
+        story.says(
+            assistant(call("edit", f"d{number}", path="src/part_3.py", newText="x")),
+            result("done", tool="edit", call_id=f"d{number}"),
+        )
+    return story
+
+
+@pytest.fixture
+def tried(story: Story, tmp_path: Path) -> Try:
+    """Replay with a program's text, and return the first boundary's result."""
+
+    def tried(text: str, *, timeout: float = 20, window: int = 100_000) -> ReplayResult:
+        script = tmp_path / "compactor.py"
+        script.write_text(text)
+        command = shlex.join([sys.executable, str(script)])
+        program = Program(command=command, timeout=timeout)
+        variants = [
+            Variant(name="theirs", policy=None, chain=CHAIN, program=program),
+        ]
+        with story.log.snapshot() as snapshot:
+            return next(replay_session(snapshot, story.session, variants, limits=Limits(window=window)))
+
+    return tried
+
+
+def failed(result: ReplayResult) -> str:
+    trial: Trial = result.trials[0]
+    assert trial.kept_count is None
+    assert trial.error is not None
+    assert "\n" not in trial.error
+    return trial.error
+
+
+def test_a_program_compacts_the_context(tried: Try) -> None:
+    found = tried(GOOD)
+    trial = found.trials[0]
+    assert trial.error is None
+    assert trial.first_kept == f"e{found.boundary.seq - 3}"
+    assert (trial.tokens_after or 0) < (trial.tokens_before or 0) / 2
+    assert {value for _, value in found.kept.by_variant["theirs"]} >= {"src/part_3.py"}
+
+
+def test_a_program_is_given_the_messages_the_window_and_the_size(tried: Try) -> None:
+    text = READ + (
+        "assert context['window'] == 77_777\n"
+        "assert context['tokens'] == sum(each['tokens'] for each in messages) > 30_000\n"
+        "first = messages[0]\n"
+        "assert first['message']['content'] == 'Fix the parser. Use src/parser.py, says J\u00fcrgen.', first\n"
+        "assert (first['event'], first['seq'], first['role']) == ('e1', 1, 'user'), first\n"
+        "json.dump({'messages': messages[-1:]}, sys.stdout)\n"
+    )
+    assert tried(text, window=77_777).trials[0].error is None
+
+
+def test_a_program_may_change_messages(tried: Try) -> None:
+    text = READ + (
+        "for each in messages:\n"
+        "    if each['role'] == 'toolResult': each['message']['content'] = [{'type': 'text', 'text': 'gone'}]\n"
+        "json.dump({'messages': messages}, sys.stdout)\n"
+    )
+    found = tried(text)
+    assert found.trials[0].error is None
+    assert found.trials[0].first_kept == "e1"
+    assert (found.trials[0].tokens_after or 0) < 2_000
+
+
+def test_a_program_that_changes_nothing_has_no_result(tried: Try) -> None:
+    assert failed(tried(READ + "json.dump(context, sys.stdout)")) == "the context would not get smaller"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("print('Sure! Here is the JSON.')", "the program printed no JSON"),
+        ("print('[' * 100_000)", "the program printed JSON that is nested deeper than 500 levels"),
+        ("print('[]')", 'the program printed no JSON object with a list "messages"'),
+        ("pass", "the program printed no JSON"),
+        (
+            """print('{"messages": [{"role": "user"}]}')""",
+            'messages[0] is not an object with an object "message"',
+        ),
+        (
+            """print('{"messages": [{"message": {"role": "user"}}]}')""",
+            "messages[0] is new: it needs a role, user or assistant, and its content",
+        ),
+        (
+            """print('{"messages": [{"event": "nowhere", "message": {"role": "user"}}]}')""",
+            'messages[0] has the "event" of no message that is left',
+        ),
+        (
+            READ + "json.dump({'messages': [messages[1], messages[1]]}, sys.stdout)",
+            'messages[1] has the "event" of no message that is left',
+        ),
+        (
+            READ + "messages[0]['message']['role'] = 'assistant'\njson.dump(context, sys.stdout)",
+            "messages[0] has another role than the message that it was",
+        ),
+    ],
+)
+def test_a_bad_answer_is_the_variants_failure(tried: Try, text: str, error: str) -> None:
+    assert failed(tried(text)) == error
+
+
+def test_a_crash_shows_the_last_line_of_stderr(tried: Try) -> None:
+    assert (
+        failed(tried(READ + "raise KeyError('first')")) == "the program exited with code 1: KeyError: 'first'"
+    )
+
+
+def test_a_program_that_dies_after_half_an_answer_has_failed(tried: Try) -> None:
+    text = (
+        "import os, sys\nsys.stdout.write('{\"messages\": [')\nsys.stdout.flush()\nos.kill(os.getpid(), 9)\n"
+    )
+    assert failed(tried(text)) == "the program was ended by signal 9"
+
+
+def test_a_program_that_hangs_is_ended_with_its_children(tried: Try, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    text = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(started)!r}, 'w').write(str(child.pid))\n"
+        "print('still thinking', file=sys.stderr, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    begun = time.monotonic()
+    error = failed(tried(text, timeout=3))
+    assert error == "the program gave no answer within 3 s: still thinking"
+    assert time.monotonic() - begun < 30
+    assert_ended(int(started.read_text()))
+
+
+def test_children_that_a_program_leaves_behind_are_ended(tried: Try, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    text = GOOD + (
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '600'], stdin=-3, stdout=-3, stderr=-3)\n"
+        f"open({str(started)!r}, 'w').write(str(child.pid))\n"
+    )
+    assert tried(text).trials[0].error is None
+    assert_ended(int(started.read_text()))
+
+
+def test_endless_output_is_stopped(tried: Try) -> None:
+    text = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)\n"
+    assert failed(tried(text)) == "the program printed more than 64 MiB"
+
+
+def test_endless_errors_fill_no_memory(tried: Try) -> None:
+    text = "import sys\nfor _ in range(20): sys.stderr.write('x' * 1_000_000)\n" + GOOD
+    assert tried(text).trials[0].error is None
+
+
+def test_a_program_may_answer_without_reading(tried: Try) -> None:
+    text = """print('{"messages": [{"message": {"role": "user", "content": "All is well."}}]}')"""
+    assert tried(text).trials[0].error is None
+
+
+def test_a_missing_program_is_the_variants_failure(story: Story) -> None:
+    program = Program(command="/nowhere/compactor --fast")
+    variants = [Variant(name="theirs", policy=None, chain=CHAIN, program=program)]
+    with story.log.snapshot() as snapshot:
+        found = next(replay_session(snapshot, story.session, variants, limits=Limits(window=100_000)))
+    assert failed(found) == "the program cannot be started: No such file or directory"
+
+
+@pytest.mark.parametrize("command", ["", "  ", "'unclosed"])
+def test_a_command_line_without_a_program_is_refused(command: str) -> None:
+    with pytest.raises(BadInputError):
+        _ = Program(command=command).words
+
+
+def test_a_program_is_ended_if_refold_is_terminated(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    hang = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    code = (
+        "from compaction.replay.program import Program, _run\n"
+        f"_run(Program(command={shlex.join([sys.executable, '-c', hang])!r}), b'x' * 1_000_000)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        deadline = time.monotonic() + 60
+        while not (started.exists() and started.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+    assert_ended(int(started.read_text()))
+
+
+def assert_ended(pid: int) -> None:
+    """Wait until a process is gone, or is dead and waits for its parent."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.05)
+                continue
+        return
+    os.kill(pid, signal.SIGKILL)
+    raise AssertionError(f"process {pid} still runs")
