@@ -6,8 +6,8 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,11 +63,10 @@ class StoreFiles:
             if now != before:
                 raise self._moved(name)
 
-    @contextmanager
-    def held(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> Iterator[None]:
-        """Check that the files are unchanged, and keep them so while the block commits.
+    def commit(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> None:
+        """Commit a transaction, if the files are unchanged, and keep them so meanwhile.
 
-        Raises StoreError if they were replaced; then the transaction must not be committed.
+        Raises StoreError if they were replaced; then nothing is committed.
         """
         try:
             handle = os.open(self._data, os.O_RDONLY)
@@ -78,7 +77,7 @@ class StoreFiles:
                 self._path, f"cannot be written ({error.strerror})", "fix the cause, then append again"
             ) from error
         try:
-            # A process that must make a new lock file waits for the end of this block: see `begin_lock_file`.
+            # A process that must make a new lock file waits for the end of this: see `begin_lock_file`.
             lock(handle, is_shared=True)
             if _pair(os.fstat(handle)) != self._opened[0]:
                 raise self._moved(DATA_FILE)
@@ -87,7 +86,7 @@ class StoreFiles:
             # The lock file counts transactions: a data file copied over this one has another count.
             if transaction.id() != env.info()["last_txnid"] + 1:
                 raise self._moved(DATA_FILE)
-            yield
+            transaction.commit()
         finally:
             os.close(handle)
 

@@ -49,7 +49,8 @@ class Environment:
         )
         self.env: lmdb.Environment | None = env
         self.process = _PROCESS
-        self._has_lock = env.flags()["lock"]
+        flags = env.flags()
+        self._has_lock, self.is_read_only = flags["lock"], flags["readonly"]
         # Allow one writer at a time in this process, so that the map can grow between writes.
         self._writing = Lock()
         self._mapping = Lock()
@@ -132,8 +133,7 @@ class Environment:
                         _run_apart(env, transaction, request, alone=len(requests) == 1)
                         for request in requests
                     ]
-                    with self.files.held(env, transaction):
-                        transaction.commit()
+                    self.files.commit(env, transaction)
                     return outcomes
             except lmdb.MapFullError:
                 self._resize(env, env.info()["map_size"] * 2)

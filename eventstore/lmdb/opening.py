@@ -275,8 +275,7 @@ def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[D
                     # Left by an older refold that was killed.
                     _fill(env, transaction)
                 dbs = [env.open_db(name, txn=transaction, create=False) for name in names]
-                with files.held(env, transaction):
-                    transaction.commit()
+                files.commit(env, transaction)
         with env.begin() as transaction:
             found = transaction.get(_META_KEY, db=dbs[0])
     except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
@@ -305,8 +304,7 @@ def _open_younger(env: lmdb.Environment, files: StoreFiles, name: bytes) -> Any 
         # On a full disk, the store can still be read.
         with suppress(lmdb.DiskError, lmdb.MapFullError), env.begin(write=True) as transaction:
             table = env.open_db(name, txn=transaction)
-            with files.held(env, transaction):
-                transaction.commit()
+            files.commit(env, transaction)
             return table
     return None
 

@@ -104,7 +104,7 @@ class LmdbLog:
             for key, value in items:
                 transaction.put(key, value, db=environment.dbs.derived)
 
-        if items and not self._environment().flags()["readonly"]:
+        if items and not self._is_read_only():
             self._write(write)
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
@@ -132,7 +132,7 @@ class LmdbLog:
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction, its own or a shared one."""
-        if self._environment().flags()["readonly"]:
+        if self._is_read_only():
             raise StoreError(self.path, "is read-only", "write where its files can be written")
         if self._files is not self._shared.files:
             # A commit checks the files at the path by which the environment was opened.
@@ -144,6 +144,10 @@ class LmdbLog:
         if request.error is not None:
             raise request.error
         return cast("T", request.result)
+
+    def _is_read_only(self) -> bool:
+        self._environment()
+        return self._shared.is_read_only
 
     def _environment(self) -> lmdb.Environment:
         if self._is_closed:
