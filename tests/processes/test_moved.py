@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from select import select
 from time import sleep
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -162,23 +163,23 @@ def test_who_makes_a_new_lock_file_waits_for_the_commit_in_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "store"
-    held = StoreFiles.held
+    commit = StoreFiles.commit
     running_others: list[Program] = []
     with open_store(path) as log, ExitStack() as others:
 
-        @contextmanager
-        def taken_away(files: StoreFiles, env: Any, transaction: Any) -> Iterator[None]:
-            with held(files, env, transaction):
+        def commit_without_lock_file(files: StoreFiles, env: Any, transaction: Any) -> None:
+            def taken_away() -> None:
                 remove_lock(path)
                 other = others.enter_context(running(APPEND_ONE, path))
                 while not (path / "lock.mdb").exists():
                     sleep(0.01)
                 assert select([other.process.stdout], [], [], 1)[0] == []
-                yield
-            # Both have committed when the test looks.
-            running_others.append(other)
+                transaction.commit()
+                running_others.append(other)
 
-        monkeypatch.setattr(StoreFiles, "held", taken_away)
+            commit(files, env, SimpleNamespace(id=transaction.id, commit=taken_away))
+
+        monkeypatch.setattr(StoreFiles, "commit", commit_without_lock_file)
         log.append("s", [message("a")])
         assert running_others[0].finish() == ["1"]
     with open_store(path) as log, log.snapshot() as snapshot:
