@@ -1,8 +1,8 @@
 """Find the trouble behind a replacement that comes from what it removed.
 
-A finding starts from trouble: a person objects or says something again, the model searches in vain, uses a path that
-does not exist, or repeats a call that failed before. Only then is asked what was known before and is not in the
-context. Names that are missing without trouble are no findings.
+A finding starts from trouble: a person objects, says something again or comes back to it, the model searches in vain,
+makes up paths, names or commands, or repeats a call that failed before. Only then is asked what was known before and
+is not in the context. Names that are missing without trouble are no findings.
 
 To add a kind: its function in a module here, its name in `FindingKind`, a line in `_FINDERS`, tests, docs.
 """
@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from projections.audit.findings.finding import Finding, rank_of_finding
+from projections.audit.findings.inventions import inventions
 from projections.audit.findings.objections import objections
+from projections.audit.findings.reminders import asked_again, dropped_items, told_again, unanswered
 from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, said_again
 from projections.audit.findings.scene import Scene
 from projections.audit.findings.searches import missing_paths, searches
@@ -25,8 +27,13 @@ from projections.replacement import Replacement
 _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     objections,
     said_again,
+    told_again,
+    asked_again,
+    unanswered,
+    dropped_items,
     searches,
     missing_paths,
+    inventions,
     failed_again,
     ended_habits,
 )

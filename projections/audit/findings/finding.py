@@ -10,7 +10,9 @@ from projections.audit.measure import EventRef, MetricStruct
 from projections.mentions.message_facts import MessageFacts
 
 Weight = Literal["serious", "minor"]
-FindingKind = Literal["uncovered", "rule", "objection", "repeated", "search", "path", "retry", "habit"]
+FindingKind = Literal[
+    "uncovered", "rule", "objection", "repeated", "unanswered", "search", "path", "invented", "retry", "habit"
+]
 
 
 class Finding(MetricStruct, frozen=True):

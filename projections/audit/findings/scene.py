@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
 from typing import Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
+from eventstore.views import ToolCall
 from projections.audit.restatements import content_words
 from projections.context.parts import is_by_person
 from projections.mentions import MentionKind
@@ -48,6 +49,18 @@ def folder_of(place: str) -> str:
     return "/".join(split_path(place)[-3:-1])
 
 
+def results_in(
+    messages: Iterable[MessageFacts],
+) -> Iterator[tuple[MessageFacts, ToolCall, MessageFacts]]:
+    """Yield the messages that make a call, the call, and its result."""
+    pending: dict[str, tuple[MessageFacts, ToolCall]] = {}
+    for message in messages:
+        pending.update((call.id, (message, call)) for call in message.calls)
+        if message.result_of in pending:
+            caller, call = pending[message.result_of]
+            yield caller, call, message
+
+
 class Turn:
     """A person's message (None before the first) with its `prose`, and the messages up to the next one."""
 
@@ -55,15 +68,20 @@ class Turn:
         self.person, self.prose = person, prose
         self.messages: list[MessageFacts] = []
 
+    @property
+    def is_short(self) -> bool:
+        """True if a person's message is neither a specification nor a review."""
+        return self.person is not None and len(self.prose) <= _LONGEST_OBJECTION
+
     @cached_property
     def pushback(self) -> float:
         """The degree to which the person's own words read like pushback; 1 is enough."""
-        return 0 if self.person is None or len(self.prose) > _LONGEST_OBJECTION else pushback(self.prose)
+        return pushback(self.prose) if self.is_short else 0
 
     @cached_property
     def is_objection(self) -> bool:
         """True if the person objects, by their own words or because the model concedes it."""
-        if self.person is None or len(self.prose) > _LONGEST_OBJECTION:
+        if not self.is_short:
             return False
         answers = (each.texts[0] for each in self.messages if each.role == "assistant" and each.texts)
         return self.pushback + concedes(next(answers, "")) >= 1
@@ -120,6 +138,12 @@ class Scene:
         """The messages of all turns that no person wrote, in order."""
         return (message for turn in self.turns for message in turn.messages)
 
+    @property
+    def all_behind(self) -> Iterator[MessageFacts]:
+        """The messages of all turns, in order."""
+        for turn in self.turns:
+            yield from (turn.person, *turn.messages) if turn.person else turn.messages
+
     @cached_property
     def known_places(self) -> dict[str, dict[tuple[MentionKind, str], MessageFacts]]:
         """Paths and addresses that were named before the replacement, by the last two names of their folder."""
@@ -129,9 +153,28 @@ class Scene:
                 found.setdefault(folder_of(thing[1]), {}).setdefault(thing, message)
         return found
 
+    @cached_property
+    def known_symbols(self) -> Mapping[str, None]:
+        """The names of code that were mentioned before the replacement."""
+        return dict.fromkeys(
+            name for message in self.earlier for name in message.mentions.get(MentionKind.SYMBOL, ())
+        )
+
+    @cached_property
+    def _shown(self) -> frozenset[int]:
+        return frozenset(seq for part in self.replacement.after.parts for _, seq in part.events)
+
+    def is_shown(self, message: MessageFacts) -> bool:
+        """Return True if C′ shows a message itself."""
+        return message.seq in self._shown
+
+    def was_known(self, kind: MentionKind, value: str) -> bool:
+        """Return True if a thing was mentioned before the replacement."""
+        return self._before.contains(kind, value)
+
     def is_lost(self, kind: MentionKind, value: str) -> bool:
         """Return True if a thing was mentioned before, but is not in C′."""
-        return self._before.contains(kind, value) and not self._context.contains(kind, value)
+        return self.was_known(kind, value) and not self._context.contains(kind, value)
 
     def first_known(self, kind: MentionKind, value: str) -> MessageFacts | None:
         """Return the first message before the replacement that mentions a thing."""

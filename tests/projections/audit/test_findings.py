@@ -318,3 +318,152 @@ def test_a_rule_that_the_summary_tells_is_not_gone(agent):
     agent.says(user("go on"))
     agent.does("edit", path="tests/golden.txt", newText="x")
     assert agent.found() == []
+
+
+PAGES = "\n".join(f"https://docs.example.org/guide/{page}.html" for page in ("alerts", "badges", "cards"))
+
+
+def test_an_address_made_up_after_a_listing_that_is_gone_is_serious(agent):
+    agent.does("fetch", PAGES, url="https://docs.example.org/guide")
+    agent.compacts()
+    made_up = agent.does("write", path="src/alert.py", content="# https://docs.example.org/guide/alert.html")
+    assert agent.found() == [("invented", "serious", [made_up])]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://docs.example.org/guide/alerts.html",
+        "https://docs.example.org/guide/modal.html",
+        "https://docs.example.org/other/alert.html",
+    ],
+)
+def test_an_address_that_is_listed_or_unlike_any_is_not_made_up(agent, address):
+    agent.does("fetch", PAGES, url="https://docs.example.org/guide")
+    agent.compacts()
+    agent.does("write", path="src/alert.py", content=f"# {address}")
+    assert agent.found() == []
+
+
+def test_an_address_whose_listing_is_in_the_context_was_not_made_up_for_want_of_it(agent):
+    kept = agent.does("fetch", PAGES, url="https://docs.example.org/guide")
+    agent.compacts(first_kept=kept)
+    agent.does("write", path="src/alert.py", content="# https://docs.example.org/guide/alert.html")
+    assert agent.found() == []
+
+
+@pytest.mark.parametrize(
+    ("used", "is_found"),
+    [("read_session_queues", True), ("load_session_queue", True), ("write_other_queue", False)],
+)
+def test_a_name_that_does_not_exist_is_a_finding_if_one_almost_like_it_was_seen(agent, used, is_found):
+    agent.does("read", "def read_session_queue(): ...", path="src/session_store.py")
+    agent.compacts()
+    agent.does("bash", f"NameError: name '{used}' is not defined", command="python main.py", fails=True)
+    assert [kind for kind, *_ in agent.found()] == ["invented"] * is_found
+
+
+def test_a_wrong_command_is_a_finding_if_one_almost_like_it_was_run(agent):
+    agent.does("bash", "listening", command="serve demo --port 8000 --root public")
+    agent.compacts()
+    wrong = agent.does("bash", "unknown option", command="serve demo --port 8080 --dir public", fails=True)
+    assert [(kind, weight, trouble[0]) for kind, weight, trouble in agent.found()] == [
+        ("invented", "minor", wrong)
+    ]
+
+
+@pytest.mark.parametrize("answer", ["2 tests failed", "unknown option"])
+def test_a_command_that_fails_in_its_work_or_was_run_before_is_no_finding(agent, answer):
+    command = "serve demo --port 8080 --dir public"
+    agent.does("bash", "listening", command="serve demo --port 8000 --root public")
+    if answer == "unknown option":
+        agent.does("bash", answer, command=command, fails=True)
+    agent.compacts()
+    agent.does("bash", answer, command=command, fails=True)
+    assert agent.found() == []
+
+
+def test_a_message_that_the_model_dropped_and_the_person_comes_back_to_is_a_finding(agent):
+    agent.says(user("the totals of the report should be right, why are they not?"))
+    agent.does("bash", "12 rows", command="cat report.csv")
+    agent.compacts()
+    stopped = agent.says(assistant("The report is complete."))
+    back = agent.says(user("can you look at the totals of that report again?"))
+    assert agent.found() == [("unanswered", "minor", [stopped, back])]
+
+
+def test_a_message_that_the_model_goes_on_with_was_not_dropped(agent):
+    agent.says(user("the totals of the report should be right, why are they not?"))
+    agent.does("bash", "12 rows", command="cat report.csv")
+    agent.compacts()
+    agent.does("bash", "13 rows", command="cat totals.csv")
+    agent.says(assistant("A row is missing."))
+    agent.says(user("can you look at the totals of that report again?"))
+    assert agent.found() == []
+
+
+def test_a_message_that_had_its_answer_was_not_dropped(agent):
+    agent.says(user("the totals of the report should be right, why are they not?"))
+    agent.says(assistant("A row is missing."))
+    agent.compacts()
+    agent.says(assistant("The report is complete."))
+    agent.says(user("can you look at the totals of that report again?"))
+    assert agent.found() == []
+
+
+@pytest.mark.parametrize(
+    ("question", "is_found"),
+    [("Which file has the fixtures?", True), ("Would you like me to go on?", False), ("All done.", False)],
+)
+def test_a_fact_that_the_model_asks_for_was_told_before(agent, question, is_found):
+    agent.says(user("the fixtures are in data/people.csv"))
+    agent.does("read", "x = 1", path="main.py")
+    agent.compacts()
+    asked = agent.says(assistant(question))
+    told = agent.says(user("data/people.csv"))
+    assert agent.found() == [("repeated", "serious", [asked, told])] * is_found
+
+
+def test_a_wish_about_how_to_work_that_was_uttered_twice_and_again_is_a_finding(agent):
+    agent.says(user("please read the parser in full"))
+    agent.says(user("and read the lexer in full, too"))
+    agent.compacts()
+    again = agent.says(user("now read the printer in full"))
+    assert agent.found() == [("repeated", "minor", [again])]
+
+
+def test_a_wish_that_was_uttered_once_is_no_finding(agent):
+    agent.says(user("please read the parser in full"))
+    agent.compacts()
+    agent.says(user("now read the printer in full"))
+    assert agent.found() == []
+
+
+def test_a_wish_that_the_summary_says_is_not_lost(agent):
+    agent.says(user("please read the parser in full"))
+    agent.says(user("and read the lexer in full, too"))
+    agent.compacts("The user wants files read in full.")
+    agent.says(user("now read the printer in full"))
+    assert agent.found() == []
+
+
+PLAN = [
+    {"content": "Update the parser", "status": "completed"},
+    {"content": "Migrate the invoice table", "status": "pending"},
+]
+
+
+def test_an_open_item_of_a_plan_that_the_person_asks_for_was_dropped(agent):
+    agent.does("todowrite", todos=PLAN)
+    agent.compacts()
+    agent.says(assistant("All is done."))
+    asked = agent.says(user("you forgot the invoice table"))
+    assert agent.found() == [("unanswered", "serious", [asked])]
+
+
+def test_an_open_item_that_a_later_plan_has_was_not_dropped(agent):
+    agent.does("todowrite", todos=PLAN)
+    agent.compacts()
+    agent.does("todowrite", todos=PLAN[1:])
+    agent.says(user("you forgot the invoice table"))
+    assert agent.found() == []

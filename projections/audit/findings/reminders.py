@@ -1,0 +1,196 @@
+"""Find what a person had to come back to: messages without an answer, facts, wishes and items of a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from projections.audit.findings.finding import Finding, refs
+from projections.audit.findings.scene import Scene, Turn, words_of
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts
+
+_FEWEST_WORDS: Final = 2
+"""Content words that two messages about the same thing share."""
+_HINT: Final = 0.5
+"""The pushback of a message with a word such as "again" or "still"."""
+
+
+def unanswered(scene: Scene) -> Iterator[Finding]:
+    """Find a message before the replacement that the model dropped, and that the person came back to.
+
+    The model dropped it if it stopped behind the replacement without calling a tool.
+    """
+    asked, first = scene.turns_before[-1], scene.turns[0]
+    stopped = next((each for each in first.messages if each.role == "assistant"), None)
+    if asked.person is None or scene.is_shown(asked.person) or _is_answered(asked) or stopped is None:
+        return
+    if any(message.calls for message in first.messages):
+        return
+    words = words_of(asked.prose)
+    for turn in scene.turns[1:]:
+        if turn.person and turn.pushback >= _HINT and len(words & words_of(turn.prose)) >= _FEWEST_WORDS:
+            yield Finding(
+                kind="unanswered",
+                weight="minor",
+                sentence=f"the model stopped (#{stopped.seq}) without having dealt with what you had last said"
+                f" (#{asked.person.seq}), and you came back to it (#{turn.person.seq}).",
+                known=refs([asked.person]),
+                trouble=refs([*(each for each in first.messages if each.role == "assistant"), turn.person]),
+                names=sorted(words & words_of(turn.prose)),
+            )
+            return
+
+
+def _is_answered(turn: Turn) -> bool:
+    """Return True if a turn has an answer that calls no tools, with which the model stops."""
+    return any(each.role == "assistant" and each.texts and not each.calls for each in turn.messages)
+
+
+_FACTS: Final = (MentionKind.PATH, MentionKind.URL, MentionKind.IDENTIFIER, MentionKind.SYMBOL)
+_OFFERS: Final = re.compile(
+    r"(?i)\b(?:would you like|should i|shall i|do you want|want me to|let me know|anything else|ready to)\b"
+)
+_END: Final = 300
+"""Characters at the end of an answer that hold its question."""
+
+
+def told_again(scene: Scene) -> Iterator[Finding]:
+    """Find what a person told again because the model asked for it, or got it wrong."""
+    told: dict[tuple[MentionKind, str], MessageFacts] = {}
+    for turn in scene.turns_before:
+        if turn.person and not scene.is_shown(turn.person):
+            for thing in _facts_in(turn.person):
+                told.setdefault(thing, turn.person)
+    met = set[tuple[MentionKind, str]]()
+    question: MessageFacts | None = None
+    for turn in scene.turns:
+        if turn.person and (question or turn.pushback >= 1):
+            again = [
+                thing
+                for thing in _facts_in(turn.person)
+                if thing in told and thing not in met and scene.is_lost(*thing)
+            ]
+            if again:
+                names = [value for _, value in again]
+                why = f"because the model asked (#{question.seq})" if question else "to correct the model"
+                yield Finding(
+                    kind="repeated",
+                    weight="serious",
+                    sentence=f"you had to name {names[0]} again (#{turn.person.seq}), {why}: you had told it"
+                    f" (#{told[again[0]].seq}).",
+                    known=refs(told[each] for each in again),
+                    trouble=refs([question, turn.person]),
+                    names=names,
+                )
+        for message in (turn.person, *turn.messages):
+            met.update(_facts_in(message) if message else ())
+        question = _question(turn)
+
+
+def _facts_in(message: MessageFacts) -> Iterator[tuple[MentionKind, str]]:
+    return ((kind, value) for kind in _FACTS for value in message.visible_mentions.get(kind, ()))
+
+
+def _question(turn: Turn) -> MessageFacts | None:
+    """Return the answer that ends a turn if it asks for something, rather than offers it."""
+    last = turn.messages[-1] if turn.messages else None
+    if last is None or last.role != "assistant" or last.calls or not last.texts:
+        return None
+    end = last.texts[-1].strip()[-_END:]
+    return last if end.endswith("?") and not _OFFERS.search(end) else None
+
+
+_MANNER: Final = re.compile(
+    r"(?i)\b(?:in full|fully|completely|entirely|carefully|thoroughly|properly|step by step|one by one|one at a time"
+    r"|verbatim|word for word|from scratch|in detail|in depth|concise|concisely|briefly|surgical|surgically|minimal"
+    r"|short and simple|as is|end to end|by hand)\b"
+)
+"""Words about the manner of work, rather than its object."""
+_OFTEN: Final = 2
+
+
+def asked_again(scene: Scene) -> Iterator[Finding]:
+    """Find a wish about how to work that a person had uttered twice or more, and had to utter again."""
+    before: dict[str, list[tuple[MessageFacts, frozenset[str]]]] = {}
+    for turn in scene.turns_before:
+        if turn.person:
+            for manner in _manners(turn):
+                before.setdefault(manner, []).append((turn.person, words_of(turn.prose)))
+    for manner, said in before.items():
+        if len(said) < _OFTEN or any(scene.is_shown(person) for person, _ in said):
+            continue
+        if any(
+            manner in text.lower() for each in scene.after for text in each.texts if each.role != "toolResult"
+        ):
+            continue
+        words = frozenset[str]().union(*(words for _, words in said))
+        again = [
+            turn.person
+            for turn in scene.turns
+            if turn.person and manner in _manners(turn) and len(words & words_of(turn.prose)) >= _FEWEST_WORDS
+        ]
+        if again:
+            yield Finding(
+                kind="repeated",
+                weight="minor",
+                sentence=f"you had to ask again ({_numbers(again)}) for what you had asked for before"
+                f" ({_numbers([person for person, _ in said])}): “{manner}”.",
+                known=refs(person for person, _ in said),
+                trouble=refs(again),
+                names=[manner],
+            )
+
+
+def _manners(turn: Turn) -> set[str]:
+    return {each.lower() for each in _MANNER.findall(turn.prose)} if turn.is_short else set()
+
+
+def _numbers(messages: list[MessageFacts]) -> str:
+    return ", ".join(f"#{each.seq}" for each in messages)
+
+
+_DONE: Final = frozenset({"completed", "complete", "done", "cancelled", "canceled"})
+_ITEMS: Final = ("todos", "plan", "items")
+_TEXTS: Final = ("content", "step", "text", "title", "subject")
+
+
+def dropped_items(scene: Scene) -> Iterator[Finding]:
+    """Find open items of the newest plan that no later plan has, until the person complains about one."""
+    planned = [(message, plan) for message in scene.earlier for plan in _plans(message)]
+    if not planned or scene.is_shown(planned[-1][0]):
+        return
+    source, plan = planned[-1]
+    left = {item: words_of(item) for item, status in plan.items() if status not in _DONE}
+    for turn in scene.turns:
+        words = words_of(turn.prose) if turn.person and turn.pushback >= _HINT else frozenset()
+        missed = [item for item, its in left.items() if len(words & its) >= max(_FEWEST_WORDS, len(its) / 2)]
+        if turn.person and missed:
+            yield Finding(
+                kind="unanswered",
+                weight="serious",
+                sentence=f"the model dropped “{missed[0]}”, which its plan still had (#{source.seq}), until you"
+                f" asked for it (#{turn.person.seq}).",
+                known=refs([source]),
+                trouble=refs([turn.person]),
+                names=missed,
+            )
+            left = {item: its for item, its in left.items() if item not in missed}
+        for kept in (item for message in turn.messages for plan in _plans(message) for item in plan):
+            left = {item: its for item, its in left.items() if 2 * len(its & words_of(kept)) < len(its)}
+
+
+def _plans(message: MessageFacts) -> Iterator[dict[str, str]]:
+    """Yield the plans that a message's calls set: the status of each item."""
+    for call in message.calls:
+        if call.name not in message.tools.plans:
+            continue
+        given = next((each for name in _ITEMS if isinstance(each := call.argument(name), list)), [])
+        plan = {
+            str(next((item[name] for name in _TEXTS if name in item), "")): str(item.get("status", ""))
+            for item in given
+            if isinstance(item, dict)
+        }
+        if plan:
+            yield plan
