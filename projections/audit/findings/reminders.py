@@ -1,4 +1,4 @@
-"""Find what a person had to come back to: messages without an answer, facts, wishes and items of a plan."""
+"""Find what a person had to come back to: unanswered messages, facts, wishes, items of a plan."""
 
 from __future__ import annotations
 
