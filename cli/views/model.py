@@ -129,6 +129,12 @@ class AuditView(ViewStruct, frozen=True):
         return sorted(found, key=lambda each: rank_of_finding(each.finding))
 
     @property
+    def has_missing_names(self) -> bool:
+        """True if the model used something later that the context no longer had; not of undone replacements."""
+        uses = (each.metrics.future_use for each in self.replacements if not each.is_undone)
+        return any(use.found < use.total for use in uses)
+
+    @property
     def row(self) -> SessionRow:
         """The session in one line."""
         measured = [each for each in self.replacements if not each.is_undone]

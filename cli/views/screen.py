@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands, wrapped
 from cli.store import short_names
 from cli.views.texts import (
+    NO_HARM,
     WINDOW_UNKNOWN,
     dollars,
     fit_text,
@@ -96,7 +97,7 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         return
     out.print()
-    _print_findings(out, view.findings)
+    _print_findings(out, view.findings, has_missing_names=view.has_missing_names)
     out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE, is_estimate=audit.estimate), crop=False)
     _print_rest(out, len(worst) - ROWS, "replacement")
     _print_fits(out, worst[:ROWS])
@@ -146,11 +147,13 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
     return listing
 
 
-def _print_findings(out: Console, findings: Sequence[FindingView]) -> None:
+def _print_findings(out: Console, findings: Sequence[FindingView], *, has_missing_names: bool) -> None:
     from rich.text import Text
 
     if not findings:
         print_line(out, "No findings: no trouble that comes from what was lost.", style="green")
+        if has_missing_names:
+            print_line(out, wrapped(NO_HARM, min(out.width, _WIDE), hanging=0), style="dim")
     for each in findings[:FINDINGS]:
         weight = each.finding.weight
         line = Text(f"{weight:<9}", style=_STYLES[weight])

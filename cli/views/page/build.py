@@ -13,7 +13,7 @@ from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import Fact, Figure, Page, Row, Section, Segment, Verdict
-from cli.views.texts import dollars, gap_text, line_of, percent, unexplained_text
+from cli.views.texts import NO_HARM, dollars, gap_text, line_of, percent, unexplained_text
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -233,6 +233,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         is_full=is_full,
         figures=list(figures(material)),
         findings=material.view.findings,
+        without_findings=NO_HARM if material.view.has_missing_names else "",
         replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,
         context=context_chart(material, chart_markers(material, lines, worst, target)),

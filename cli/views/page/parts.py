@@ -177,6 +177,7 @@ class Page(ViewStruct, frozen=True):
     is_full: bool
     figures: list[Figure]
     findings: list[FindingView]
+    without_findings: str
     replacements: list[Section]
     worst: list[Section]
     context: Chart | None

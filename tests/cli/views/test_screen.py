@@ -20,7 +20,7 @@ from cli.views.screen import (
     print_screen,
     sessions_table,
 )
-from cli.views.texts import WINDOW_UNKNOWN
+from cli.views.texts import NO_HARM, WINDOW_UNKNOWN
 from projections.audit.cost import SessionCost
 from projections.audit.session import Audit
 from projections.audit.summary_text import Sections
@@ -179,6 +179,12 @@ def test_findings_of_what_was_undone_are_not_told() -> None:
 
 def test_where_there_are_no_findings_it_is_said() -> None:
     assert any(line.startswith("No findings") for line in printed(screen, audit(BETTER)))
+
+
+@pytest.mark.parametrize(("found", "is_explained"), [(9, True), (10, False)])
+def test_names_that_were_missing_without_harm_are_explained(found: int, *, is_explained: bool) -> None:
+    text = " ".join(printed(screen, audit(compaction(3, future_use=future_use(found, 10)))))
+    assert (" ".join(NO_HARM.split()) in " ".join(text.split())) == is_explained
 
 
 def test_remarks_are_told_with_the_replacement_that_they_are_about() -> None:
