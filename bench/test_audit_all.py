@@ -9,7 +9,7 @@ import pytest
 from bench.sessions import session_file
 from eventstore import open_store
 from eventstore.files.importing import import_file
-from projections import audit
+from projections.audit.session import audit
 
 GROUP = "audit"
 EVENTS = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from projections import audit
+from projections.audit.session import audit
 from tests.support.rewritten import SESSION, rewritten_turns
 
 TURNS = {"100": 100, "400": 400}

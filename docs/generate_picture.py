@@ -11,7 +11,7 @@ from cli.demo.player import play
 from cli.views.model import audit_view
 from cli.views.screen import print_screen
 from eventstore.memory import MemoryLog
-from projections import audit
+from projections.audit.session import audit
 
 WIDTH = 104
 

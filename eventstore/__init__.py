@@ -1,21 +1,26 @@
-"""Store events append-only in LMDB or PostgreSQL; import and export harnesses' session files."""
+"""Store events append-only in LMDB or PostgreSQL; import and export harnesses' session files.
+
+The names that read or write session files are imported on first use, so that a program that only reads a store loads
+no formats.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from eventstore.errors import StoreError
 from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
-from eventstore.files.exporting import export_original, export_session
-from eventstore.files.importing import ImportResult, import_file, import_sessions
 from eventstore.log import AppendResult, EventLog, Head, Snapshot, StoredLog
 from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
+    from eventstore.files.exporting import export_original, export_session
+    from eventstore.files.importing import ImportResult, import_file, import_sessions
     from eventstore.lmdb.environment import Durability
 
 __all__ = [
@@ -36,6 +41,20 @@ __all__ = [
     "is_store",
     "open_store",
 ]
+
+_MODULES: Final = {
+    "ImportResult": "eventstore.files.importing",
+    "export_original": "eventstore.files.exporting",
+    "export_session": "eventstore.files.exporting",
+    "import_file": "eventstore.files.importing",
+    "import_sessions": "eventstore.files.importing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def open_store(

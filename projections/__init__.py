@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
 from projections.context.parts import Context, Fate, Part
@@ -16,7 +15,6 @@ __all__ = [
     "Context",
     "Fate",
     "Part",
-    "audit",
     "build_context",
     "file_operations",
     "settings",

@@ -45,7 +45,6 @@ from eventstore.log import Snapshot
 from eventstore.views import ToolCall
 from eventstore.writing import message_record
 from projections import ROOT, build_context
-from projections import audit as audit_session
 from projections import tree as tree_of
 from projections.context.cursor import Leaf, newest_first, resolve_cursor
 from projections.context.parts import Context as RecordedContext
@@ -298,7 +297,9 @@ class Session:
 
     def audit(self) -> Audit:
         """Return what compactions and rewrites kept and lost, and what the session cost."""
-        return audit_session(self._log, self.id)
+        from projections.audit.session import audit
+
+        return audit(self._log, self.id)
 
     def compact(
         self,

@@ -22,8 +22,7 @@ from cli.views.screen import print_screen
 from eventstore.formats import harnesses
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
-from projections import audit
-from projections.audit.session import Audit
+from projections.audit.session import Audit, audit
 from tests.support.pi_files import header, said
 
 ROOT = Path(__file__).parent.parent

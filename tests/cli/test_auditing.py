@@ -24,10 +24,10 @@ from cli.auditing import (
 from cli.views.model import audit_view
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
-from projections import audit as audit_of
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.losses import recall as recall_of
 from projections.audit.prices import Price
+from projections.audit.session import audit as audit_of
 from projections.context.cursor import resolve_cursor
 from projections.mentions.message_facts import SessionFacts
 from projections.replacement import replacement_of
