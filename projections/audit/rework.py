@@ -117,7 +117,8 @@ def _key(call: ToolCall) -> tuple[str, str]:
 
 
 _OF_ANY_FAILURE: Final = re.compile(
-    r"(?i)(?:command (?:exited|failed)\b|(?:process )?exit(?:ed)?\b.*\bcode\b|npm (?:err!|error)|elifecycle)"
+    r"(?i)(?:command (?:exited|failed)\b|(?:process )?exit(?:ed)?\b.*\bcode\b|npm (?:err!|error)|elifecycle"
+    r"|(?:\[\w+\] )?error task failed|fail\s+\S+(?:\s+\[build failed\]|\s+[\d.]+\s?s|\s+\(cached\))?\s*$|make: \*\*\*)"
 )
 """Lines that report a failure without saying which."""
 _RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})

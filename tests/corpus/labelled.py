@@ -93,12 +93,16 @@ class Labels(_Struct, frozen=True, kw_only=True):
 
 
 class ReadClaim(_Struct, frozen=True, kw_only=True):
-    """The verdict of a person who read a claim of an audit; `loss` is the labelled loss that it reports."""
+    """The verdict of a person who read a claim of an audit; `loss` is the labelled loss that it reports.
+
+    A claim about the state of a task names it as its `task`, because the same sentence may be claimed to be a rule.
+    """
 
     text: str
     ids: list[str]
     verdict: Verdict
     loss: str = ""
+    task: str = ""
 
 
 class _Verdicts(_Struct, frozen=True, kw_only=True):

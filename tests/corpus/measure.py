@@ -6,7 +6,8 @@ look at; `--held-out` runs the others.
 
 Labels judge what they can. A loss or finding is right if it has events of `known` and of `missed` of one labelled
 loss, and useful unless that loss is trivial. A rule that is said to be gone is right if every label of its message
-says so, and useful if it was broken or repeated. A verdict in the file overrules that.
+says so, and useful if it was broken or repeated. A task is right if a label of its message has its state, and useful
+if it is not done. A verdict in the file overrules that.
 """
 
 from __future__ import annotations
@@ -40,22 +41,24 @@ from tests.corpus.labelled import (
 from tests.labels.corpus import corpus_folder
 from tests.support.foreign import Points
 
-Kind = Literal["finding", "rule gone", "loss"]
+Kind = Literal["finding", "rule gone", "task", "loss", "repeat", "error"]
 LossFate = Literal["found", "touched", "missed"]
-KINDS: Final[tuple[Kind, ...]] = ("finding", "rule gone", "loss")
+KINDS: Final[tuple[Kind, ...]] = ("finding", "rule gone", "task", "loss", "repeat", "error")
 WEIGHTS: Final[tuple[Weight, ...]] = ("serious", "minor", "trivial")
 
 
 class Claim(NamedTuple):
     """A sentence of an audit about a compaction, and the events that it refers to.
 
-    If it `is_rule`, it says that a rule of the first event is gone.
+    If it `is_rule`, it says that a rule of the first event is gone. If it has a `state`, it says that a task of the
+    first event has that state.
     """
 
     kind: Kind
     text: str
     events: tuple[str, ...]
     is_rule: bool = False
+    state: str = ""
 
 
 class Judged(NamedTuple):
@@ -103,17 +106,24 @@ def claims_of(found: CompactionAudit) -> Iterator[Claim]:
     for rule in found.metrics.instructions.rules:
         if rule.state == "gone":
             yield Claim("rule gone", rule.text, (rule.event,), is_rule=True)
+    for task in found.metrics.instructions.tasks:
+        yield Claim("task", task.text, (task.event,), state=task.state)
     for loss in found.metrics.future_use.losses:
         yield Claim("loss", f"{loss.kind} {loss.value}", (loss.had, loss.needed))
+    for again in found.metrics.rework.repeats:
+        yield Claim("repeat", f"{again.tool} {again.target}", (again.first, again.again))
+    for error in found.metrics.rework.errors:
+        yield Claim("error", error.error, (error.first, error.again))
 
 
 def measure_boundary(
     found: CompactionAudit, boundary: Boundary, points: Points, read: Iterable[ReadClaim] = ()
 ) -> Measured:
     """Compare an audit of a compaction with the labels of its boundary."""
-    verdicts = {(each.text, tuple(each.ids)): each for each in read}
+    verdicts = {(each.text, tuple(each.ids), each.task): each for each in read}
     judged = [
-        judge(claim, boundary, points, verdicts.get((claim.text, claim.events))) for claim in claims_of(found)
+        judge(claim, boundary, points, verdicts.get((claim.text, claim.events, claim.state)))
+        for claim in claims_of(found)
     ]
     reported = {loss.what for each in judged for loss in each.losses}
     said = {event for each in judged for event in each.claim.events}
@@ -132,10 +142,12 @@ def measure_boundary(
 
 def judge(claim: Claim, boundary: Boundary, points: Points, read: ReadClaim | None = None) -> Judged:
     """Return a claim with the verdict of a person, or else of the labels."""
-    losses = tuple(loss for loss in boundary.losses if _reports(claim, loss, points))
+    losses = tuple(loss for loss in boundary.losses if not claim.state and _reports(claim, loss, points))
     if read is not None:
         named = tuple(loss for loss in boundary.losses if loss.what == read.loss)
         return Judged(claim, read.verdict, named or (() if read.verdict == "wrong" else losses))
+    if claim.state:
+        return Judged(claim, _of_task(claim, boundary, points))
     if not losses:
         return Judged(claim, _of_rule(claim, boundary, points) if claim.is_rule else None)
     is_useful = any(loss.weight != "trivial" for loss in losses)
@@ -162,6 +174,19 @@ def _of_rule(claim: Claim, boundary: Boundary, points: Points) -> Verdict | None
         right: Verdict = "right/useful" if rule.is_missed else "right/useless"
         verdicts.add(right if rule.state == "gone" else "wrong")
     return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _of_task(claim: Claim, boundary: Boundary, points: Points) -> Verdict | None:
+    """Return the verdict on a task's state; None if no label of its message is a task.
+
+    It is useful to know what was not done; most tasks are done, and that helps nobody.
+    """
+    here = [task for task in boundary.tasks if claim.events[0] in events_at(points, task.ids, task.lines)]
+    if not here:
+        return None
+    if claim.state not in {task.state for task in here}:
+        return "wrong"
+    return "right/useless" if claim.state == "done" else "right/useful"
 
 
 def _unreported(loss: LabelledLoss, said: set[str], points: Points) -> LossFate:
@@ -201,7 +226,8 @@ def unread(measured: Iterable[Measured]) -> Iterator[str]:
     for each in measured:
         for claim in (judged.claim for judged in each.claims if judged.verdict is None):
             ids = json.dumps(claim.events)
-            yield f'[[claim]]  # {claim.kind}\ntext = {_toml_string(claim.text)}\nids = {ids}\nverdict = ""\n'
+            task = f'task = "{claim.state}"\n' if claim.state else ""
+            yield f'[[claim]]  # {claim.kind}\ntext = {_toml_string(claim.text)}\nids = {ids}\n{task}verdict = ""\n'
 
 
 def _toml_string(text: str) -> str:

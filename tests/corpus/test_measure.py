@@ -90,7 +90,10 @@ def test_figures_count_claims_losses_and_rules() -> None:
     assert list(figures([measured])) == [
         "finding       2 claims: 1 right, 1 useful, 0 wrong, 1 to read",
         "rule gone     1 claims: 0 right, 0 useful, 1 wrong, 0 to read",
+        "task          0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
         "loss          0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
+        "repeat        0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
+        "error         0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
         "serious       1 losses: 1 found, 0 touched, 0 missed",
         "minor         0 losses: 0 found, 0 touched, 0 missed",
         "trivial       1 losses: 0 found, 1 touched, 0 missed",
@@ -105,6 +108,20 @@ def test_an_unread_claim_is_toml_to_complete(text: str) -> None:
     (entry,) = unread([measured])
     (stub,) = msgspec.toml.decode(entry)["claim"]
     assert stub == {"text": text, "ids": ["d", "e"], "verdict": ""}
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "verdict"),
+    [
+        ("done", "c", "right/useless"),
+        ("unfinished", "c", "wrong"),
+        ("done", "a", None),
+    ],
+)
+def test_a_task_is_right_if_a_label_of_its_message_has_its_state(
+    state: str, event: str, verdict: str | None
+) -> None:
+    assert judge(Claim("task", "make a branch", (event,), state=state), BOUNDARY, POINTS).verdict == verdict
 
 
 @pytest.mark.parametrize("state", ["", "kept", "tail"])
@@ -122,7 +139,7 @@ def test_every_file_of_labels_and_verdicts_belongs_to_a_session() -> None:
     for session in SESSIONS:
         assert labels_of(session).session == session
         read = verdicts_of(session)
-        assert len({(each.text, *each.ids) for each in read}) == len(read)
+        assert len({(each.text, *each.ids, each.task) for each in read}) == len(read)
 
 
 def ids_of(labels: Labels) -> set[str]:

@@ -341,6 +341,17 @@ def test_an_error_that_was_removed_is_met_again(worker):
     ]
 
 
+@pytest.mark.parametrize(
+    "error",
+    ["FAIL example.org/cli/strategy [build failed]", "FAIL example.org/cli 2.933s", "ERROR task failed"],
+)
+def test_a_line_that_only_says_that_something_failed_is_not_the_same_error(worker, error):
+    worker.does("bash", command="make", gives=error, fails=True)
+    worker.compacts()
+    worker.does("bash", command="make test", gives=error)
+    assert rework_in(worker.log)[0].errors == []
+
+
 def test_an_error_of_a_command_that_the_person_ran_counts(worker):
     worker.story.says(shell("make", ERROR, exitCode=1))
     worker.compacts()
