@@ -54,6 +54,7 @@ STORE: Final = "refold.store"
 _UNBOUNDED: Final = 100_000
 _JOINERS: Final = "\u200c\u200d"
 """Characters that Python calls unprintable, but that scripts and emoji need."""
+_UNUSUAL: Final = re.compile(r"[^\n\t -~]")
 _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that JSON allows but terminals may obey: DEL, C1 controls, direction changes."""
 _LONG_PATH: Final = re.compile(r"(?<![\w:./~…-])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+-]+){3,}")
@@ -266,10 +267,11 @@ def printable(text: str) -> str:
     """Return text that is safe to print: no escape sequences, no lone surrogates."""
     if text.isprintable():
         return text
-    return "".join(map(_printable, text))
+    return _UNUSUAL.sub(_printable, text)
 
 
-def _printable(character: str) -> str:
+def _printable(found: re.Match[str]) -> str:
+    character = found[0]
     if character.isprintable() or character in "\n\t" or character in _JOINERS:
         return character
     if character.isspace():

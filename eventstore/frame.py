@@ -158,11 +158,15 @@ def decode(frame: Buffer, session: str) -> Event:
 def _decoded(frame: Buffer, head: Header, session: str) -> Event:
     if not OLDEST <= head.version <= VERSION:
         raise ValueError(f"its frame is of version {head.version}")
-    at, names = HEADER_SIZE, []
-    for size in (head.id_size, head.parent_size, head.cause_size, head.tag_size):
-        names.append(str(frame[at : at + size], "utf-8"))
-        at += size
-    event_id, parent, cause, tag = names
+    at = HEADER_SIZE + head.id_size
+    event_id = str(frame[HEADER_SIZE:at], "utf-8")
+    parent = str(frame[at : at + head.parent_size], "utf-8")
+    at += head.parent_size
+    # Most events have neither a cause nor a kind without a code.
+    cause = str(frame[at : at + head.cause_size], "utf-8") if head.cause_size else ""
+    at += head.cause_size
+    tag = str(frame[at : at + head.tag_size], "utf-8") if head.tag_size else ""
+    at += head.tag_size
     body_at = at if head.version == 1 else at + _CHECKSUM_SIZE
     if body_at > len(frame):
         raise ValueError("it is cut short")

@@ -275,7 +275,7 @@ def iso_time(milliseconds: int | None) -> str | None:
         moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+    return f"{moment.replace(tzinfo=None).isoformat()}.{milliseconds % 1000:03d}Z"
 
 
 def tolerant_json(body: bytes) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -10,7 +10,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.imports import recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import events
+from eventstore.paths import LazyEvent, events
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.rules import rules_of_format
 
@@ -28,7 +28,7 @@ class LabelFold:
     def __init__(self) -> None:
         self.labels: dict[str, str] = {}
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Event | LazyEvent) -> None:
         """Apply the next event."""
         if event.kind != "label":
             return
@@ -81,64 +81,74 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+class _Entry(NamedTuple):
+    """What a tree shows of an entry; `parent` is its parent's number, 0 for a root."""
+
+    id: str
+    kind: str
+    parent: int
+    time: int | None
+
+
 class TreeFold:
     """The tree after the events applied so far, in order of their numbers."""
 
     def __init__(self) -> None:
         self._labels = LabelFold()
-        self._events: dict[str, tuple[str, str | None, int | None]] = {}
-        self._children: dict[str | None, list[str]] = {None: []}
-        self._groups: dict[str, str] = {}
-        self._joined: set[str] = set()
-        self._leaf: str | None = None
+        self._entries: dict[int, _Entry] = {}
+        self._children: dict[int, list[int]] = {0: []}
+        self._groups: dict[int, str] = {}
+        self._joined: set[int] = set()
+        self._leaf = 0
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Event | LazyEvent) -> None:
         """Apply the next event."""
         if not event.is_entry:
             return
         self._labels.apply(event)
-        self._events[event.id] = (event.kind, event.parent, event.time)
-        self._children.setdefault(event.parent, []).append(event.id)
-        self._children[event.id] = []
-        self._leaf = event.id
+        seq, parent = event.seq, event.parent_seq
+        self._entries[seq] = _Entry(event.id, event.kind, parent, event.time)
+        self._children.setdefault(parent, []).append(seq)
+        self._children[seq] = []
+        self._leaf = seq
         if rules_of_format(event.format).arranges:
             self._join(event)
 
-    def _join(self, event: Event) -> None:
+    def _join(self, event: Event | LazyEvent) -> None:
         """Remember the message that an entry is a record of, or answers."""
-        above = self._groups.get(event.parent or "", "")
+        above = self._groups.get(event.parent_seq, "")
         if event.role == "assistant":
             group = view_of(event).group
             is_joined = bool(group) and group == above
-        elif event.role == "toolResult" or (event.kind in _ATTACHED and event.parent in self._joined):
+        elif event.role == "toolResult" or (event.kind in _ATTACHED and event.parent_seq in self._joined):
             group, is_joined = above, bool(above)
         else:
             return
-        self._groups[event.id] = group
+        self._groups[event.seq] = group
         if is_joined:
-            self._joined.add(event.id)
+            self._joined.add(event.seq)
 
-    def _beside(self) -> set[str]:
+    def _beside(self) -> set[int]:
         """Return the entries beside a path that goes on from their message."""
         if not self._joined:
             return set()
-        only_joined = set[str]()
-        for node_id in reversed(self._events):
-            if node_id in self._joined and only_joined.issuperset(self._children[node_id]):
-                only_joined.add(node_id)
-        to_leaf, at = set[str](), self._leaf
-        while at is not None:
+        only_joined = set[int]()
+        for seq in reversed(self._entries):
+            if seq in self._joined and only_joined.issuperset(self._children[seq]):
+                only_joined.add(seq)
+        to_leaf, at = set[int](), self._leaf
+        while at:
             to_leaf.add(at)
-            at = self._events[at][1]
-        found = set[str]()
-        for node_id, (_, parent, _) in self._events.items():
-            siblings = self._children[parent]
-            if parent in found:
-                found.add(node_id)
-            elif node_id in only_joined and len(siblings) > 1:
+            at = self._entries[at].parent
+        found = set[int]()
+        for seq, entry in self._entries.items():
+            siblings = self._children[entry.parent]
+            if entry.parent in found:
+                found.add(seq)
+            elif seq in only_joined and len(siblings) > 1:
                 goes_on = max(siblings, key=lambda each: (each not in only_joined, each in to_leaf))
-                if goes_on != node_id:
-                    found.add(node_id)
+                if goes_on != seq:
+                    found.add(seq)
         return found
 
     def view(self) -> Tree:
@@ -147,33 +157,35 @@ class TreeFold:
         Children are in order of time, as in pi; those without a time keep their place.
         """
         nodes: list[Node] = []
-        beside = self._beside()
-        pending = [(root, 0) for root in reversed(self._children[None])]
+        beside, entries, labels = self._beside(), self._entries, self._labels.labels
+        pending = [(root, 0) for root in reversed(self._children[0])]
         while pending:
-            node_id, depth = pending.pop()
-            kind, parent, _ = self._events[node_id]
-            children = self._in_order(self._children[node_id])
-            labels = self._labels.labels
-            label = labels.get(node_id) or labels.get(recorded_id(node_id))
+            seq, depth = pending.pop()
+            entry = entries[seq]
+            children = self._in_order(self._children[seq])
+            label = labels.get(entry.id) or labels.get(recorded_id(entry.id)) if labels else None
             nodes.append(
                 Node(
-                    id=node_id,
-                    kind=kind,
-                    parent=parent,
+                    id=entry.id,
+                    kind=entry.kind,
+                    parent=entries[entry.parent].id if entry.parent else None,
                     depth=depth,
                     label=label,
-                    children=children,
-                    beside=node_id in beside,
+                    children=[entries[child].id for child in children],
+                    beside=seq in beside,
                 )
             )
             pending += [(child, depth + 1) for child in reversed(children)]
-        return Tree(leaf=self._leaf, roots=list(self._children[None]), nodes=nodes)
+        leaf = entries[self._leaf].id if self._leaf else None
+        return Tree(leaf=leaf, roots=[entries[root].id for root in self._children[0]], nodes=nodes)
 
-    def _in_order(self, ids: list[str]) -> list[str]:
-        times = [self._events[node_id][2] for node_id in ids]
+    def _in_order(self, seqs: list[int]) -> list[int]:
+        if len(seqs) < 2:  # noqa: PLR2004  an order needs two
+            return seqs
+        times = [self._entries[seq].time for seq in seqs]
         if None in times:
-            return list(ids)
-        return sorted(ids, key=lambda node_id: self._events[node_id][2] or 0)
+            return seqs
+        return sorted(seqs, key=lambda seq: self._entries[seq].time or 0)
 
 
 def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> Tree:
@@ -187,7 +199,7 @@ def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) ->
         fold = TreeFold()
         for event in events(snapshot, session, last=cursor.as_of):
             if event.seq not in hidden:
-                fold.apply(event.decode())
+                fold.apply(event)
         return fold.view()
 
 

@@ -209,6 +209,7 @@ _DEFINES: Final = re.compile(
 )
 """Words before a name that a program defines. Variables are left out: each function invents them anew."""
 _LOOKBACK: Final = 80
+_WORD_GOES_ON: Final = re.compile(r"\w")
 
 
 class _Sources:
@@ -287,7 +288,9 @@ class _Sources:
         if any(_defines(text, value) for text in need.needed.texts) and not self._fails(need.needed):
             return False
         return self._is_told(need) or any(
-            _defines(text, value) for message in self._needs.log for text in message.texts
+            _defines(text, value)
+            for message in self._had.messages_with_words(value)
+            for text in message.texts
         )
 
     def _is_told(self, need: Need) -> bool:
@@ -304,7 +307,7 @@ def _defines(text: str, name: str) -> bool:
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
-        if _DEFINES.search(text, max(0, at - _LOOKBACK), at) and not text[end : end + 1].isidentifier():
+        if _DEFINES.search(text, max(0, at - _LOOKBACK), at) and not _WORD_GOES_ON.match(text, end):
             return True
         at = text.find(name, end)
     return False

@@ -70,6 +70,7 @@ class IncrementalContexts:
         self._settled = 0
         self._awaited = frozenset[str]()
         self._next = 0
+        self._own: dict[int, list[Part]] = {}
 
     def _begins_elsewhere(self) -> bool:
         """Return True if the path continues from an entry of another session."""
@@ -115,7 +116,10 @@ class IncrementalContexts:
 
     def own_parts(self, entry: Event) -> list[Part]:
         """Return the parts of an entry after its harness's changes, ignoring all other entries."""
-        return parts_of(entry, changed=self._observed.get(entry.seq, ()))
+        known = self._own.get(entry.seq)
+        if known is None:
+            known = self._own[entry.seq] = parts_of(entry, changed=self._observed.get(entry.seq, ()))
+        return known
 
     def _add(self, entry: Event) -> None:
         if entry.kind == "rewrite":

@@ -6,7 +6,8 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Final, NamedTuple
 
 from projections.mentions import MentionKind
@@ -58,18 +59,28 @@ class MentionIndex:
     ) -> None:
         """Index the messages; `chunks` are the session's, shared between its contexts."""
         self._paths = paths
-        self._chunks = (chunks or FactsChunks()).split(list(facts))
+        self._shared = chunks or FactsChunks()
+        self._chunks = self._shared.split(list(facts))
+        self._bits = reduce(or_, (chunk.bit for chunk in self._chunks), 0)
 
     def contains(self, kind: MentionKind, value: str) -> bool:
         """Return True if a message mentions a thing."""
-        if any(value in chunk.mentions[kind] for chunk in self._chunks):
+        if self._bits & self._shared.with_mention(kind, value):
             return True
-        needed = _needed_words(kind, value)
-        chunks = [chunk for chunk in self._chunks if needed <= chunk.words]
+        chunks = self._with_words(_needed_words(kind, value))
         if not chunks:
             return False
         wanted = self._query(kind, value)
         return any(next(wanted.places(chunk), None) is not None for chunk in chunks)
+
+    def messages_with_words(self, text: str) -> Iterator[MessageFacts]:
+        """Yield the messages that can have a text, because they or some near them have its words."""
+        for chunk in self._with_words(WORD_PATTERN.findall(text)):
+            yield from chunk.facts
+
+    def _with_words(self, words: Iterable[str]) -> list[FactsChunk]:
+        bits = self._bits & self._shared.with_words(self._chunks, words)
+        return [chunk for chunk in self._chunks if bits & chunk.bit] if bits else []
 
     def first_message(self, kind: MentionKind, value: str, *, last: float = math.inf) -> MessageFacts | None:
         """Return the first message that mentions a thing, or None.
@@ -77,9 +88,13 @@ class MentionIndex:
         `last` limits the search to messages up to this event number, in an index of one path's messages.
         """
         wanted = self._query(kind, value)
+        needed = _needed_words(kind, value)
+        bits = self._shared.with_words(self._chunks, needed) | self._shared.with_mention(kind, value)
         for chunk in self._chunks:
             if chunk.facts[0].seq > last:
                 return None
+            if not bits & chunk.bit:
+                continue
             place = min(wanted.places(chunk), default=None)
             if place is not None:
                 found = chunk.facts[place]
@@ -99,25 +114,25 @@ class MentionIndex:
 def _needed_words(kind: MentionKind, value: str) -> frozenset[str]:
     """Return the words that a text must have to mention a thing.
 
-    For a path these are the words of its last name, because every form ends in it.
+    For a path these are the words of its last name, because every form ends in it; for an error those of its
+    message, which may occur without its prefix.
     """
-    if kind is MentionKind.ERROR:
-        return frozenset()
-    text = "".join(split_path(value)[-1:]) if kind is MentionKind.PATH else value
+    text = value
+    if kind is MentionKind.PATH:
+        text = "".join(split_path(value)[-1:])
+    elif kind is MentionKind.ERROR and (message := _ERROR_MESSAGE.search(value)):
+        text = message[1]
     return frozenset(WORD_PATTERN.findall(text))
 
 
 class _Phrase(NamedTuple):
-    """A text to find as whole words with white space collapsed, and those words."""
+    """A text to find as whole words with white space collapsed."""
 
     text: str
-    words: tuple[str, ...]
     joiners: _Joiners
 
     def places(self, chunk: FactsChunk) -> Iterator[int]:
         """Yield the index of the first message that has the phrase in one of its texts."""
-        if not chunk.words.issuperset(self.words):
-            return
         text, starts = chunk.text
         at = text.find(self.text) if self.text else -1
         while at >= 0:
@@ -129,7 +144,7 @@ class _Phrase(NamedTuple):
 
 @lru_cache(maxsize=_REMEMBERED)
 def _phrase(value: str, joiners: _Joiners) -> _Phrase:
-    return _Phrase(" ".join(value.split()), tuple(WORD_PATTERN.findall(value)), joiners)
+    return _Phrase(" ".join(value.split()), joiners)
 
 
 class _Query(NamedTuple):

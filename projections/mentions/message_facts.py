@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -29,10 +30,13 @@ _EVENTS: Final = 64
 
 
 class FactsChunk:
-    """Consecutive messages, their texts and mentions, and the index of the first message."""
+    """Consecutive messages, their texts and mentions, and the index of the first message.
 
-    def __init__(self, messages: Sequence[MessageFacts]) -> None:
-        self.facts = tuple(messages)
+    `bit` is a power of two that no other chunk of the session has.
+    """
+
+    def __init__(self, messages: Sequence[MessageFacts], bit: int) -> None:
+        self.facts, self.bit = tuple(messages), bit
         self.mentions: dict[MentionKind, dict[str, int]] = {kind: {} for kind in MentionKind}
         self.paths: dict[PathNames, int] = {}
         for place, message in enumerate(self.facts):
@@ -53,18 +57,23 @@ class FactsChunk:
                 length += len(parts[-1]) + len(_BETWEEN_TEXTS)
         return _BETWEEN_TEXTS.join(parts), starts
 
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """The words of all texts."""
-        return frozenset(WORD_PATTERN.findall(self.text[0]))
-
 
 class FactsChunks:
-    """A cache of a session's most recently used chunks, twice as many as the largest context."""
+    """A cache of a session's most recently used chunks, twice as many as the largest context.
+
+    An index, as bits of chunks, tells which of them can have some words, so that a search reads no others.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[tuple[int, ...], FactsChunk] = {}
         self._most = 0
+        self._next_bit = 1
+        self._indexed = 0
+        self._numbers: dict[str, int] = {}
+        self._with_word: list[int] = []
+        self._with_mention: dict[tuple[MentionKind, str], int] = {}
+        # The messages are kept too, so that their identities are not reused.
+        self._words: dict[int, tuple[MessageFacts, array[int]]] = {}
 
     def split(self, facts: Sequence[MessageFacts]) -> list[FactsChunk]:
         """Return the chunks of some messages in order, split at fixed event numbers."""
@@ -79,10 +88,46 @@ class FactsChunks:
         """Yield the paths that some messages mention, in order of appearance."""
         return chain.from_iterable(block.mentions[MentionKind.PATH] for block in self.split(facts))
 
+    def with_words(self, chunks: Iterable[FactsChunk], words: Iterable[str]) -> int:
+        """Return the bits of those chunks, among others, that have all of some words."""
+        for chunk in chunks:
+            if not self._indexed & chunk.bit:
+                self._indexed |= chunk.bit
+                for number in set(chain.from_iterable(map(self._words_of, chunk.facts))):
+                    self._with_word[number] |= chunk.bit
+        found = -1
+        for word in words:
+            if word not in self._numbers:
+                return 0
+            found &= self._with_word[self._numbers[word]]
+        return found
+
+    def with_mention(self, kind: MentionKind, value: str) -> int:
+        """Return the bits of the chunks that have a thing among their mentions."""
+        return self._with_mention.get((kind, value), 0)
+
+    def _words_of(self, message: MessageFacts) -> array[int]:
+        """Return the numbers of a message's distinct words: a tenth of the size of the words."""
+        known = self._words.get(id(message))
+        if known is None:
+            words = set(chain.from_iterable(map(WORD_PATTERN.findall, message.texts)))
+            numbers = self._numbers
+            found = array("I", [numbers.setdefault(word, len(numbers)) for word in words])
+            self._with_word += [0] * (len(numbers) - len(self._with_word))
+            known = self._words[id(message)] = message, found
+        return known[1]
+
     def _block(self, facts: Sequence[MessageFacts]) -> FactsChunk:
         # A chunk keeps its messages alive, so their identities are not reused.
         key = tuple(map(id, facts))
-        block = self._kept.pop(key, None) or FactsChunk(facts)
+        block = self._kept.pop(key, None)
+        if block is None:
+            block = FactsChunk(facts, self._next_bit)
+            self._next_bit <<= 1
+            for kind, values in block.mentions.items():
+                for value in values:
+                    thing = kind, value
+                    self._with_mention[thing] = self._with_mention.get(thing, 0) | block.bit
         self._kept[key] = block
         return block
 

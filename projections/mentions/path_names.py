@@ -12,7 +12,7 @@ PathNames = tuple[str, ...]
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _RELATIVE: Final = frozenset({"", ".", "..", "~"})
-_REMEMBERED: Final = 1 << 13
+_REMEMBERED: Final = 1 << 16
 """Paths to cache, because each occurs many times."""
 _FEWEST: Final = 2
 """A folder and a name; fewer do not tell one path from another."""

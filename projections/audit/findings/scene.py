@@ -101,7 +101,9 @@ class Scene:
     def earlier(self) -> list[MessageFacts]:
         """The messages above the replacement, and those that it removed, as C showed them."""
         above = self.facts.of_events(self.replacement.earlier)
-        return [*above, *map(self.facts.of_part, self.replacement.removed)]
+        known = set(map(id, above))
+        removed = map(self.facts.of_part, self.replacement.removed)
+        return [*above, *(message for message in removed if id(message) not in known)]
 
     @cached_property
     def after(self) -> list[MessageFacts]:

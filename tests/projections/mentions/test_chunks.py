@@ -33,7 +33,7 @@ contexts = st.lists(st.sampled_from(HELD), unique_by=lambda held: held.seq).map(
 def test_a_context_names_the_same_whatever_contexts_were_looked_at_before(looked_at):
     blocks, paths = FactsChunks(), PathIndex(["src/a.ts", "/repo/src/b.ts"])
     for context in looked_at:
-        shared, whole = MentionIndex(context, paths, blocks), FactsChunk(context)
+        shared, whole = MentionIndex(context, paths, blocks), FactsChunk(context, 1)
         for kind, value in THINGS:
             first = next(
                 (held for held in context if MentionIndex([held], paths).contains(kind, value)), None
