@@ -73,7 +73,15 @@ COMPARISONS: Final = (
     ),
     Comparison("real-session", "", "typed fold", "typed fold of the file", is_faster=True),
     Comparison("real-session", "", "floor", "the floor, opened"),
-    Comparison("startup", "`refold --help`", "python -c pass", "`python -c pass`", Limit(6)),
+    Comparison("startup", "`refold --help`", "python -c pass", "`python -c pass`", Limit(5)),
+    Comparison(
+        "startup-context",
+        "`refold context --format native`, 60 messages",
+        "python -c pass",
+        "`python -c pass`",
+        Limit(8),
+    ),
+    Comparison("startup-text", "`refold context`, the same", "python -c pass", "`python -c pass`", Limit(8)),
     Comparison("import", "import of 10,000 events", "json", "`json.loads` of every line", Limit(2)),
     Comparison("import", "", "parse", "parsing every line by msgspec"),
     Comparison(

@@ -1,27 +1,62 @@
-"""Compare `refold --help` as a whole process to a process that does nothing."""
+"""Compare whole processes of `refold` to a process of Python that does nothing.
+
+Modules are compiled beforehand, as an installed program's are.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-GROUP = "startup"
+from bench.sessions import session_file
+
 ROOT = Path(__file__).parents[1]
-ROUNDS = 25
+TURNS = 5
+ROUNDS = 5
+REFOLD = ("-m", "cli.main")
+WORK = {
+    "startup": ("--help",),
+    "startup-context": ("context", "@last", "--format", "native"),
+    "startup-text": ("context", "@last"),
+}
+"""The arguments of each group's command: the contexts are of 60 messages behind 1,000 events."""
+
+# Other work on the machine varies within seconds, so the two sides take turns.
+pytestmark = [
+    pytest.mark.parametrize("turn", range(TURNS), scope="module"),
+    pytest.mark.usefixtures("turn"),
+]
 
 
-def run(*arguments):
-    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return a function that runs Python where a session is imported and modules are compiled."""
+    folder = tmp_path_factory.mktemp("startup")
+    environment = os.environ | {
+        "REFOLD_STORE": str(folder / "store"),
+        "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def run(*arguments):
+        command = [sys.executable, *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env=environment)
+
+    run(*REFOLD, "import", str(session_file(1_000, 60)))
+    for arguments in WORK.values():
+        run(*REFOLD, *arguments)
+    return run
 
 
-def test_refold_says_what_it_can_do(measure):
-    if not (ROOT / "cli" / "main.py").exists():
-        pytest.skip("there is no command line yet")
-    measure(GROUP, "refold", run, "-m", "cli.main", "--help", rounds=ROUNDS)
+@pytest.mark.parametrize("group", WORK)
+def test_refold_starts(measure, run, group):
+    measure(group, "refold", run, *REFOLD, *WORK[group], rounds=ROUNDS)
 
 
-def test_python_does_nothing(measure):
-    measure(GROUP, "python -c pass", run, "-c", "pass", rounds=ROUNDS)
+@pytest.mark.parametrize("group", WORK)
+def test_python_does_nothing(measure, run, group):
+    measure(group, "python -c pass", run, "-c", "pass", rounds=ROUNDS)

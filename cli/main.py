@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -168,6 +167,8 @@ _OF_ITS_OWN: Final = "install refold by pipx, or in an environment of its own"
 
 def _hidden_packages() -> Iterator[str]:
     """Yield a line for each of refold's packages that is not found beside this one."""
+    from pathlib import Path
+
     home = Path(__file__).resolve().parents[1]
     for name in ("eventstore", "projections", "compaction", "cli", "refold"):
         spec = find_spec(name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from projections.overview import SessionFilter
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -132,6 +132,8 @@ def _harness_names() -> list[str]:
 
 def _project(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Make a path that starts at "." or "~" absolute."""
+    from pathlib import Path
+
     is_relative = value is not None and value.split("/")[0] in {".", "..", "~"}
     return str(Path(utf8(ctx, param, value) or "").expanduser().absolute()) if is_relative else value
 

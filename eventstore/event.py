@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from enum import Enum, IntEnum
 from typing import Final, Literal
@@ -181,4 +181,4 @@ def epoch_milliseconds() -> int:
 
 def random_id() -> str:
     """Return eight random hex digits, like pi's ids."""
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()

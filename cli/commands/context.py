@@ -229,7 +229,6 @@ def command(
     from cli.store import opened_session, resolve_leaf
     from eventstore.errors import CorruptionError
     from projections.context.build import build_context, harness_json
-    from projections.requests import request
     from projections.tokens import counter as counter_named
 
     if form != "anthropic":
@@ -250,6 +249,8 @@ def command(
             context, is_refused = build_context(snapshot, name, leaf=at, as_of=as_of, verify=False), True
             echo_problem(str(error))
         if form == "anthropic":
+            from projections.requests import request
+
             asked = request(
                 context,
                 form,

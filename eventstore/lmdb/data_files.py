@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -128,6 +127,8 @@ def make_store(folder: Path, fill: Callable[[str], None]) -> None:
     The file is put in place atomically, unless another process was first, so that a power loss leaves all of
     it or nothing.
     """
+    import tempfile  # noqa: PLC0415  slow to import, and most stores exist
+
     new_folders = [each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()]
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     _check_room(folder)

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from cli.main import COMMANDS, GROUPS
+from eventstore import SessionWriter, open_store
 from eventstore.errors import StoreError
 from tests.cli.invocations import ENDLESS, NAMES, WITHOUT_A_STORE, invocations, line_for
 from tests.cli.running import PROJECT, Refold, command
@@ -40,21 +41,47 @@ def listed_commands(help_lines: list[str]) -> dict[str, list[str]]:
     return listed
 
 
+def loaded(script: str, *names: str) -> list[str]:
+    """Return those of some modules that a script of Python loads."""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    watched = f"{script}\nimport sys\nprint('LOADED', *[name for name in {names!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", watched], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
 def test_the_help_of_the_program_loads_nothing_heavy() -> None:
-    script = f"""
-import sys
+    script = """
 from cli.main import main
 try:
     main(["--help"])
 except SystemExit:
     pass
-print("LOADED", [name for name in {HEAVY!r} if name in sys.modules])
 """
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    assert loaded(script, *HEAVY) == []
+
+
+def test_a_context_for_a_program_loads_no_audit_no_importer_and_no_terminal(tmp_path: Path) -> None:
+    store = str(tmp_path / "store")
+    with open_store(store) as log:
+        SessionWriter(log, "s").message({"role": "user", "content": "hello"})
+    script = f"""
+from cli.main import main
+try:
+    main(["--store", {store!r}, "context", "s", "--format", "native"])
+except SystemExit:
+    pass
+"""
+    unneeded = (
+        "eventstore.files.importing",
+        "projections.audit",
+        "projections.mentions",
+        "projections.requests",
+        "eventstore.files",
+        "rich",
     )
-    assert done.stdout.splitlines()[-1] == "LOADED []"
+    assert loaded(script, "lmdb", *unneeded) == ["lmdb"]
 
 
 def test_the_version_is_told(refold: Refold) -> None:
