@@ -78,7 +78,6 @@ except SystemExit:
         "projections.audit",
         "projections.mentions",
         "projections.requests",
-        "eventstore.files",
         "rich",
     )
     assert loaded(script, "lmdb", *unneeded) == ["lmdb"]
