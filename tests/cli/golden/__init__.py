@@ -116,7 +116,9 @@ def _numbered_ids() -> Iterator[None]:
     """Make new ids 00000001, 00000002, … in each scene anew."""
     with pytest.MonkeyPatch.context() as patch:
         ids = count(1)
-        patch.setattr("eventstore.event.secrets", SimpleNamespace(token_hex=lambda _: f"{next(ids):08x}"))
+        patch.setattr(
+            "eventstore.event.os", SimpleNamespace(urandom=lambda size: next(ids).to_bytes(size, "big"))
+        )
         yield
 
 
