@@ -15,7 +15,7 @@ from typing import Final
 from projections.audit.findings.finding import Finding, rank_of_finding
 from projections.audit.findings.inventions import inventions
 from projections.audit.findings.objections import objections
-from projections.audit.findings.reminders import asked_again, dropped_items, told_again, unanswered
+from projections.audit.findings.reminders import asked_again, dropped_items, reminded, told_again, unanswered
 from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, said_again
 from projections.audit.findings.scene import Scene
 from projections.audit.findings.searches import missing_paths, searches
@@ -31,6 +31,7 @@ _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     asked_again,
     unanswered,
     dropped_items,
+    reminded,
     searches,
     missing_paths,
     inventions,

@@ -15,11 +15,13 @@ from projections.mentions.path_names import PathIndex, split_path
 
 _LONGEST_PROSE: Final = 5_000
 """Characters of a message that are compared with a person's words."""
+_AROUND: Final = 200
+"""Characters on both sides of a name that are about it."""
 _LISTED: Final = 3
 """Names in a sentence."""
 _LEAST_CONTENT: Final = 400
 """Characters that show a file's content; fewer are lines that a search found."""
-_COMMON_WORDS: Final = 2
+_COMMON_WORDS: Final = 3
 """Content words that two messages about the same thing share at least."""
 _NAMES: Final = (MentionKind.SYMBOL, MentionKind.IDENTIFIER, MentionKind.COMMAND)
 _UNDOES: Final = re.compile(
@@ -160,7 +162,7 @@ def _missed_names(scene: Scene) -> list[_Missed]:
             ]
             for kind, value in lost:
                 known = scene.first_known(kind, value)
-                if known and len(words & _spoken_words(known)) >= _COMMON_WORDS:
+                if known and len(words & _words_about(value, known)) >= _COMMON_WORDS:
                     missed.append(_Missed(value, known, number, act))
         for message in (turn.person, *turn.messages):
             if message is not None:
@@ -168,10 +170,13 @@ def _missed_names(scene: Scene) -> list[_Missed]:
     return missed
 
 
-def _spoken_words(message: MessageFacts) -> frozenset[str]:
-    """Return the words of a message in prose; results and summaries have none."""
-    is_spoken = message.role in ("assistant", "user")
-    return words_of(" ".join(message.texts)[:_LONGEST_PROSE]) if is_spoken else frozenset()
+def _words_about(name: str, message: MessageFacts) -> frozenset[str]:
+    """Return the words around a name in a message in prose; results and summaries have none."""
+    if message.role not in ("assistant", "user"):
+        return frozenset()
+    prose = " ".join(message.texts)[:_LONGEST_PROSE]
+    places = (found.start() for found in re.finditer(re.escape(name), prose))
+    return words_of(" … ".join(prose[max(place - _AROUND, 0) : place + _AROUND] for place in places))
 
 
 class _Undone(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -194,3 +195,69 @@ def _plans(message: MessageFacts) -> Iterator[dict[str, str]]:
         }
         if plan:
             yield plan
+
+
+_REMINDS: Final = re.compile(
+    r"(?i)\balready\s(?:told|said|asked|mention\w*|explain\w*|decid\w+|agreed|discuss\w*|did|done|had|fixed|tried|went)\b"
+    r"|\b(?:as|like)\s(?:i|we)\s(?:\w+\s)?(?:said|told|asked|mentioned|discussed|agreed|decided|did|had)\b"
+    r"|\bi(?:'ve|\shave)?\s(?:just\s)?told\syou\b|\b(?:how\smany|last|the\sother|the\sprevious)\stimes?\b"
+    r"|\bwe(?:'ve|\shave)?\s(?:just\s)?(?:decided|agreed|discussed|settled|tried|fixed|had\sthis|been\sover|went\sover)\b"
+    r"|\byou\s(?:just\s)?(?:said|told\sme|did\sthat|fixed\s(?:it|that|this)|concluded|found\sout|had\s(?:it|that|this))\b"
+    r"|\bthought\s(?:you|we)\s(?:\w+\s)?(?:concluded|decided|agreed|said|fixed|had|did)\b"
+    r"|\byou\s(?:have\s)?forg[oe]t\w*|\b(?:you|we|i)\s(?:\w+\s)?(?:earlier|before|previously)\b"
+    r"|\blost\s(?:the\s|your\s)?(?:context|memory)\b"
+)
+"""Words with which a person says that something was known, said, decided or done before."""
+
+
+def reminded(scene: Scene) -> Iterator[Finding]:
+    """Find what a person says was known before, if a message that left the context is about it.
+
+    It is no loss if a message behind the replacement is as much about it.
+    """
+    if not any(_is_reminder(turn) for turn in scene.turns):
+        return
+    spoken = [
+        (each, _spoken(each))
+        for each in scene.earlier
+        if each.role != "compactionSummary" and not scene.is_shown(each)
+    ]
+    times = Counter(word for _, words in spoken for word in words)
+    since: list[frozenset[str]] = [_spoken(each) for each in scene.after]
+    for turn in scene.turns:
+        words = words_of(turn.prose) if _is_reminder(turn) else frozenset()
+        known, its = max(
+            spoken, key=lambda each: sum(1 / times[word] for word in words & each[1]), default=(None, words)
+        )
+        common = words & its
+        if (
+            turn.person
+            and known
+            and len(common) >= _FEWEST_WORDS
+            and not any(len(words & each) >= len(common) for each in since)
+        ):
+            yield Finding(
+                kind="repeated",
+                weight="serious",
+                sentence=f"you had to remind the model (#{turn.person.seq}) of something from #{known.seq}"
+                f" ({', '.join(sorted(common)[:_LISTED])}).",
+                known=refs([known]),
+                trouble=refs([turn.person]),
+                names=sorted(common),
+            )
+        since += [_spoken(each) for each in (turn.person, *turn.messages) if each]
+
+
+def _is_reminder(turn: Turn) -> bool:
+    return turn.is_short and _REMINDS.search(turn.prose) is not None
+
+
+_LONGEST: Final = 5_000
+"""Characters of a message that are compared with a person's words."""
+_LISTED: Final = 4
+
+
+def _spoken(message: MessageFacts) -> frozenset[str]:
+    """Return the words of a message or a summary; results have none."""
+    is_spoken = message.role in ("assistant", "user", "compactionSummary")
+    return words_of(" ".join(message.texts)[:_LONGEST]) if is_spoken else frozenset()

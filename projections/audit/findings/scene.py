@@ -61,6 +61,10 @@ def results_in(
             yield caller, call, message
 
 
+_FIRST_WORDS: Final = 2
+"""Texts of a message before its calls' arguments: a thought, and what the model says."""
+
+
 class Turn:
     """A person's message (None before the first) with its `prose`, and the messages up to the next one."""
 
@@ -83,8 +87,16 @@ class Turn:
         """True if the person objects, by their own words or because the model concedes it."""
         if not self.is_short:
             return False
-        answers = (each.texts[0] for each in self.messages if each.role == "assistant" and each.texts)
-        return self.pushback + concedes(next(answers, "")) >= 1
+        return self.pushback + any(map(concedes, self._first_words)) >= 1
+
+    @property
+    def _first_words(self) -> Iterator[str]:
+        """The texts and thoughts with which the answer begins, up to the first call's message."""
+        for message in self.messages:
+            if message.role == "assistant":
+                yield from message.texts[:_FIRST_WORDS]
+            if message.calls:
+                return
 
 
 class Scene:

@@ -8,7 +8,7 @@ import pytest
 
 from eventstore.records import Compaction, Rewrite, TextReplacement
 from projections.audit.session import audit
-from tests.support.talk import assistant, call, result, user
+from tests.support.talk import assistant, call, result, thinking, user
 
 CLASS = "class SessionStore:\n" + "    def read_queue(self): ...\n" * 40
 LISTING = "tests/parser_spec.rb\ntests/lexer_spec.rb"
@@ -128,6 +128,16 @@ def test_a_name_that_comes_back_only_after_an_objection_was_forgotten(agent):
         user("the rendering still flickers when the cursor moves, why did you change that?")
     )
     again = agent.does("edit", path="render.ts", newText="flushFrame()")
+    assert agent.found() == [("objection", "minor", [objection, again])]
+
+
+def test_a_concession_behind_a_thought_makes_an_objection(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    objection = agent.says(user("the session store keeps a queue as well"))
+    agent.says(assistant(thinking("They point to the store.")))
+    agent.says(assistant("You're right, it does."))
+    again = agent.does("read", CLASS, path="src/session_store.py")
     assert agent.found() == [("objection", "minor", [objection, again])]
 
 
@@ -466,4 +476,28 @@ def test_an_open_item_that_a_later_plan_has_was_not_dropped(agent):
     agent.compacts()
     agent.does("todowrite", todos=PLAN[1:])
     agent.says(user("you forgot the invoice table"))
+    assert agent.found() == []
+
+
+@pytest.mark.parametrize(
+    ("summary", "words", "is_found"),
+    [
+        ("The work goes on.", "we agreed that invoices round to cents", True),
+        ("Invoices round to cents.", "we agreed that invoices round to cents", False),
+        ("The work goes on.", "let invoices round to cents", False),
+        ("The work goes on.", "we agreed to have lunch", False),
+    ],
+)
+def test_a_reminder_of_what_left_the_context_is_serious(agent, summary, words, is_found):
+    agent.says(assistant("Then all invoices will round to whole cents, as the tax office wants."))
+    agent.compacts(summary)
+    reminder = agent.says(user(words))
+    assert agent.found() == [("repeated", "serious", [reminder])] * is_found
+
+
+def test_a_reminder_of_what_was_said_since_is_no_finding(agent):
+    agent.says(assistant("All invoices round to whole cents."))
+    agent.compacts()
+    agent.says(user("let all invoices round to whole cents"))
+    agent.says(user("we agreed that invoices round to cents"))
     assert agent.found() == []
