@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
@@ -69,6 +70,16 @@ def utf16_length(text: str) -> int:
 def utf8_length(text: str) -> int:
     """Return the number of UTF-8 bytes of a text; a lone surrogate counts as U+FFFD, three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def lengths(text: str) -> tuple[int, int]:
+    """Return `utf16_length` and `utf8_length` of a text, encoding it once."""
+    if text.isascii():
+        return len(text), len(text)
+    encoded = text.encode("utf-8", "surrogatepass")
+    # A character of two units begins with one of these bytes. A loop over them would take longer than the encoding.
+    has_pairs = 0xF0 in encoded or 0xF1 in encoded or 0xF2 in encoded or 0xF3 in encoded or 0xF4 in encoded  # noqa: PLR2004  bytes of UTF-8
+    return utf16_length(text) if has_pairs else len(text), len(encoded)
 
 
 def utf16_order(text: str) -> bytes:
@@ -156,7 +167,10 @@ def _prints_alike(value: Any) -> bool:
     if isinstance(value, str | bool) or value is None:
         return True
     if isinstance(value, dict):
-        return not any(map(str.isdigit, value)) and all(map(_prints_alike, value.values()))
+        for key, item in value.items():
+            if key.isdigit() or not (isinstance(item, str) or _prints_alike(item)):
+                return False
+        return True
     if isinstance(value, list):
         return all(map(_prints_alike, value))
     return isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER
@@ -252,6 +266,22 @@ def epoch_ms(date: Any) -> int | None:
         return None
     if not isinstance(date, str):
         return int(date) if abs(date) <= 8.64e15 else None  # noqa: PLR2004  ECMAScript's range of dates
+    if len(date) == _PLAIN_DATE and date[19] == "." and date[23] == "Z" and date[17:19] < "60":
+        seconds, fraction = date[17:19], date[20:23]
+        minute = _minute(date[:17]) if (seconds + fraction).isdecimal() and date.isascii() else None
+        if minute is not None:
+            return minute + int(seconds) * 1000 + int(fraction)
+    return _epoch_ms_of_text(date)
+
+
+@lru_cache(maxsize=1024)
+def _minute(date: str) -> int | None:
+    """Return the time of a text up to its seconds, None for one that may not have any."""
+    # Only whole hours may be the 24th.
+    return None if date[11:13] == "24" else _epoch_ms_of_text(f"{date}00Z")
+
+
+def _epoch_ms_of_text(date: str) -> int | None:
     if not _ISO_DATE.fullmatch(date):
         return None
     try:
@@ -264,6 +294,7 @@ def epoch_ms(date: Any) -> int | None:
     return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
 
 
+_PLAIN_DATE: Final = len("2000-01-01T00:00:00.000Z")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -139,7 +139,7 @@ def role_and_estimates(raw: bytes, role: str, format: str) -> tuple[str, int, in
     Falls back to `role` if the message's own role is unknown.
     """
     view = view_of_message(raw, format)
-    return (view.role if view.role in ROLES else role, *estimates(view))
+    return (view.role if view.role in ROLES else role, *estimates(view.role, view.blocks, view.shell))
 
 
 def view_of_part(part: Part) -> Message:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.estimates import fragments, utf8_tokens, utf16_tokens
+from eventstore.estimates import estimates, fragments
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall
 
 IMAGE = Image("image/png", 9999)
@@ -12,6 +12,14 @@ IMAGE = Image("image/png", 9999)
 
 def of(role: str, *blocks: Block, shell: Shell | None = None) -> Message:
     return Message(role=role, blocks=blocks, shell=shell)
+
+
+def utf16_tokens(message: Message) -> int:
+    return estimates(message.role, message.blocks, message.shell)[0]
+
+
+def utf8_tokens(message: Message) -> int:
+    return estimates(message.role, message.blocks, message.shell)[1]
 
 
 class TestUtf16:

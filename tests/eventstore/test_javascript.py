@@ -14,6 +14,7 @@ from eventstore.javascript import (
     epoch_ms,
     format_number,
     iso_time,
+    lengths,
     parse_json,
     stringify,
     trim_whitespace,
@@ -236,6 +237,18 @@ class TestDates:
     )
     def test_a_number_is_milliseconds_already(self, date: float, milliseconds: int) -> None:
         assert epoch_ms(date) == milliseconds
+
+    @given(
+        st.from_regex(
+            r"20[0-9]{2}-[0-1][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\.[0-9]{3}Z", fullmatch=True
+        )
+    )
+    def test_a_time_as_harnesses_write_it_is_that_of_its_offset_form(self, date: str) -> None:
+        assert epoch_ms(date) == epoch_ms(f"{date[:-1]}+00:00")
+
+    @given(st.text())
+    def test_both_lengths_are_those_of_one_each(self, text: str) -> None:
+        assert lengths(text) == (utf16_length(text), utf8_length(text))
 
     def test_a_date_without_an_offset_does_not_depend_on_the_machine(self) -> None:
         assert epoch_ms("2024-01-01T00:00:00") == 1704067200000

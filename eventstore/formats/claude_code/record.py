@@ -311,7 +311,7 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
 
 
 def _facts(view: Message, span: tuple[int, int], flags: int, target: str | None) -> EventFacts:
-    utf16, utf8 = estimates(view)
+    utf16, utf8 = estimates(view.role, view.blocks)
     return EventFacts(
         role=view.role,
         message=span,

@@ -361,13 +361,22 @@ class TranscriptReader(SessionReader):
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
         chain.records += 1
-        self._ids[place][own] = sha256(body).digest()
+        self._ids[place][own] = digest = sha256(body).digest()
         if kind != "note":
             self._parents[place][own] = kind, parent
             if is_boundary(fields):
                 self._boundaries[place, own] = body
             self._go_on(place, fields, kind, own)
-        event = NewEvent(id=own, kind=kind, body=body, format=VERSION, parent=parent, time=time, facts=facts)
+        event = NewEvent(
+            id=own,
+            kind=kind,
+            body=body,
+            format=VERSION,
+            parent=parent,
+            time=time,
+            facts=facts,
+            body_digest=digest,
+        )
         return SourceRecord(event, session=place, line=self._line, waits_for=waits_for)
 
     def _go_on(self, place: int, fields: Fields, kind: str, own: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -10,7 +12,14 @@ from msgspec import UNSET, Raw, UnsetType
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, EventFacts, Flag
 from eventstore.formats.names import stored_id
-from eventstore.formats.pi.message import content_blocks, message_view
+from eventstore.formats.pi.message import (
+    WireMessage,
+    content_blocks,
+    decode_wire,
+    estimates_of_wire,
+    view_of_wire,
+    wire_of,
+)
 from eventstore.javascript import is_utf8, stringify, tolerant_json
 from eventstore.views import Message, Text
 
@@ -33,7 +42,7 @@ _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 """The largest number that fits into a frame."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, dict=True):
     """The fields of an entry that matter to the log; others stay in the record."""
 
     type: Any = None
@@ -48,15 +57,50 @@ class Entry(msgspec.Struct, frozen=True):
     content: Raw | UnsetType = UNSET
     version: Any = None
 
+    @cached_property
+    def wire(self) -> WireMessage | None:
+        """The decoded message, None if the record has none."""
+        return None if isinstance(self.message, UnsetType) else wire_of(bytes(self.message))
+
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 MENDED: Final = Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
 """Records that their harness reads differently from how they are written."""
 _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
+_PLAIN: Final = re.compile(
+    rb'\{"type":"message","id":"([\w-]+)","parentId":(?:null|"([\w-]+)"),"timestamp":"([\w:.+-]+)","message":(?=\{)'
+)
+"""The beginning of a message's record as pi writes it; the message is the rest."""
 
 
 def entry_of(body: bytes) -> Entry:
     """Parse a record. Raises msgspec.DecodeError unless it is a JSON object."""
+    return _plain_message(body) or _any_entry(body)
+
+
+def _plain_message(body: bytes) -> Entry | None:
+    """Parse a message's record as pi writes it in one pass; return None for any other."""
+    match = _PLAIN.match(body) if body.endswith(b"}}") else None
+    if match is None:
+        return None
+    raw = body[match.end() : -1]
+    try:
+        wire = decode_wire(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    own, parent, time = match.groups()
+    entry = Entry(
+        type="message",
+        id=own.decode(),
+        parentId=None if parent is None else parent.decode(),
+        timestamp=time.decode(),
+        message=Raw(raw),
+    )
+    entry.__dict__["wire"] = wire
+    return entry
+
+
+def _any_entry(body: bytes) -> Entry:
     try:
         return _decode_entry(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -74,10 +118,15 @@ def facts_of(
     kind: str, body: bytes, entry: Entry, *, renames_hook_role: bool = False, is_own: bool = True
 ) -> EventFacts:
     """Extract the facts that the log stores beside a record; `is_own`: refold wrote it."""
-    message = message_of(kind, entry)
-    flags = 0
+    flags = utf16 = utf8 = 0
     role = ""
-    utf16, utf8 = estimates(message) if message else (0, 0)
+    message: WireMessage | Message | None
+    if kind == "message":
+        message = entry.wire
+        utf16, utf8 = estimates_of_wire(message) if message is not None else (0, 0)
+    else:
+        message = message_of(kind, entry)
+        utf16, utf8 = estimates(message.role, message.blocks) if message is not None else (0, 0)
     if message is not None:
         role = message.role if message.role in _KNOWN_ROLES else "other"
         if role == "hookMessage" and kind == "message" and renames_hook_role:
@@ -115,7 +164,7 @@ def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
 def message_of(kind: str, entry: Entry) -> Message | None:
     """Return the message that an entry is or contains, None if the model gets none."""
     if kind == "message":
-        return None if isinstance(entry.message, UnsetType) else message_view(bytes(entry.message))
+        return None if entry.wire is None else view_of_wire(entry.wire)
     if kind == "custom_message":
         content = b"null" if isinstance(entry.content, UnsetType) else bytes(entry.content)
         return Message(role="custom", blocks=content_blocks(content))

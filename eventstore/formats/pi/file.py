@@ -203,6 +203,7 @@ class PiReader:
                     self._repeated = number if own != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
+            self._ids[event_id] = digest = sha256(body).digest()
             event = NewEvent(
                 id=event_id,
                 kind=kind,
@@ -211,6 +212,7 @@ class PiReader:
                 parent=parent,
                 time=time,
                 facts=facts,
+                body_digest=digest,
             )
             found.records.append((start + first, start + last, event))
         return found
@@ -289,7 +291,6 @@ class PiReader:
             found.differs.extend([(found.number, problem) for problem in self._problems(kind, entry)])
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
-        self._ids[event_id] = sha256(body).digest()
         self._last, self._repeated = event_id, 0
         # Earlier versions stored waiting records by their id in the log.
         for name in (entry.id, event_id) if self._awaited and own is not None else ():

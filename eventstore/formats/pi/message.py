@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from eventstore.estimates import estimates
 from eventstore.javascript import TooDeepError, stringify, tolerant_json, utf8_length
 from eventstore.views import (
     Block,
@@ -79,7 +80,7 @@ class WireMessage(msgspec.Struct, frozen=True):
     useless: Any = None
 
 
-_decode_message: Final = msgspec.json.Decoder(WireMessage).decode
+decode_wire: Final = msgspec.json.Decoder(WireMessage).decode
 _Content = str | list[_Block] | None
 _content_decoder: Final[msgspec.json.Decoder[_Content]] = msgspec.json.Decoder(_Content)
 
@@ -92,7 +93,7 @@ def message_view(raw: bytes) -> Message:
 def wire_of(raw: bytes) -> WireMessage:
     """Return a message's meaningful fields as recorded."""
     try:
-        return _decode_message(raw)
+        return decode_wire(raw)
     except RecursionError:
         raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -101,21 +102,9 @@ def wire_of(raw: bytes) -> WireMessage:
 
 def view_of_wire(wire: WireMessage) -> Message:
     """Return the view of a message's fields."""
-    shell = None
-    if wire.role in ("bashExecution", "pythonExecution"):
-        shell = Shell(
-            command=wire.command or "",
-            output=wire.output or "",
-            exit_code=wire.exitCode,
-            cancelled=bool(wire.cancelled),
-            truncated=bool(wire.truncated),
-            full_output=wire.fullOutputPath or "",
-            excluded=bool(wire.excludeFromContext),
-        )
-    content = wire.summary if wire.role in ("branchSummary", "compactionSummary") else wire.content
     return Message(
         role=wire.role,
-        blocks=_blocks(content),
+        blocks=_blocks_of(wire),
         tool_call_id=wire.toolCallId or "",
         tool_name=wire.toolName or "",
         is_error=bool(wire.isError),
@@ -123,10 +112,33 @@ def view_of_wire(wire: WireMessage) -> Message:
         model=wire.model if isinstance(wire.model, str) else "",
         stop_reason=wire.stopReason or "",
         usage=_usage(wire.usage),
-        shell=shell,
+        shell=_shell_of(wire),
         placement=wire.placement or "",
         extension=_extension(wire) if wire.role == "custom" else None,
         is_useless=wire.useless is True,
+    )
+
+
+def estimates_of_wire(wire: WireMessage) -> tuple[int, int]:
+    """Return both estimates of the view of a message, without making the view."""
+    return estimates(wire.role, _blocks_of(wire), _shell_of(wire))
+
+
+def _blocks_of(wire: WireMessage) -> tuple[Block, ...]:
+    return _blocks(wire.summary if wire.role in ("branchSummary", "compactionSummary") else wire.content)
+
+
+def _shell_of(wire: WireMessage) -> Shell | None:
+    if wire.role not in ("bashExecution", "pythonExecution"):
+        return None
+    return Shell(
+        command=wire.command or "",
+        output=wire.output or "",
+        exit_code=wire.exitCode,
+        cancelled=bool(wire.cancelled),
+        truncated=bool(wire.truncated),
+        full_output=wire.fullOutputPath or "",
+        excluded=bool(wire.excludeFromContext),
     )
 
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.event import EventFacts, Flag
+from eventstore.estimates import estimates
+from eventstore.event import ROLES, EventFacts, Flag
 from eventstore.formats import format_of, view_of_event, view_of_message
 from eventstore.formats.pi.entry import entry_of, message_of
-from eventstore.formats.pi.message import message_view, usage_view
+from eventstore.formats.pi.message import estimates_of_wire, message_view, usage_view, wire_of
 from eventstore.javascript import tolerant_json
 from eventstore.memory import MemoryLog
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
@@ -310,6 +311,67 @@ class TestEntries:
             return
         assert isinstance(json.loads(body.decode("utf-8", "replace")), dict)
         assert entry is not None
+
+
+BLOCKS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "thinking", "toolCall", "image", "other"])},
+    optional={
+        "text": st.text() | st.integers(),
+        "thinking": st.text(),
+        "thinkingSignature": st.text(),
+        "name": st.text(),
+        "arguments": st.dictionaries(
+            st.text(), st.text() | st.integers() | st.floats() | st.lists(st.text())
+        ),
+        "data": st.text(),
+    },
+)
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from([*ROLES, "robot"])},
+    optional={
+        "content": st.text() | st.lists(BLOCKS, max_size=3) | st.none() | st.integers(),
+        "summary": st.text(),
+        "command": st.text(),
+        "output": st.text(),
+        "usage": st.dictionaries(st.sampled_from(["input", "output"]), st.integers() | st.text()),
+    },
+)
+
+
+class TestAPlainMessage:
+    """A message's record as pi writes it is parsed in one pass, to the same result as any other record."""
+
+    @given(message=MESSAGES, is_ascii=st.booleans())
+    def test_it_has_the_facts_and_view_of_the_same_record_with_a_blank(
+        self, *, message: dict[str, Any], is_ascii: bool
+    ) -> None:
+        written = json.dumps(message, ensure_ascii=is_ascii, separators=(",", ":"))
+        plain = PLAIN % written.encode("utf-8", "surrogatepass")
+        blank = plain[:-1] + b" }"
+        expected = format_of("pi/3").facts("pi/3", "message", blank)
+        assert format_of("pi/3").facts("pi/3", "message", plain) == expected
+        one, other = entry_of(plain), entry_of(blank)
+        assert (one, message_of("message", one)) == (other, message_of("message", other))
+
+    @given(MESSAGES)
+    def test_its_estimates_are_those_of_its_view(self, message: dict[str, Any]) -> None:
+        raw = json.dumps(message).encode()
+        shown = message_view(raw)
+        assert estimates_of_wire(wire_of(raw)) == estimates(shown.role, shown.blocks, shown.shell)
+
+    @given(st.binary(max_size=12))
+    def test_a_damaged_one_is_refused_as_any_other(self, damage: bytes) -> None:
+        body = PLAIN % (b'{"role":"user","content":"a' + damage + b'"}')
+        try:
+            blank = entry_of(body[:-1] + b" }")
+        except msgspec.DecodeError:
+            with pytest.raises(msgspec.DecodeError):
+                entry_of(body)
+            return
+        assert entry_of(body) == blank
+
+
+PLAIN = b'{"type":"message","id":"0a-b","parentId":"a","timestamp":"2025-01-01T00:00:00.000Z","message":%s}'
 
 
 class TestFormats:
