@@ -72,7 +72,7 @@ def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Re
         "--command",
         program,
         "--timeout",
-        "0.5",
+        "1",
         "--jobs",
         "1",
     )
