@@ -10,30 +10,38 @@ import click
 import msgspec
 
 from cli.compacting import DEFAULT_POLICY, policy_named, template_of_file, template_sources
+from cli.summarizing import SummarizerChoice, SummarizerOptions, choose_summarizer
 from cli.user_files import TEMPLATES
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
 from compaction.replay import ReplayResult, replay_session
+from compaction.replay.answers import kept_answers
 from compaction.replay.boundaries import Where
 from compaction.replay.program import TIMEOUT, Program
 from compaction.replay.variants import DROP, RECORDED, Variant
+from compaction.summarizers import Summarizer
+from compaction.summarizers.anthropic import DEFAULT_MODEL
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.summarizers.recorded import RecordedSummarizer
+from compaction.summarizers.registry import SUMMARIZERS
 from compaction.templates import Source, find_template
 from eventstore import open_store
 from eventstore.checked import require_sound
 from eventstore.errors import NotFoundError, RefoldError
 from eventstore.imports import copied_through, earlier_generation
-from eventstore.log import StoredLog
+from eventstore.log import EventLog, StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a replay; each variant as `POLICY` or `POLICY:TEMPLATE`.
+    """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
     `commands` are the command lines of programs that are variants too, `timeout` their seconds for a context.
+    `summarizer`, `models` and `endpoint` are for variants that name no model. `only` are the boundaries to replay, by
+    session and number of the last entry; None for all.
     """
 
     variants: tuple[str, ...]
@@ -42,6 +50,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     at: Where = "clean"
     keep_recent: int | None = None
     window: int
+    summarizer: str | None = None
+    models: tuple[str, ...] = ()
+    endpoint: str = ""
+    only: frozenset[tuple[str, int]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,8 +74,8 @@ def default_variants() -> tuple[str, ...]:
     return tuple(dict.fromkeys([DEFAULT_POLICY, *preset_names(), DROP]))
 
 
-def variants_of(wanted: ReplayOptions) -> list[Variant]:
-    """Return the variants that the options name.
+def variants_of(wanted: ReplayOptions, log: EventLog | None = None) -> list[Variant]:
+    """Return the variants that the options name; the answers of models are those that a log has kept.
 
     Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one or for a command line
     that names no program, and UsageError for a variant that is named twice.
@@ -71,7 +83,7 @@ def variants_of(wanted: ReplayOptions) -> list[Variant]:
     if len(set(wanted.names)) < len(wanted.names):
         raise click.UsageError("each variant can be named once")
     return [
-        *(_variant(name, wanted.keep_recent) for name in wanted.variants),
+        *(_variant(name, wanted, log) for name in wanted.variants),
         *(_program(command, wanted.timeout) for command in wanted.commands),
     ]
 
@@ -83,15 +95,46 @@ def _program(command: str, timeout: float) -> Variant:
     return Variant(name=command, policy=None, chain=SummarizerChain(summarizers=[]), program=program)
 
 
-def _variant(name: str, keep_recent: int | None) -> Variant:
-    chain = SummarizerChain(summarizers=[ExtractiveSummarizer()])
+def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
+    """Return who writes a variant's summaries: the model behind its `@`, else by the options, else nobody asks one.
+
+    A policy's own summarizer counts only if an option asks for a model. Raises UsageError, NotFoundError.
+    """
+    named, _, model = name.partition("@")
+    if name in (RECORDED, DROP) or not (model or wanted.summarizer or wanted.models):
+        return SummarizerChoice(ExtractiveSummarizer.name, (), is_chosen=False)
+    if model in SUMMARIZERS and not SUMMARIZERS[model].takes_model:
+        asking = SummarizerOptions(summarizer=model, models=(), endpoint="")
+    elif model and wanted.summarizer == RecordedSummarizer.name:
+        return SummarizerChoice(RecordedSummarizer.name, (model,), is_chosen=True)
+    elif model:
+        asking = SummarizerOptions(summarizer=None, models=(model,), endpoint="")
+    else:
+        asking = SummarizerOptions(
+            summarizer=wanted.summarizer, models=wanted.models, endpoint=wanted.endpoint
+        )
+    policy = policy_named(named.partition(":")[0])
+    choice = choose_summarizer(click.get_current_context(silent=True), asking, policy)
+    if not choice.models and SUMMARIZERS[choice.summarizer].takes_model:
+        choice = choice._replace(models=(DEFAULT_MODEL,))
+    return choice
+
+
+def _variant(name: str, wanted: ReplayOptions, log: EventLog | None) -> Variant:
+    choice = summarizer_of(name, wanted)
+    summarizers: list[Summarizer] = [ExtractiveSummarizer()]
+    if choice.summarizer != ExtractiveSummarizer.name:
+        models = choice.models or ("",)
+        summarizers = [kept_answers(log, choice.summarizer, model) for model in models] if log else []
+    chain = SummarizerChain(summarizers=summarizers)
+    keep_recent = wanted.keep_recent
     if name == RECORDED:
         return Variant(name=name, policy=None, chain=chain)
     if name == DROP:
         return Variant(
             name=name, policy=_keeping(policy_named(DEFAULT_POLICY), keep_recent), chain=chain, drops=True
         )
-    named, colon, template = name.partition(":")
+    named, colon, template = name.partition("@")[0].partition(":")
     sources = template_sources()
     if colon and TEMPLATES.is_path(template):
         own = template_of_file(template)
@@ -156,7 +199,9 @@ def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionRepla
         try:
             limits = Limits(window=wanted.window)
             with log.snapshot() as snapshot:
-                found = replay_session(snapshot, session, _variants(wanted), at=wanted.at, limits=limits)
+                variants = variants_of(wanted, log)
+                only = None if wanted.only is None else {seq for name, seq in wanted.only if name == session}
+                found = replay_session(snapshot, session, variants, at=wanted.at, limits=limits, only=only)
                 return SessionReplay(session=session, results=list(found))
         except RefoldError:
             raise
@@ -178,8 +223,3 @@ def _failed(session: str, problem: str) -> SessionReplay:
 def _store(store: str) -> StoredLog:
     """Return the store, kept open for the life of the process."""
     return open_store(store, create=False)
-
-
-@cache
-def _variants(wanted: ReplayOptions) -> list[Variant]:
-    return variants_of(wanted)

@@ -227,7 +227,7 @@ class SummarizerChoice(NamedTuple):
 
 
 def choose_summarizer(
-    ctx: click.Context, asking: SummarizerOptions, policy: Policy | None = None
+    ctx: click.Context | None, asking: SummarizerOptions, policy: Policy | None = None
 ) -> SummarizerChoice:
     """Choose the summarizer and models from the options, else the policy, else the defaults.
 

@@ -280,7 +280,7 @@ class Decision(Record, frozen=True, tag="decision"):
 
 
 class Attempt(Record, frozen=True, tag="attempt"):
-    """A request that failed, was cancelled, or came too late."""
+    """A request that failed, was cancelled, or came too late; or an answer for a replay, without an error."""
 
     request: dict[str, Any]
     error: str

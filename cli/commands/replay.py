@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 from msgspec import structs
 
 from cli.compacting import window_option
-from cli.options import json_option, require_all_or_names, session_filters
+from cli.options import json_option, prices_option, require_all_or_names, session_filters
+from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from cli.asking import Answers
     from cli.replaying import ReplayOptions, SessionReplay
     from compaction.replay import ReplayResult
     from compaction.replay.boundaries import Where
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
     "variants",
     metavar="VARIANT",
     multiple=True,
-    help="A policy by name or TOML file, or POLICY:TEMPLATE; 'recorded' for what the session did, 'drop' for no"
-    " summary at all; repeatable. The first is compared with the others.  [default: refold's policies, and drop]",
+    help="A policy by name or TOML file, or POLICY:TEMPLATE, or POLICY@MODEL; 'recorded' for what the session did,"
+    " 'drop' for no summary at all; repeatable. The first is compared with the others."
+    "  [default: refold's policies, and drop]",
 )
 @click.option(
     "--command",
@@ -52,6 +55,17 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How long a program may take for one context.",
 )
+@summarizer_options
+@click.option(
+    "--yes", "is_agreed", is_flag=True, help="Ask the models without a question about the estimate."
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(0),
+    metavar="DOLLARS",
+    help="Ask the models, but never spend more; leave out boundaries beyond that.",
+)
+@prices_option
 @click.option(
     "--at",
     type=click.Choice(["clean", "recorded"]),
@@ -86,22 +100,31 @@ def command(
     variants: tuple[str, ...],
     commands: tuple[str, ...],
     timeout: int,
+    is_agreed: bool,
+    budget: float | None,
+    prices: str | None,
     at: Where,
     keep_recent: int | None,
     window: int,
     jobs: int | None,
     fail_under: float | None,
     as_json: bool,
+    **asking: Unpack[SummarizerOptions],
 ) -> None:
     """Show what other policies and templates would have kept of recorded sessions.
 
     Each variant compacts the same contexts, without changing the session. What the model used afterwards, up to the
     next recorded compaction, shows what was needed: how much of it does each variant's context still name, and at
-    what size? Summaries are extracted from the log, without a model.
+    what size? Summaries are extracted from the log without a model, unless --summarizer or --model names one, or a
+    VARIANT does, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
+    from cli.asking import Consent, answers_for
+    from cli.output import counted, echo_note, echo_problem
     from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of, without_copies
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
+    from cli.summarizing import EXIT_INTERRUPTED
+    from compaction.summarizers import CancelledError
     from eventstore.workers import cores
 
     wanted = ReplayOptions(
@@ -111,6 +134,9 @@ def command(
         at=at,
         keep_recent=keep_recent,
         window=window,
+        summarizer=asking["summarizer"],
+        models=asking["models"],
+        endpoint=asking["endpoint"],
     )
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
@@ -120,19 +146,33 @@ def command(
             if is_all
             else [resolve_session(log, each) for each in sessions]
         )
+        try:
+            consent = Consent(is_given=is_agreed, budget=budget, prices=prices)
+            answers = answers_for(log, store_path(ctx.obj), names, wanted, consent, jobs=jobs or cores())
+        except CancelledError as error:
+            # A terminal shows ^C at the cursor.
+            click.echo(err=True)
+            echo_problem(str(error), "answers that came before are kept, and are not asked for again")
+            ctx.exit(EXIT_INTERRUPTED)
+    if answers.left_out:
+        places = counted(answers.left_out, "boundary", "boundaries")
+        echo_note(f"{places} left out: {answers.why}")
+    wanted = structs.replace(wanted, only=answers.only)
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
-    ctx.exit(_show(wanted, results, len(names), fail_under=fail_under, as_json=as_json))
+    ctx.exit(_show(wanted, results, len(names), answers, fail_under=fail_under, as_json=as_json))
 
 
 def _show(
     wanted: ReplayOptions,
     replays: Iterable[SessionReplay],
     sessions: int,
+    answers: Answers,
     *,
     fail_under: float | None,
     as_json: bool,
 ) -> int:
     """Print the results of so many sessions, and return the exit code."""
+    from cli.asking import with_errors
     from cli.output import console, echo_json, echo_problem, paged, progress_bar
     from cli.views.replay_table import print_replay
     from compaction.replay.comparison import summaries
@@ -142,13 +182,13 @@ def _show(
     with progress_bar("replaying") as advance:
         for done, each in enumerate(replays, 1):
             advance(done, sessions)
-            results += each.results
+            results += with_errors(each.results, answers)
             if each.problem:
                 echo_problem(each.problem)
                 is_sound = False
     found = summaries(results, wanted.names)
     if as_json:
-        echo_json(_json(results, found))
+        echo_json(_json(results, found) | {"leftOut": answers.left_out})
     else:
         out = console()
         with paged(out):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -83,13 +83,18 @@ def replay_session(
     *,
     at: Where = "clean",
     limits: Limits,
+    only: Collection[int] | None = None,
 ) -> Iterator[ReplayResult]:
-    """Try variants at each boundary of a session, in order. Raises NotFoundError."""
+    """Try variants at each boundary of a session, in order. Raises NotFoundError.
+
+    `only` are the numbers of the entries to compact at, None for all.
+    """
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
     found = clean_boundaries(snapshot, cursor, entries) if at == "clean" else recorded_boundaries(entries)
     facts = SessionFacts()
-    for index, boundary in enumerate(found):
+    chosen = (each for each in found if only is None or each.leaf.seq in only)
+    for index, boundary in enumerate(chosen):
         before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
         unchanged = replacement_between(
             boundary.leaf, before, before, earlier=boundary.earlier, later=boundary.later

@@ -270,7 +270,7 @@ def _attempt(
         problem = "the answer is empty"
         empty = SummarizerError(summarizer.name, problem, is_transient=True, usage=answer.usage)
         return _failed(record, empty)
-    record |= {"model": answer.model, "answer": answer.text, **_used(answer.usage)}
+    record |= {"model": answer.model, "answer": answer.text, **usage_json(answer.usage)}
     record |= {"isCut": True} if answer.is_cut else {}
     return msgspec.structs.replace(answer, text=text)
 
@@ -303,7 +303,7 @@ def _without(answer: str, tag: str) -> str:
 
 
 def _failed(record: dict[str, Any], error: SummarizerError) -> SummarizerError:
-    record |= {"error": error.problem, **_used(error.usage)}
+    record |= {"error": error.problem, **usage_json(error.usage)}
     return error
 
 
@@ -334,7 +334,8 @@ def _record(prompt: Prompt, summarizer: Summarizer, attempt: int) -> dict[str, A
     }
 
 
-def _used(usage: Usage | None) -> dict[str, Any]:
+def usage_json(usage: Usage | None) -> dict[str, Any]:
+    """Return the `usage` of a request's record, {} if it is unknown."""
     if usage is None:
         return {}
     counts = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Final
 
@@ -21,13 +21,19 @@ class RecordedSummarizer:
     """Answer from a log by the prompt's digest: from `session` first, then the others.
 
     The newest answer of `session` wins, else that of the most recently written session. Other sessions are
-    read only if needed, and only once.
+    read only if needed, and only once, and only if `reads` returns True for their names.
     """
 
     name = "recorded"
 
-    def __init__(self, log: EventLog | Snapshot, *, session: str = "") -> None:
-        self._log, self._session = log, session
+    def __init__(
+        self,
+        log: EventLog | Snapshot,
+        *,
+        session: str = "",
+        reads: Callable[[str], bool] = lambda _name: True,
+    ) -> None:
+        self._log, self._session, self._reads = log, session, reads
         self._read: dict[str, _Answers] = {}
         self._lock = Lock()
 
@@ -46,7 +52,7 @@ class RecordedSummarizer:
         """Yield the sessions to search, in order."""
         if self._session:
             yield snapshot.head(self._session)
-        others = [head for head in snapshot.heads() if head.name != self._session]
+        others = [head for head in snapshot.heads() if head.name != self._session and self._reads(head.name)]
         yield from sorted(others, key=lambda head: head.position, reverse=True)
 
 

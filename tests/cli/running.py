@@ -113,8 +113,10 @@ class Refold:
         """Start the command as a program, and go on."""
         return subprocess.Popen(command(*arguments), env=self.environment(), **streams)
 
-    def on_terminal(self, *arguments: str | Path, columns: int = 80, **environment: str) -> str:
-        """Run the command on a terminal of `columns` columns and return its output."""
+    def on_terminal(
+        self, *arguments: str | Path, columns: int = 80, typed: bytes = b"", code: int = 0, **environment: str
+    ) -> str:
+        """Run the command on a terminal of `columns` columns, where `typed` is typed, and return its output."""
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         process = subprocess.Popen(
@@ -126,13 +128,14 @@ class Refold:
             start_new_session=True,
         )
         os.close(follower)
+        os.write(leader, typed)
         printed = b""
         # At the end of its other side, a terminal is not empty but gone.
         with suppress(OSError):
             while block := os.read(leader, 1 << 16):
                 printed += block
         os.close(leader)
-        assert process.wait(timeout=60) == 0, printed
+        assert process.wait(timeout=60) == code, printed
         return printed.decode().replace("\r\n", "\n")
 
     def environment(self, **given: str) -> dict[str, str]:

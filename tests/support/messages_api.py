@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from tests.support.local_http import Exchange, LocalServer, Received, Reply
@@ -41,12 +41,12 @@ def complete(request: Received) -> str:
     return "\n\n".join(f"## {heading}\nall of it" for heading in headings) or "All is well."
 
 
-def says(text: Text, *, stop: str = "end_turn") -> Reply:
-    """A whole answer, in pieces."""
+def says(text: Text, *, stop: str = "end_turn", usage: Mapping[str, int] | None = None) -> Reply:
+    """A whole answer, in pieces; `usage` in the API's own names."""
 
     def reply(exchange: Exchange) -> None:
         exchange.begin()
-        for event in (*_begun(), *_told(_text(text, exchange)), *_ended(stop)):
+        for event in (*_begun(usage), *_told(_text(text, exchange)), *_ended(stop, usage)):
             exchange.send(event)
         exchange.end()
 
@@ -139,7 +139,7 @@ def _text(text: Text, exchange: Exchange) -> str:
     return text if isinstance(text, str) else text(exchange.request)
 
 
-def _begun() -> Iterator[bytes]:
+def _begun(usage: Mapping[str, int] | None = None) -> Iterator[bytes]:
     message = {
         "id": "msg_1",
         "type": "message",
@@ -148,7 +148,7 @@ def _begun() -> Iterator[bytes]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": {**_USAGE, "output_tokens": 1},
+        "usage": {**(_USAGE if usage is None else usage), "output_tokens": 1},
     }
     yield _event("message_start", message=message)
     yield _event("ping")
@@ -172,9 +172,11 @@ def _block(index: int, block: dict[str, Any], deltas: list[dict[str, Any]]) -> I
     yield _event("content_block_stop", index=index)
 
 
-def _ended(stop: str) -> Iterator[bytes]:
+def _ended(stop: str, usage: Mapping[str, int] | None = None) -> Iterator[bytes]:
     delta = {"stop_reason": stop, "stop_sequence": None}
-    yield _event("message_delta", delta=delta, usage={"output_tokens": _OUTPUT})
+    yield _event(
+        "message_delta", delta=delta, usage={"output_tokens": (usage or {}).get("output_tokens", _OUTPUT)}
+    )
     yield _event("message_stop")
 
 

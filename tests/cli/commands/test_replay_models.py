@@ -1,0 +1,236 @@
+"""Replay with models behind a server on this machine: estimates, budgets, and answers that are kept."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eventstore import SessionWriter, open_store
+from eventstore.errors import BadInputError
+from tests.cli.running import Refold, command
+from tests.support.local_http import Exchange, Received
+from tests.support.messages_api import MessagesApi, complete, errs, says, stalls
+
+DEMO = "demo-rate-limiter"
+DEAR = """
+date = 2026-11-01
+[models."claude-dear"]
+input = 10
+output = 50
+cache_read = 1
+cache_write_5m = 10
+cache_write_1h = 20
+"""
+"""At most 1.6 dollars for an answer of 16,384 tokens, and as little as a thousandth for what the server answers."""
+RUN = ("replay", "--all", "--at", "recorded", "--keep-recent", "1000", "--jobs", "1", "--json")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prices.toml").write_text(DEAR)
+
+
+@pytest.fixture
+def api() -> Iterator[MessagesApi]:
+    with MessagesApi() as server:
+        yield server
+
+
+@pytest.fixture
+def demo(refold: Refold) -> Refold:
+    refold("--store", str(refold.store), "demo")
+    return refold
+
+
+def models(api: MessagesApi) -> list[str]:
+    return [request.json["model"] for request in api.requests]
+
+
+def test_nothing_is_asked_twice_and_recorded_repeats_the_run_without_a_server(demo: Refold) -> None:
+    options = ("--with", "refold", "--with", "pi", "--with", "drop")
+    asking = ("--model", "claude-dear", "--yes")
+    with MessagesApi() as api:
+        first = demo(*RUN, *options, *asking, "--endpoint", api.url, "--summarizer", "anthropic").json
+        asked = len(api.requests)
+        again = demo(*RUN, *options, *asking, "--endpoint", api.url, "--summarizer", "anthropic").json
+        assert len(api.requests) == asked > 0
+    recorded = demo(*RUN, *options, "--summarizer", "recorded").json
+    assert all(trial["error"] is None for trial in first["trials"])
+    assert first == again == recorded
+    assert demo(*RUN, *options).json != first
+
+
+def test_two_models_are_compared_with_each_other_and_with_none(demo: Refold) -> None:
+    def by_model(request: Received) -> str:
+        return complete(request) + ("\nsrc/limiter.py" * 9 if request.json["model"] == "claude-long" else "")
+
+    variants = ("--with", "refold@claude-short", "--with", "refold@claude-long", "--with", "refold")
+    with MessagesApi(says(by_model)) as api:
+        found = demo(*RUN, *variants, "--yes", "--endpoint", api.url).json
+        assert set(models(api)) == {"claude-short", "claude-long"}
+    sizes = {trial["variant"]: trial["tokensAfter"] for trial in found["trials"] if trial["boundary"] == 0}
+    assert len({*sizes.values()}) == 3
+    assert sizes["refold@claude-long"] > sizes["refold@claude-short"]
+    # Each has the answers of its own model.
+    recorded = demo(*RUN, *variants[:4], "--summarizer", "recorded").json
+    own = [trial for trial in found["trials"] if trial["variant"] != "refold"]
+    assert recorded["trials"] == own
+
+
+def test_several_processes_find_the_answers(demo: Refold, api: MessagesApi) -> None:
+    demo("fork", DEMO, "--as", "copy")
+    run = (
+        "replay",
+        DEMO,
+        "copy",
+        *RUN[2:6],
+        "--with",
+        "refold@claude-dear",
+        "--endpoint",
+        api.url,
+        "--yes",
+        "--json",
+    )
+    found = demo(*run, "--jobs", "2").json
+    assert {each["session"] for each in found["boundaries"]} == {DEMO, "copy"}
+    assert all(trial["error"] is None for trial in found["trials"])
+    # The copy has the same prompts.
+    asked = len(api.requests)
+    assert demo(*run, "--jobs", "1").json == found
+    assert len(api.requests) == asked
+
+
+def test_without_consent_nothing_is_sent(demo: Refold, api: MessagesApi) -> None:
+    outcome = demo(*RUN, "--with", "refold@claude-dear", "--endpoint", api.url, code=2)
+    assert "--yes" in outcome.errors
+    assert "claude-dear" in outcome.notes[0]
+    assert api.requests == []
+
+
+def test_on_a_terminal_the_user_is_asked_after_the_estimate(demo: Refold, api: MessagesApi) -> None:
+    options = ("--with", "refold@claude-dear", "--endpoint", api.url, "--prices", "prices.toml")
+    printed = demo.on_terminal(*RUN, *options, columns=160, typed=b"n\n", code=1)
+    assert "$" in printed
+    assert "Send these requests?" in printed
+    assert api.requests == []
+    assert '"trials"' in demo.on_terminal(*RUN, *options, columns=160, typed=b"y\n")
+    assert api.requests
+    # Nothing is left to ask.
+    assert "Send these requests?" not in demo.on_terminal(*RUN, *options, columns=160)
+
+
+@pytest.fixture
+def three(refold: Refold) -> Refold:
+    """A store with three sessions of about five clean boundaries each."""
+    with open_store(refold.store) as log:
+        for session in range(3):
+            writer = SessionWriter(log, f"long-{session}")
+            for number in range(16):
+                file = f"src/part_{session}_{number}.py"
+                writer.message({"role": "user", "content": f"Look at {file}. " + f"Mind {file}. " * 700})
+                block = {"type": "text", "text": f"I looked at {file}. " * 700}
+                writer.message({"role": "assistant", "content": [block]})
+    return refold
+
+
+CLEAN = ("replay", "long-0", "long-1", "long-2", "--keep-recent", "3000", "--jobs", "1", "--json")
+
+
+def dearest(exchange: Exchange) -> None:
+    """Charge the most that a provider could: every byte as a token, and every answer at full length."""
+    size, longest = len(exchange.request.body), exchange.request.json["max_tokens"]
+    says(complete, usage={"input_tokens": size, "output_tokens": longest})(exchange)
+
+
+def charge(request: Received) -> float:
+    return (10 * len(request.body) + 50 * request.json["max_tokens"]) / 1e6
+
+
+@pytest.mark.parametrize("dollars", [0.0, 6.0, 12.0])
+def test_a_budget_is_not_exceeded_whatever_the_answers_cost(three: Refold, dollars: float) -> None:
+    with MessagesApi(dearest) as api:
+        limited = ("--budget", str(dollars), "--prices", "prices.toml")
+        found = three(*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited).json
+    assert sum(map(charge, api.requests)) <= dollars
+    assert found["leftOut"] > 0
+    assert (dollars > 0) == bool(api.requests)
+    # Where it does not reach, it is spread over the sessions.
+    by_session = Counter(each["session"] for each in found["boundaries"])
+    counts = [by_session[f"long-{session}"] for session in range(3)]
+    assert max(counts) - min(counts) <= 1
+    assert all(trial["error"] is None for trial in found["trials"])
+
+
+def test_what_answers_did_not_cost_is_spent_on_others(three: Refold, api: MessagesApi) -> None:
+    limited = ("--budget", "12", "--prices", "prices.toml")
+    found = three(*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited).json
+    assert found["leftOut"] == 0
+    assert sum(map(charge, api.requests)) > 24
+
+
+def test_the_next_run_goes_on_where_the_budget_ended(three: Refold, api: MessagesApi) -> None:
+    once = (*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, "--prices", "prices.toml")
+    with MessagesApi(dearest) as dear:
+        again = (dear.url if each == api.url else each for each in once)
+        first = three(*again, "--budget", "8").json
+    recorded = three(*CLEAN, "--with", "refold@claude-dear", "--summarizer", "recorded").json
+    assert recorded == first
+    assert first["leftOut"] > 0 < len(first["boundaries"])
+    rest = three(*once, "--yes").json
+    assert not {request.body for request in dear.requests} & {request.body for request in api.requests}
+    assert rest["leftOut"] == 0
+    assert [each for each in rest["boundaries"] if each in first["boundaries"]] == first["boundaries"]
+
+
+def test_a_budget_needs_prices(demo: Refold, api: MessagesApi) -> None:
+    limited = ("--endpoint", api.url, "--budget", "5")
+    demo.refused(BadInputError, *RUN, "--with", "refold@claude-of-nobody", *limited)
+    service = ("--with", "refold", "--summarizer", "http", *limited)
+    demo.refused(BadInputError, *RUN, *service)
+    assert api.requests == []
+
+
+def test_a_model_that_fails_is_the_variants_failure(demo: Refold) -> None:
+    with MessagesApi(errs(400, "no such thing", "invalid_request_error")) as api:
+        variants = ("--with", "drop", "--with", "refold@claude-dear")
+        found = demo(*RUN, *variants, "--yes", "--endpoint", api.url).json
+    assert {trial["error"] is None for trial in found["trials"] if trial["variant"] == "drop"} == {True}
+    errors = [trial["error"] for trial in found["trials"] if trial["variant"] != "drop"]
+    assert errors
+    assert all("no such thing" in error for error in errors)
+
+
+def test_answers_until_an_interrupt_are_kept(three: Refold) -> None:
+    replies = [says(complete)] * 5
+    with MessagesApi(*replies, stalls("## Goal\n")) as api:
+        options = ("--with", "refold@claude-dear", "--endpoint", api.url)
+        process = subprocess.Popen(
+            command(*CLEAN, *options, "--yes"),
+            env=three.environment(NO_PROXY="127.0.0.1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        deadline = time.monotonic() + 60
+        while len(api.requests) < 8 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+    kept = three("log", "replay-answers-claude-dear", "--json").json_lines
+    assert len(kept) == 5
+    with MessagesApi() as more:
+        three(*CLEAN, *options[:2], "--endpoint", more.url, "--yes")
+    assert len(more.requests) == len(three("log", "replay-answers-claude-dear", "--json").json_lines) - 5
+
+
+def test_an_endpoint_that_nobody_uses_is_a_mistake(demo: Refold) -> None:
+    demo(*RUN, "--with", "refold", "--endpoint", "http://127.0.0.1:9", code=2)
+    demo(*RUN, "--with", "refold", "--summarizer", "extractive", "--model", "m", code=2)
