@@ -15,7 +15,7 @@ from cli.replaying import ReplayOptions, summarizer_of, variants_of
 from cli.summarizing import Interrupt
 from compaction.part import Limits
 from compaction.replay import ReplayResult
-from compaction.replay.answers import (
+from compaction.replay.asking import (
     Asked,
     Asker,
     AskOnce,
@@ -37,7 +37,10 @@ from projections.audit.prices import library_prices, prices_of_file
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """The boundaries that have answers, None for all; why variants have none; how many were left out, and why."""
+    """The boundaries that have answers, None for all, and why variants have none there.
+
+    `left_out` counts the other boundaries, and `why` says why they have none.
+    """
 
     only: frozenset[tuple[str, int]] | None = None
     errors: dict[tuple[str, int, str], str] = {}
@@ -46,7 +49,10 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user allows: to ask without a question, or up to a number of dollars; `prices` is a file or None."""
+    """Permission of the user to ask: without a question, or up to a number of dollars.
+
+    `prices` is a file of prices, None for those of the library.
+    """
 
     is_given: bool = False
     budget: float | None = None

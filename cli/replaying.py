@@ -17,7 +17,7 @@ from compaction.part import Limits
 from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
 from compaction.replay import ReplayResult, replay_session
-from compaction.replay.answers import kept_answers
+from compaction.replay.asking import kept_answers
 from compaction.replay.boundaries import Where
 from compaction.replay.program import TIMEOUT, Program
 from compaction.replay.variants import DROP, RECORDED, Variant
@@ -75,7 +75,7 @@ def default_variants() -> tuple[str, ...]:
 
 
 def variants_of(wanted: ReplayOptions, log: EventLog | None = None) -> list[Variant]:
-    """Return the variants that the options name; the answers of models are those that a log has kept.
+    """Return the variants that the options name, with the answers of models that a log has kept.
 
     Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one or for a command line
     that names no program, and UsageError for a variant that is named twice.
@@ -96,7 +96,7 @@ def _program(command: str, timeout: float) -> Variant:
 
 
 def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
-    """Return who writes a variant's summaries: the model behind its `@`, else by the options, else nobody asks one.
+    """Return who writes a variant's summaries: as its `@` says, else the options, else `extractive`.
 
     A policy's own summarizer counts only if an option asks for a model. Raises UsageError, NotFoundError.
     """

@@ -188,11 +188,6 @@ SUMMARIZER: Final = LazyChoice("summarizer", _summarizers)
 """The type of an option that names a summarizer."""
 _ASKING: Final[list[Decorator]] = [
     click.option(
-        "--summarizer",
-        type=SUMMARIZER,
-        help="Who writes the summary.  [default: anthropic if its key is set, else extractive]",
-    ),
-    click.option(
         "--model",
         "models",
         metavar="NAME",
@@ -208,11 +203,22 @@ _ASKING: Final[list[Decorator]] = [
 ]
 
 
-def summarizer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose who writes a summary to a command."""
-    for option in reversed(_ASKING):
-        command = option(command)
-    return command
+def summarizer_options_with(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options that choose who writes a summary; `default` says who else."""
+    who: Decorator = click.option(
+        "--summarizer", type=SUMMARIZER, help=f"Who writes the summary.  [default: {default}]"
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed([who, *_ASKING]):
+            command = option(command)
+        return command
+
+    return add
+
+
+summarizer_options: Final = summarizer_options_with("anthropic if its key is set, else extractive")
+"""Add the options that choose who writes a summary to a command."""
 
 
 class SummarizerChoice(NamedTuple):

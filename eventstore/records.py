@@ -280,7 +280,10 @@ class Decision(Record, frozen=True, tag="decision"):
 
 
 class Attempt(Record, frozen=True, tag="attempt"):
-    """A request that failed, was cancelled, or came too late; or an answer for a replay, without an error."""
+    """A request that failed, was cancelled, or came too late.
+
+    Without an error, it is a request of a replay with its answer.
+    """
 
     request: dict[str, Any]
     error: str

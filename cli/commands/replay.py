@@ -9,7 +9,7 @@ from msgspec import structs
 
 from cli.compacting import window_option
 from cli.options import json_option, prices_option, require_all_or_names, session_filters
-from cli.summarizing import SummarizerOptions, summarizer_options
+from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How long a program may take for one context.",
 )
-@summarizer_options
+@summarizer_options_with("extractive, whatever the policies say")
 @click.option(
     "--yes", "is_agreed", is_flag=True, help="Ask the models without a question about the estimate."
 )

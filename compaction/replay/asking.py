@@ -135,7 +135,10 @@ def _cost(price: Price | None, size: int, answer: int) -> float | None:
 
 
 class AskOnce:
-    """Ask a summarizer only for what its session of answers lacks, within a budget; append every answer."""
+    """Ask a summarizer only for what its session of answers lacks, within a budget.
+
+    Every answer is appended there, and every failure.
+    """
 
     def __init__(self, log: EventLog, inner: Summarizer, *, budget: Budget, price_of: PriceOf) -> None:
         self.name, self._inner, self._budget, self._price_of = inner.name, inner, budget, price_of
@@ -200,7 +203,10 @@ class _Estimating:
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant whose summaries a model writes: one of `models` of a summarizer, in order; ("",) for its own."""
+    """A variant whose summaries a model writes.
+
+    `models` are those of the summarizer to ask in order, ("",) for its own.
+    """
 
     variant: Variant
     summarizer: str
@@ -285,7 +291,7 @@ def draw(places: Iterable[Place]) -> list[Place]:
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The boundaries whose answers are there, and the errors of variants that got none, by boundary and name."""
+    """The boundaries that were asked for, and the errors of variants, by boundary and name."""
 
     done: frozenset[tuple[str, int]]
     errors: dict[tuple[str, int, str], str]
