@@ -11,6 +11,7 @@ from typing import Final
 
 _NOT: Final = r"\s?n[o']?t"
 """The end of a negated auxiliary: `don't`, `dont`, `donot`."""
+_DO_NOT: Final = r"\bdo(?:n'?t|\snot)"
 
 _PUSHBACK: Final = (
     # Objections at the start, but not "no problem".
@@ -39,9 +40,27 @@ _PUSHBACK: Final = (
     r"\b(?:are|did)\syou\sfuck\w*",
     r"^\W*fuck\w*|\b(?:wtf|omfg)\b",
     # "Why did you", "why are there".
-    r"\bwhy\s(?:the\s\w+\s)?(?:do|did|are|is|were|would)(?:n'?t)?\s(?:you|we|there|it|this|that)\b",
+    r"\bwhy\s(?:the\s\w+\s)?(?:do|did|are|is|were|would)(?:n'?t)?\s(?:you|we|there|it|this|that)\b(?!\s(?:slow|so))",
+    # "You were supposed to", "I asked for X, not Y", "not npm, pnpm", "don't do that", "you should be using".
+    rf"\byou\s(?:were|are)\ssupposed\s(?:to|not)\b|\bi\sasked\sfor\b|^\W*not\s\S+,|,\snot\s[\w./-]+\W*$|{_DO_NOT}\sdo\sthat\b",
+    rf"\byou\sshould(?:{_NOT})?\sbe\s\w+ing\b|\byou\sneed\sto\s\w+\s(?:it|them|that|this|the\stests)\swith\b",
+    r"\b(?:that|this|it)\s?wasn'?t\s(?:what|right|it)\b|\bi\s(?:did\snot|didn'?t|never)\s(?:ask|say|tell|want|mean)\b",
+    r"\bwho\s(?:told|asked)\syou\b|\bwithout\sasking\b|^\W*(?:incorrect|not\squite|huh|ugh|argh|sigh|no{2,}|oh\sno|come\son|again)\b",
+    r"^\W*(?:hold|hang)\son\b|^\W*are\syou\s(?:sure|serious|kidding)\b|\bare\syou\ssure\?",
+    r"\b(?:in|on|at|editing|using|reading|changing)\sthe\swrong\b|\bis\soutdated\b|\byou(?:'re|\sare)\srepeating\b",
+    # What was there before: "where did it go", "it worked before", "we already have that", "didn't we fix this".
+    r"\bwhat\shappened\s(?:to|with)\b|\bwhere\s(?:did|have|has)\s.{1,40}\s(?:go|gone)\b|\bhow\scome\b|\bwhy\s(?:is|are)\s.{1,40}\sgone\b",
+    r"\b(?:worked|working|fine|there|had)\s(?:before|yesterday|earlier)\b|\bwe\shad\s?\?|\b(?:bring|put)\s(?:it|that|this|them|the\s.{1,40})\sback\b",
+    r"\bbring\sback\b|\b(?:we|you|there|that|this|it)(?:'ve|\shave|'s|\sis)?\salready\s(?:have|ha[ds]|exists?|did|done|a|an|there)\b",
+    rf"\b(?:did|have|has|had|is|was|were)(?:{_NOT})\s(?:we|you|this|that|it)\b|\byou\s(?:did|wrote|fixed)\s\w+\salready\b",
+    r"\bthought\s(?:this|that|it)\s(?:was|is|had|works?)\b|\b(?:have|did)\syou\s(?:even|actually|forget)\b",
+    r"\bdid\syou\s(?:even\s)?(?:read|run|check|test|look)\b|\buse\s(?:the|our)\s(?:existing|old)\b",
+    # It does not work.
+    rf"\b(?:does|did|do)(?:{_NOT}|\snot)\s(?:\w+\s)?work\b|^\W*(?:still\s)?not\sworking\b",
+    r"\bstill\s(?!needs|works|uses|exists|has|is|was|as|this|us\b)\w+s\b|\bstill\s(?:crash|fail|flicker|hang|leak|spinn|break)ing\b",
+    r"^\W*(?:the\s)?same\s(?:error|problem|issue|bug|thing|crash|failure)\b",
     # Reminders.
-    r"\bremember\b(?!\sto\b)|\bremind(?:er)?\b|\brefresh\syour?\b|\bdon'?t\sforget\b",
+    r"\bremember\b(?!\sto\b)|\bremind(?:er)?\b|\brefresh\syour?\b",
     r"\bread\s(?:it|them|that|this)\sagain\b",
     # Trouble that is back.
     r"\b(?:still|again)\s(?:not|wrong|broken|fail\w*|the\ssame|see\w*|get\w*|ha(?:s|ve|ppen\w*))\b",
