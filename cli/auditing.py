@@ -29,9 +29,10 @@ from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
 from eventstore.workers import WorkerLostError, map_in_processes
 from projections.audit.findings.finding import Weight
+from projections.audit.kept_audit import kept_audit
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.prices import Prices
-from projections.audit.session import Audit, audit
+from projections.audit.session import Audit
 from projections.context.cursor import Leaf
 from projections.tokens import counter
 
@@ -156,7 +157,7 @@ def audit_session(
     Raises NotFoundError, and CorruptionError if damaged bytes make it fail.
     """
     try:
-        return audit(
+        return kept_audit(
             log,
             session,
             leaf=leaf,

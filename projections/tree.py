@@ -82,7 +82,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(NamedTuple):
-    """What a tree shows of an entry; `parent` is its parent's number, 0 for a root."""
+    """An entry as a tree shows it; `parent` is its parent's number, 0 for a root."""
 
     id: str
     kind: str

@@ -6,13 +6,17 @@ import math
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from eventstore.errors import BadInputError
 from eventstore.views import Usage
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo
 
 MILLION: Final = 1_000_000
 _NEWEST: Final = datetime.max.replace(tzinfo=UTC)
@@ -74,12 +78,9 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
     def price(
         self, model: str, *, provider: str = "", time: int | None = None, prompt: int = 0
     ) -> Price | None:
-        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  heavy
-
         # The library's `calc_price` prices a whole usage, which takes longer than reading the call's record.
-        try:
-            _, known = get_snapshot().find_provider_model(model, None, provider or None, None)
-        except LookupError:
+        known = _known_model(model, provider)
+        if known is None:
             return None
         found = known.get_prices(_moment(time))
         input_ = _rate(found.input_mtok, prompt)
@@ -102,13 +103,19 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
 
 def context_window(model: str, *, provider: str = "") -> int | None:
     """Return a model's context window in tokens by the installed `genai-prices`; None if unknown."""
+    known = _known_model(model, provider)
+    return known.context_window if known else None
+
+
+@lru_cache(maxsize=256)
+def _known_model(model: str, provider: str) -> ModelInfo | None:
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  heavy
 
     try:
         _, known = get_snapshot().find_provider_model(model, None, provider or None, None)
     except LookupError:
         return None
-    return known.context_window
+    return known
 
 
 def library_prices() -> LibraryPrices:

@@ -1,0 +1,111 @@
+"""Audits that a store keeps: used again while nothing that they depend on has changed."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+
+from eventstore.errors import NotFoundError
+from eventstore.files.importing import import_file
+from eventstore.records import Compaction
+from projections.audit.kept_audit import kept_audit
+from projections.audit.prices import FilePrices
+from projections.audit.session import audit
+from projections.tokens import counter
+from tests.support.recording_snapshot import RecordingSnapshot
+from tests.support.talk import Story, assistant, user
+
+TOKENS = counter("utf16/4")
+OTHER_TOKENS = counter("bytes/4")
+
+
+class Watched:
+    """A log that counts the events that the last fold read."""
+
+    def __init__(self, log):
+        self.log, self.read, self.kept = log, 0, []
+
+    @contextmanager
+    def snapshot(self):
+        with self.log.snapshot() as snapshot:
+            recording = RecordingSnapshot(snapshot)
+            yield recording
+            self.read = recording.read
+
+    def keep(self, derived):
+        self.kept = list(derived)
+        self.log.keep(self.kept)
+
+    def audit(self, **options):
+        return kept_audit(self, "s", **{"tokens": TOKENS} | options)
+
+
+@pytest.fixture
+def watched(store):
+    story = Story(store)
+    story.says(user("read src/a.ts"), assistant("src/a.ts has load_it"), user("go on"))
+    story.add(Compaction(summary="nothing", first_kept_entry_id="e3", tokens_before=9))
+    story.says(assistant("load_it is in src/a.ts"))
+    return Watched(store)
+
+
+def test_an_audit_is_made_once(watched):
+    made, read = watched.audit(), watched.read
+    again = watched.audit()
+    assert read > 0 == watched.read
+    assert again == made == audit(watched.log, "s", tokens=TOKENS)
+    assert msgspec.json.encode(again) == msgspec.json.encode(made)
+
+
+def test_an_event_more_makes_it_anew(watched):
+    before = watched.audit()
+    Story(watched.log, "s").writer.message(user("more"))
+    after = watched.audit()
+    assert watched.read > 0
+    assert after.events == before.events + 1
+
+
+def test_another_session_that_is_written_to_leaves_it_in_use(watched):
+    watched.audit()
+    Story(watched.log, "other").says(user("more"))
+    watched.audit()
+    assert watched.read == 0
+
+
+TABLE = FilePrices(name="t", date="2026-01-01", models={})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"leaf": "e2"}, {"as_of": 3}, {"every_branch": True}, {"tokens": OTHER_TOKENS}, {"prices": TABLE}],
+)
+def test_other_options_are_other_audits(watched, options):
+    watched.audit()
+    found = watched.audit(**options)
+    assert watched.read > 0
+    assert found == audit(watched.log, "s", **{"tokens": TOKENS} | options)
+
+
+def test_a_damaged_audit_is_made_anew(watched):
+    made = watched.audit()
+    ((key, value),) = watched.kept
+    for damaged in (b"", b"\xc1", value[: len(value) // 2], msgspec.msgpack.encode([{}, {}])):
+        watched.log.keep([(key, damaged)])
+        assert watched.audit() == made
+        assert watched.read > 0
+
+
+def test_a_session_that_is_not_there_is_not_found(watched):
+    with pytest.raises(NotFoundError):
+        kept_audit(watched, "none", tokens=TOKENS)
+
+
+def test_a_real_audit_is_kept_as_it_is(corpus, store):
+    for name in ("claude-code/6113e919-3auto.jsonl", "pi/pi-mono-before-compaction.v3.jsonl"):
+        watched, session = Watched(store), import_file(store, corpus / name).id
+        made, again = (kept_audit(watched, session, tokens=TOKENS) for _ in range(2))
+        assert watched.read == 0
+        assert again == made
+        assert msgspec.json.encode(again) == msgspec.json.encode(made)
