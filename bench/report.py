@@ -61,8 +61,9 @@ class Comparison(NamedTuple):
 
 COMPARISONS: Final = (
     Comparison("append", "durable append of one event", "same rows", "LMDB: the same rows", Limit(1.3)),
-    Comparison("append", "", "one row", "LMDB: the event's row alone"),
+    Comparison("append", "", "one row", "LMDB: the same bytes in one row"),
     Comparison("append", "", "line", "JSONL: a line and fdatasync"),
+    Comparison("append-python", "the same without its commit", "puts", "LMDB: putting the same rows"),
     Comparison(
         "real-session",
         "open + rebuild of `pi-mono-before-compaction`",

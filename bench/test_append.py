@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from functools import cache
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
 
+import lmdb
 import msgspec
 import pytest
 
@@ -15,17 +19,38 @@ from eventstore import open_store
 from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of
+from eventstore.lmdb.data_files import StoreFiles
 from eventstore.records import MessageRecord
 
 GROUP = "append"
 BEHIND = 10_000
 TURNS = 8
 ROUNDS = 500
+COUNTED = 50
 TABLES = {"events", "ids", "positions"}
 """The tables that an append adds a row to; it also updates the head in `sessions`."""
+PYTHON = "append-python"
+ONE_ROW = "one row"
+TREES = {
+    ONE_ROW: (),
+    "event and head": ("sessions",),
+    "event and id": ("ids",),
+    "event and position": ("positions",),
+    "same rows": ("ids", "positions", "sessions"),
+}
+"""The tables beside `events` that LMDB alone writes a row to; `ONE_ROW` has the bytes of all rows in one."""
 
 # A disk's speed varies within seconds, so contenders take turns, and a ratio compares neighbours.
 pytestmark = pytest.mark.parametrize("turn", range(TURNS), scope="module")
+
+
+def pages_written():
+    """Return the number of pages that this process has written, None where the system does not count."""
+    try:
+        counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    except OSError:
+        return None
+    return int(counters["wchar"]) / 4096
 
 
 @pytest.fixture(scope="module")
@@ -92,35 +117,68 @@ def test_refold_appends(measure, log_of, events):
     assert grown == TABLES, "the peer has to write what an append writes"
 
 
-def test_lmdb_writes_the_same_rows(measure, log_of, events, turn):
-    log = log_of("same-rows")
-    env, tables = environment_of(log)
+def writer_of_rows(log, role, end=lmdb.Transaction.commit):
+    """Return a function that writes a value to the tables of a role, and ends the transaction with `end`."""
+    env, dbs = environment_of(log)
     head = head_of(log)
     number, packed_head = head.number.to_bytes(4, "big"), msgspec.msgpack.encode(head)
-    values = values_like(log, events, turn)
 
     def write(seq, value):
         place = seq.to_bytes(8, "big")
-        with env.begin(write=True) as transaction:
-            transaction.put(number + place, value, db=tables.events)
-            transaction.put(number + entry_id(seq).encode(), place, db=tables.ids)
-            transaction.put(place, number + place, db=tables.positions, append=True)
-            transaction.put(b"h" + number, packed_head, db=tables.sessions)
+        others = {
+            "ids": (number + entry_id(seq).encode(), place),
+            "positions": (place, number + place),
+            "sessions": (b"h" + number, packed_head),
+        }
+        if role == ONE_ROW:
+            value += b"".join(key + row for key, row in others.values())
+        transaction = env.begin(write=True)
+        transaction.put(number + place, value, db=dbs.events)
+        for table in TREES[role]:
+            transaction.put(*others[table], db=getattr(dbs, table), append=table == "positions")
+        end(transaction)
 
-    measure(GROUP, "same rows", write, rounds=ROUNDS, setup=lambda: (next(values), {}))
+    return write
 
 
-def test_lmdb_writes_one_row(measure, log_of, events, turn):
-    log = log_of("one-row")
-    env, tables = environment_of(log)
-    number = head_of(log).number.to_bytes(4, "big")
+@pytest.mark.parametrize("role", TREES)
+def test_lmdb_writes_rows(measure, log_of, events, turn, role):
+    log = log_of(role)
     values = values_like(log, events, turn)
+    measure(GROUP, role, writer_of_rows(log, role), rounds=ROUNDS, setup=lambda: (next(values), {}))
 
-    def write(seq, value):
-        with env.begin(write=True) as transaction:
-            transaction.put(number + seq.to_bytes(8, "big"), value, db=tables.events)
 
-    measure(GROUP, "one row", write, rounds=ROUNDS, setup=lambda: (next(values), {}))
+@pytest.mark.skipif(pages_written() is None, reason="this system does not count what a process writes")
+@pytest.mark.parametrize("role", TREES)
+def test_pages_that_each_tree_costs(benchmark, log_of, events, turn, role):
+    log = log_of(f"{role}, counted")
+    write, values = writer_of_rows(log, role), values_like(log, events, turn)
+    before = pages_written()
+    for seq, value in islice(values, COUNTED):
+        write(seq, value)
+    benchmark.extra_info.update(role=role, pages=round((pages_written() - before) / COUNTED, 2))
+    benchmark.group = "append-pages"
+    benchmark.pedantic(lambda: None, rounds=1)
+
+
+def test_refold_does_all_but_commit(measure, log_of, events, monkeypatch):
+    """Append and abort, after all checks: what is left of an append is the commit."""
+    log = log_of("refold")
+    name, commit = head_of(log).name, StoreFiles.commit
+
+    def abort(files, env, transaction):
+        commit(files, env, SimpleNamespace(id=transaction.id, commit=transaction.abort))
+
+    monkeypatch.setattr(StoreFiles, "commit", abort)
+    appends = iter(events)
+    measure(PYTHON, "refold", log.append, rounds=ROUNDS, setup=lambda: ((name, [next(appends)]), {}))
+
+
+def test_lmdb_puts_the_same_rows_without_a_commit(measure, log_of, events, turn):
+    log = log_of("same rows")
+    values = values_like(log, events, turn)
+    write = writer_of_rows(log, "same rows", lmdb.Transaction.abort)
+    measure(PYTHON, "puts", write, rounds=ROUNDS, setup=lambda: (next(values), {}))
 
 
 def test_a_file_gets_a_line(measure, tmp_path, events):
