@@ -78,7 +78,7 @@ def answers_for(
             problem = "--endpoint needs a variant that asks: name a model, or add --summarizer"
             raise click.UsageError(problem, click.get_current_context(silent=True))
         return Answers()
-    places = _places(store, sessions, wanted, consent, jobs=jobs)
+    places = _places(log, store, sessions, wanted, consent.prices, jobs=jobs)
     names = [asker.variant.name for asker in askers]
     is_asking = [asker for asker in askers if asker.summarizer != RecordedSummarizer.name]
     if not is_asking:
@@ -157,13 +157,19 @@ def _askers(wanted: ReplayOptions, log: StoredLog | None) -> list[Asker]:
 
 
 def _places(
-    store: str, sessions: Sequence[str], wanted: ReplayOptions, consent: Consent, *, jobs: int
+    log: StoredLog,
+    store: str,
+    sessions: Sequence[str],
+    wanted: ReplayOptions,
+    prices: str | None,
+    *,
+    jobs: int,
 ) -> list[Place]:
-    work = partial(_places_of_session, store, wanted, consent.prices)
+    work = partial(_places_by_worker, store, wanted, prices)
     places: list[Place] = []
     with progress_bar("estimating") as advance:
         found = (
-            map(work, sessions)
+            (_places_of_session(log, wanted, prices, session) for session in sessions)
             if min(jobs, len(sessions)) <= 1
             else map_in_processes(work, sessions, jobs=jobs)
         )
@@ -177,9 +183,17 @@ def _places(
     return places
 
 
-def _places_of_session(store: str, wanted: ReplayOptions, prices: str | None, session: str) -> list[Place]:
+def _places_by_worker(store: str, wanted: ReplayOptions, prices: str | None, session: str) -> list[Place]:
+    try:
+        return _places_of_session(_store(store), wanted, prices, session)
+    except RefoldError:
+        return []
+
+
+def _places_of_session(
+    log: StoredLog, wanted: ReplayOptions, prices: str | None, session: str
+) -> list[Place]:
     """Return a session's boundaries; none if it cannot be replayed, which the replay then reports."""
-    log = _store(store)
     try:
         with log.snapshot() as snapshot:
             return list(
@@ -199,6 +213,7 @@ def _places_of_session(store: str, wanted: ReplayOptions, prices: str | None, se
 
 @cache
 def _store(store: str) -> StoredLog:
+    """Return the store, kept open for the life of the process."""
     return open_store(store, create=False)
 
 

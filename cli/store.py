@@ -185,7 +185,8 @@ def resolve_session(log: EventLog, name: str) -> str:
         heads = list(snapshot.heads())
         names = [head.name for head in heads]
         if name == "@last" and heads:
-            return max(heads, key=lambda head: head.position).name
+            # Answers that a replay keeps are in no tree.
+            return max(heads, key=lambda head: (head.entries > 0, head.position)).name
         is_file = looks_like_file(name)
         if not is_file and name:
             found = _without_agents(begin_with(name, names))

@@ -145,13 +145,18 @@ class AskOnce:
         self.model = inner.model if isinstance(inner, HasModel) else ""
         self._kept = kept_answers(log, self.name, self.model)
         self._writer = SessionWriter(log, answers_session(self.name, self.model))
+        self._locks: dict[str, Lock] = {}
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the kept answer, or else a new one. Raises SummarizerError, CancelledError."""
-        try:
-            return self._kept.summarize(prompt, is_cancelled=is_cancelled)
-        except SummarizerError:
-            pass
+        # Copies of a session have the same prompts.
+        with self._locks.setdefault(prompt.digest, Lock()):
+            try:
+                return self._kept.summarize(prompt, is_cancelled=is_cancelled)
+            except SummarizerError:
+                return self._ask(prompt, is_cancelled=is_cancelled)
+
+    def _ask(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         most = plan_request(prompt, self.name, self.model, self._price_of).most
         if not self._budget.take(most):
             raise BudgetError(self.name)

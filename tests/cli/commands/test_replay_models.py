@@ -231,6 +231,31 @@ def test_answers_until_an_interrupt_are_kept(three: Refold) -> None:
     assert len(more.requests) == len(three("log", "replay-answers-claude-dear", "--json").json_lines) - 5
 
 
+def test_retries_are_paid_for_from_the_budget_too(demo: Refold) -> None:
+    busy = errs(529, "overloaded", "overloaded_error", retry_after="0.01")
+    with MessagesApi(busy) as api:
+        options = ("--with", "refold@claude-dear", "--with", "drop", "--endpoint", api.url)
+        found = demo(*RUN, *options, "--budget", "3", "--prices", "prices.toml").json
+    assert api.requests
+    assert sum(map(charge, api.requests)) <= 3
+    assert found["leftOut"] > 0
+
+
+def test_copies_are_asked_for_once(demo: Refold, api: MessagesApi) -> None:
+    demo("fork", DEMO, "--as", "copy")
+    options = ("--with", "refold@claude-dear", "--endpoint", api.url, "--yes")
+    found = demo("replay", DEMO, "copy", *RUN[2:], *options).json
+    assert len(found["boundaries"]) > 3
+    assert len({request.body for request in api.requests}) == len(api.requests)
+
+
+def test_answers_are_not_the_last_session(demo: Refold, api: MessagesApi) -> None:
+    options = ("--with", "refold@claude-dear", "--endpoint", api.url, "--yes")
+    first = demo("replay", "@last", *RUN[2:], *options).json
+    assert api.requests
+    assert demo("replay", "@last", *RUN[2:], *options).json == first
+
+
 def test_an_endpoint_that_nobody_uses_is_a_mistake(demo: Refold) -> None:
     demo(*RUN, "--with", "refold", "--endpoint", "http://127.0.0.1:9", code=2)
     demo(*RUN, "--with", "refold", "--summarizer", "extractive", "--model", "m", code=2)
