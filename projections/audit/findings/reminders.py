@@ -57,6 +57,10 @@ _END: Final = 300
 """Characters at the end of an answer that hold its question."""
 
 
+_ASKS: Final = re.compile(r"(?i)ask_?(?:user|human|question|followup)\w*|question")
+"""Tools with which a model asks the person."""
+
+
 def told_again(scene: Scene) -> Iterator[Finding]:
     """Find what a person told again because the model asked for it, or got it wrong."""
     told: dict[tuple[MentionKind, str], MessageFacts] = {}
@@ -65,28 +69,37 @@ def told_again(scene: Scene) -> Iterator[Finding]:
             for thing in _facts_in(turn.person):
                 told.setdefault(thing, turn.person)
     met = set[tuple[MentionKind, str]]()
+    for message, question, is_answer in _heard(scene):
+        again = [
+            thing
+            for thing in _facts_in(message)
+            if is_answer and thing in told and thing not in met and scene.is_lost(*thing)
+        ]
+        if again:
+            names = [value for _, value in again]
+            why = f"because the model asked (#{question.seq})" if question else "to correct the model"
+            yield Finding(
+                kind="repeated",
+                weight="serious",
+                sentence=f"you had to name {names[0]} again (#{message.seq}), {why}: you had told it"
+                f" (#{told[again[0]].seq}).",
+                known=refs(told[each] for each in again),
+                trouble=refs([question, message]),
+                names=names,
+            )
+        met.update(_facts_in(message))
+
+
+def _heard(scene: Scene) -> Iterator[tuple[MessageFacts, MessageFacts | None, bool]]:
+    """Yield the messages behind the replacement, the question that each answers, and if it answers or objects."""
     question: MessageFacts | None = None
     for turn in scene.turns:
-        if turn.person and (question or turn.pushback >= 1):
-            again = [
-                thing
-                for thing in _facts_in(turn.person)
-                if thing in told and thing not in met and scene.is_lost(*thing)
-            ]
-            if again:
-                names = [value for _, value in again]
-                why = f"because the model asked (#{question.seq})" if question else "to correct the model"
-                yield Finding(
-                    kind="repeated",
-                    weight="serious",
-                    sentence=f"you had to name {names[0]} again (#{turn.person.seq}), {why}: you had told it"
-                    f" (#{told[again[0]].seq}).",
-                    known=refs(told[each] for each in again),
-                    trouble=refs([question, turn.person]),
-                    names=names,
-                )
-        for message in (turn.person, *turn.messages):
-            met.update(_facts_in(message) if message else ())
+        if turn.person:
+            yield turn.person, question, question is not None or turn.pushback >= 1
+        asked: dict[str, MessageFacts] = {}
+        for message in turn.messages:
+            asked.update((call.id, message) for call in message.calls if _ASKS.fullmatch(call.name))
+            yield message, asked.get(message.result_of), message.result_of in asked
         question = _question(turn)
 
 
@@ -218,12 +231,12 @@ def reminded(scene: Scene) -> Iterator[Finding]:
     if not any(_is_reminder(turn) for turn in scene.turns):
         return
     spoken = [
-        (each, _spoken(each))
+        (each, scene.facts.derive(_spoken, each))
         for each in scene.earlier
         if each.role != "compactionSummary" and not scene.is_shown(each)
     ]
     times = Counter(word for _, words in spoken for word in words)
-    since: list[frozenset[str]] = [_spoken(each) for each in scene.after]
+    since: list[frozenset[str]] = [scene.facts.derive(_spoken, each) for each in scene.after]
     for turn in scene.turns:
         words = words_of(turn.prose) if _is_reminder(turn) else frozenset()
         known, its = max(
@@ -245,7 +258,7 @@ def reminded(scene: Scene) -> Iterator[Finding]:
                 trouble=refs([turn.person]),
                 names=sorted(common),
             )
-        since += [_spoken(each) for each in (turn.person, *turn.messages) if each]
+        since += [scene.facts.derive(_spoken, each) for each in (turn.person, *turn.messages) if each]
 
 
 def _is_reminder(turn: Turn) -> bool:

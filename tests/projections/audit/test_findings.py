@@ -434,6 +434,20 @@ def test_a_fact_that_the_model_asks_for_was_told_before(agent, question, is_foun
     assert agent.found() == [("repeated", "serious", [asked, told])] * is_found
 
 
+def test_a_fact_that_the_model_asks_for_with_a_tool_was_told_before(agent):
+    agent.says(user("the fixtures are in data/people.csv"))
+    agent.compacts()
+    agent.does("AskUserQuestion", "They are in data/people.csv.", question="Where are the fixtures?")
+    assert [(kind, weight) for kind, weight, _ in agent.found()] == [("repeated", "serious")]
+
+
+def test_a_fact_that_a_tool_finds_was_not_told_again(agent):
+    agent.says(user("the fixtures are in data/people.csv"))
+    agent.compacts()
+    agent.does("bash", "data/people.csv", command="ls data")
+    assert agent.found() == []
+
+
 def test_a_wish_about_how_to_work_that_was_uttered_twice_and_again_is_a_finding(agent):
     agent.says(user("please read the parser in full"))
     agent.says(user("and read the lexer in full, too"))
