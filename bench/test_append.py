@@ -24,7 +24,7 @@ from eventstore.records import MessageRecord
 
 GROUP = "append"
 BEHIND = 10_000
-TURNS = 8
+TURNS = 5
 ROUNDS = 500
 COUNTED = 50
 TABLES = {"events", "ids", "positions"}
