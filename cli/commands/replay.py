@@ -189,7 +189,7 @@ def _show(
     found = summaries(results, wanted.names)
     if as_json:
         echo_json(_json(results, found) | {"leftOut": answers.left_out})
-    else:
+    elif results or not answers.left_out:
         out = console()
         with paged(out):
             print_replay(out, results, found)

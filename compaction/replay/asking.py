@@ -22,7 +22,7 @@ from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Attempt
 from eventstore.writing import SessionWriter
-from projections.audit.prices import Price
+from projections.audit.prices import MILLION, Price
 from projections.context.cursor import path, resolve_cursor
 from projections.tokens import counter
 
@@ -111,27 +111,29 @@ def plan_request(prompt: Prompt, summarizer: str, model: str, price_of: PriceOf)
     tokens = counter("utf16/4")
     size = tokens.of_text(prompt.system) + tokens.of_text(prompt.text) + sum(tokens.count(prompt.prefix))
     size += len(prompt.tools) // 4
-    bound = 0
     price = price_of(model, size) if model else None
-    if price is not None:
-        from compaction.summarizers.anthropic import messages_request  # noqa: PLC0415  its renderer
-
-        bound = len(messages_request(prompt, model).body) + _HIDDEN_TOKENS
-        price = price_of(model, bound) or price
     return PlannedRequest(
         summarizer=summarizer,
         model=model,
         input=size,
         output=prompt.max_tokens,
-        dollars=_cost(price, size, prompt.max_tokens),
-        most=_cost(price, bound, prompt.max_tokens),
+        dollars=None if price is None else _cost(size, price.input, prompt.max_tokens, price.output),
+        most=None if price is None else _most_dollars(prompt, model, price_of),
     )
 
 
-def _cost(price: Price | None, size: int, answer: int) -> float | None:
+def _most_dollars(prompt: Prompt, model: str, price_of: PriceOf) -> float | None:
+    from compaction.summarizers.anthropic import messages_request  # noqa: PLC0415  its renderer
+
+    bound = len(messages_request(prompt, model).body) + _HIDDEN_TOKENS
+    price = price_of(model, bound)
     if price is None:
         return None
-    return (size * max(price.input, price.cache_write_5m) + answer * price.output) / 1e6
+    return _cost(bound, max(price.input, price.cache_write_5m), prompt.max_tokens, price.output)
+
+
+def _cost(size: int, input_price: float, answer: int, output_price: float) -> float:
+    return (size * input_price + answer * output_price) / MILLION
 
 
 class AskOnce:

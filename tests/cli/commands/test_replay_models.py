@@ -169,6 +169,13 @@ def test_a_budget_is_not_exceeded_whatever_the_answers_cost(three: Refold, dolla
     assert all(trial["error"] is None for trial in found["trials"])
 
 
+def test_without_any_boundary_only_a_note_says_why(demo: Refold, api: MessagesApi) -> None:
+    limited = ("--endpoint", api.url, "--budget", "0", "--prices", "prices.toml")
+    outcome = demo(*RUN[:-1], "--with", "refold@claude-dear", *limited)
+    assert outcome.out == ""
+    assert "3 boundaries left out" in outcome.notes[-1]
+
+
 def test_what_answers_did_not_cost_is_spent_on_others(three: Refold, api: MessagesApi) -> None:
     limited = ("--budget", "12", "--prices", "prices.toml")
     found = three(*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited).json
