@@ -32,6 +32,7 @@ class SegmentWriter:
         self._gaps: list[tuple[int, bytes]] = []
         self._gaps_bytes = 0
         self._gap = bytearray()
+        self._newest, self._repeats = b"", 0
 
     def between(self, data: bytes) -> None:
         """Add bytes that belong to no record."""
@@ -39,17 +40,25 @@ class SegmentWriter:
 
     def record(self) -> int:
         """Return a slot for a record at this place; `number` fills it in later."""
-        self._slots += 1
-        gap = bytes(self._gap)
-        self._gap.clear()
-        if self._gaps and self._gaps[-1][1] == gap:
-            self._gaps[-1] = (self._gaps[-1][0] + 1, gap)
-            return self._slots - 1
-        self._gaps.append((1, gap))
-        self._gaps_bytes += len(gap)
+        slot = self._slots
+        self._slots = slot + 1
+        gap = self._gap
+        if gap == self._newest:
+            self._repeats += 1
+        else:
+            self._end_run()
+            self._newest, self._repeats = bytes(gap), 1
+        gap.clear()
+        return slot
+
+    def _end_run(self) -> None:
+        if not self._repeats:
+            return
+        self._gaps.append((self._repeats, self._newest))
+        self._gaps_bytes += len(self._newest)
+        self._repeats = 0
         if self._gaps_bytes > _PAYLOAD_BYTES:
             self._flush()
-        return self._slots - 1
 
     def number(self, slot: int, seq: int, session: int = 0) -> None:
         """Fill a slot with the record's sequence number, in any order of slots."""
@@ -76,6 +85,7 @@ class SegmentWriter:
     def finish(self) -> tuple[Segment, list[bytes]]:
         """Return the segment and its payloads."""
         self.record()
+        self._end_run()
         self._flush()
         return (
             Segment(

@@ -56,6 +56,7 @@ BATCH_BYTES: Final = 16 << 20
 """Maximum bytes of an append's bodies, except for one large record."""
 _SAYNOTHING: Final = frozenset({"label", "session_info"})
 """Kinds of refold's own entries that do not keep the leaf from following a grown file."""
+_DIGEST_BYTES: Final = 64 << 10
 _SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of invalid bytes"
 
 Progress = Callable[[int, int], None]
@@ -158,17 +159,28 @@ def opened_source(path: str | os.PathLike[str]) -> Iterator[Source]:
 class _Digest:
     """SHA-256 of a source up to the read position: `of_all`; `of_lasting` omits its slot."""
 
-    def __init__(self, source: Source, slot: int, resume: Resume) -> None:
+    def __init__(self, source: Source, slot: int, resume: Resume, progress: Progress) -> None:
         self.offset, self._slot = resume.offset, slot
         self.of_lasting = source.digest_to(max(slot, self.offset), slot) if self.offset else sha256()
         self.of_all = source.digest_to(self.offset) if slot else self.of_lasting
+        self._ahead = bytearray()
+        self._progress, self._size = progress, source.size
 
     def update(self, data: bytes) -> None:
         """Add the next bytes of the source."""
+        self._ahead += data
+        if len(self._ahead) > _DIGEST_BYTES:
+            self.finish()
+
+    def finish(self) -> None:
+        """Digest the bytes that were added, and report the progress."""
+        data = self._ahead
         self.of_all.update(data)
         if self._slot:
             self.of_lasting.update(data[max(0, self._slot - self.offset) :])
         self.offset += len(data)
+        self._ahead = bytearray()
+        self._progress(min(self.offset, self._size), self._size)
 
 
 class _Importing:
@@ -210,7 +222,8 @@ class _Importing:
 
     def _read(self, resume: Resume, *, continues: int) -> list[ImportResult]:
         """Read from where the last import ended, append what is new, record the import."""
-        reader, digest = self._matching.reader(resume), _Digest(self._source, self._contents.slot, resume)
+        reader = self._matching.reader(resume)
+        digest = _Digest(self._source, self._contents.slot, resume, self._progress)
         lines, tail = SegmentWriter(), SegmentWriter()
         segment, end = lines, None
         if self._matching.continued is not None:
@@ -218,14 +231,12 @@ class _Importing:
                 each.keep_remarks(resume, self._contents.passing)
         for piece in reader.pieces():
             if isinstance(piece, SourceRecord):
-                body = piece.event.body
                 self._take(piece, segment)
-                digest.update(body)
+                digest.update(piece.event.body)
             elif isinstance(piece, Glue):
                 data = piece.data
                 segment.between(data)
                 digest.update(data)
-                self._progress(digest.offset, self._source.size)
             elif isinstance(piece, SourceRemark):
                 target = self._targets[piece.session]
                 remarks = target.skipped if piece.what == "skipped" else target.differs
@@ -236,6 +247,7 @@ class _Importing:
                 segment, end = tail, self._resume(reader, digest)
         if end is None:
             end = self._resume(reader, digest)
+        digest.finish()
         orphans = [self._orphans(each, reader) for each in self._targets]
         self._append_batches()
         self._progress(self._source.size, self._source.size)
@@ -306,6 +318,7 @@ class _Importing:
             return BEGINNING
         if not self._has_bytes:
             return Resume(offset=0, digest=NOTHING, line=reader.line, state=reader.state)
+        digest.finish()
         return Resume(
             offset=digest.offset, digest=digest.of_lasting.hexdigest(), line=reader.line, state=reader.state
         )
@@ -357,12 +370,13 @@ class _Importing:
     def _take(self, record: SourceRecord, segment: SegmentWriter) -> None:
         """Handle a record: put a new one into a slot, keep a repeated or changed one as bytes."""
         target, event = self._targets[record.session], record.event
+        event_id, shared = event.id, target.shared
         if event.facts.flags & Flag.REPLACED_TEXT:
             target.not_utf8.append(Remark(record.line, _SHOWN_OTHERWISE))
-        if event.id in target.shared.changed:
+        if event_id in shared.changed:
             self._observe(target, event)
             segment.between(event.body)
-        elif event.id in target.shared.exported:
+        elif event_id in shared.exported:
             segment.between(event.body)
         elif record.waits_for or event.parent in target.held:
             self._wait(target, segment, segment.record(), record)
@@ -370,7 +384,7 @@ class _Importing:
         else:
             self._add(target, segment, segment.record(), event)
         if target.waiting:
-            self._release(target, event.id)
+            self._release(target, event_id)
 
     def _wait(self, target: ImportTarget, segment: SegmentWriter, slot: int, record: SourceRecord) -> None:
         """Keep a record until its parent is stored."""

@@ -96,7 +96,7 @@ def _plain_message(body: bytes) -> Entry | None:
         timestamp=time.decode(),
         message=Raw(raw),
     )
-    entry.__dict__["wire"] = wire
+    entry.__dict__.update(wire=wire, start=match.end())
     return entry
 
 
@@ -142,7 +142,7 @@ def facts_of(
         target = stored_id(target)
     return EventFacts(
         role=role,
-        message=_span(body, entry.message) if kind == "message" and not flags & MENDED else (0, 0),
+        message=_span(body, entry) if kind == "message" and not flags & MENDED else (0, 0),
         utf16=min(utf16, _LARGEST_ESTIMATE),
         utf8=min(utf8, _LARGEST_ESTIMATE),
         target=target if isinstance(target, str) and target else None,
@@ -150,11 +150,13 @@ def facts_of(
     )
 
 
-def _span(body: bytes, message: Raw | UnsetType) -> tuple[int, int]:
+def _span(body: bytes, entry: Entry) -> tuple[int, int]:
     """Return the span of a message's bytes in its record; equal bytes elsewhere will do."""
-    if isinstance(message, UnsetType):
+    if isinstance(entry.message, UnsetType):
         return (0, 0)
-    raw = bytes(message)
+    if (known := entry.__dict__.get("start")) is not None:
+        return (known, len(body) - 1)
+    raw = bytes(entry.message)
     start = body.find(b'"message":') + len(b'"message":')
     if not body.startswith(raw, start):
         start = body.find(raw)

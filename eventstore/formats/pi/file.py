@@ -175,7 +175,8 @@ class PiReader:
         """Return a line's events; never raise: bytes that are no record are *skipped*."""
         start, text = trimmed(line)
         found = LineContents(number, [], [], [])
-        self._copies.clear()
+        if self._copies:
+            self._copies.clear()
         if not text:
             return found
         try:

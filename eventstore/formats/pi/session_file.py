@@ -81,7 +81,7 @@ class PiReading(SessionReader):
                 yield SourceRecord(event, line=line.number)
                 at = stop
             if at < len(raw):
-                yield Glue(raw[at:])
+                yield _LINE_END if at == len(raw) - 1 and is_whole else Glue(raw[at:])
             for reason in line.skipped:
                 yield SourceRemark("skipped", line.number, reason)
             for number, reason in line.differs:
@@ -105,6 +105,7 @@ class PiReading(SessionReader):
         return self._lines.orphans
 
 
+_LINE_END: Final = Glue(b"\n")
 _NUL_WITHIN: Final = 4096
 _Header = tuple[bytes, dict[str, Any], int, bool]
 """A header as written and decoded, its line, and True if nothing precedes it."""
