@@ -68,6 +68,9 @@ _PIECE: Final = 40
 _REMEMBERED: Final = 1 << 12
 """Sentences whose words to cache: summaries are read twice, and instructions at every compaction."""
 
+_REMEMBERED_WORDS: Final = 1 << 14
+"""Words whose stems to cache: a few make up most of what is said."""
+
 
 class LineMatch(NamedTuple):
     """A line that resembles a sentence.
@@ -94,10 +97,15 @@ def _content(sentence: str) -> Iterator[str]:
     text = _REMINDS.sub("", sentence.casefold().replace("’", "'"))  # noqa: RUF001  an apostrophe
     for clause in _CLAUSE_END.split(_BEFORE_NOT.sub(_contrast, text)):
         mark = "not " if _NEGATES.search(clause) else ""
-        for found in _WORD.findall(clause):
-            word = found.strip(_AROUND)
-            if word and word not in _STOP_WORDS and not _NEGATES.fullmatch(word):
-                yield mark + _stem(word)
+        yield from (mark + word for word in map(_content_word, _WORD.findall(clause)) if word)
+
+
+@lru_cache(maxsize=_REMEMBERED_WORDS)
+def _content_word(found: str) -> str:
+    """Return the stem of a word, "" if it is none that carries content."""
+    word = found.strip(_AROUND)
+    is_content = word and word not in _STOP_WORDS and not _NEGATES.fullmatch(word)
+    return _stem(word) if is_content else ""
 
 
 def _contrast(before_not: re.Match[str]) -> str:
