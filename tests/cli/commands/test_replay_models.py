@@ -16,6 +16,7 @@ from eventstore.errors import BadInputError
 from tests.cli.running import Refold, command
 from tests.support.local_http import Exchange, Received
 from tests.support.messages_api import MessagesApi, complete, errs, says, stalls
+from tests.support.postgres import Server
 
 DEMO = "demo-rate-limiter"
 DEAR = """
@@ -254,6 +255,16 @@ def test_copies_are_asked_for_once(demo: Refold, api: MessagesApi) -> None:
     found = demo("replay", DEMO, "copy", *RUN[2:], *options).json
     assert len(found["boundaries"]) > 3
     assert len({request.body for request in api.requests}) == len(api.requests)
+
+
+def test_a_store_in_postgresql_keeps_answers_too(demo: Refold, api: MessagesApi, postgres: Server) -> None:
+    store = postgres.new_store()
+    demo("push", store)
+    run = ("--store", store, *RUN, "--with", "refold", "--endpoint", api.url, "--summarizer", "anthropic")
+    found = demo(*run, "--yes").json
+    asked = len(api.requests)
+    assert demo(*run).json == found
+    assert len(api.requests) == asked > 0
 
 
 def test_answers_are_not_the_last_session(demo: Refold, api: MessagesApi) -> None:
