@@ -47,6 +47,7 @@ _digest_of: Final[Callable[[Buffer], tuple[bytes]]] = struct.Struct(f"<{_DIGEST_
 _name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
 _time_of: Final = struct.Struct("<96xq").unpack_from
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
+_OTHER_ROLE: Final = _ROLE_CODE["other"]
 FORMATS: Final = (
     "refold/1",
     "pi/1",
@@ -99,14 +100,14 @@ def encode(event: Event) -> bytes:
     """Encode an event as a frame, without the session's name, which is in the key alone."""
     code = CODE_OF_KIND.get(event.kind, 0)
     tag = b"" if code else event.kind.encode()
-    names = (event.id.encode(), (event.parent or "").encode(), event.cause.encode(), tag)
-    sizes = [len(name) for name in names]
+    event_id, parent, cause = event.id.encode(), (event.parent or "").encode(), event.cause.encode()
+    sizes = len(event_id), len(parent), len(cause), len(tag)
     start, stop = event.message_span
     offset = HEADER_SIZE + sum(sizes) + _CHECKSUM_SIZE if stop else 0
     header = _HEADER.pack(
         VERSION,
         code,
-        _ROLE_CODE.get(event.role, _ROLE_CODE["other"]),
+        _ROLE_CODE.get(event.role, _OTHER_ROLE),
         _FORMAT_CODE[event.format],
         event.flags,
         *sizes,
@@ -126,7 +127,7 @@ def encode(event: Event) -> bytes:
         event.recorded,
         event.digest,
     )
-    checked = b"".join((header, *names))
+    checked = b"".join((header, event_id, parent, cause, tag))
     return b"".join((checked, _checksum(checked), event.body))
 
 
