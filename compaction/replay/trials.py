@@ -45,9 +45,10 @@ def try_variant(
         if boundary.compaction is None:
             return "the session was not compacted here"
         return context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
-    if not variant.drops:
-        return _compacted(snapshot, here, variant, variant.policy, limits)
     policy = variant.policy
+    if not variant.drops:
+        after = compacted(snapshot, here, variant, policy, limits)
+        return after if isinstance(after, str) else context_at(after, resolve_cursor(after, here.session))
     plan = plan_compaction(snapshot, here, policy, limits=limits, tokens=counter(policy.counter))
     if isinstance(plan, str):
         return plan
@@ -66,10 +67,13 @@ def _by_program(snapshot: Snapshot, here: Cursor, program: Program, limits: Limi
     return after
 
 
-def _compacted(
+def compacted(
     snapshot: Snapshot, here: Cursor, variant: Variant, policy: Policy, limits: Limits
-) -> Context | str:
-    """Return the context after a policy's rewrites and its compaction, or why there are none."""
+) -> Snapshot | str:
+    """Return the session after a policy's rewrites and its compaction, or why there are none.
+
+    Raises SummarizersFailedError.
+    """
     tokens = counter(policy.counter)
     leaf = event_at(snapshot, here.session, here.leaf).id
     is_compacting = policy.cut is not None
@@ -81,7 +85,7 @@ def _compacted(
         here = resolve_cursor(snapshot, here.session)
         leaf = event_at(snapshot, here.session, here.leaf).id
     if not is_compacting:
-        return context_at(snapshot, here) if rewritten else "no rewrite of the policy shortens anything"
+        return snapshot if rewritten else "no rewrite of the policy shortens anything"
     plan = plan_compaction(snapshot, here, policy, limits=limits, tokens=tokens)
     if isinstance(plan, str):
         return plan
@@ -105,8 +109,7 @@ def _compacted(
     )
     if not composed.is_gain:
         return _NO_GAIN
-    prospect = _with(snapshot, here.session, composed.records, leaf)
-    return context_at(prospect, resolve_cursor(prospect, here.session))
+    return _with(snapshot, here.session, composed.records, leaf)
 
 
 def _with(snapshot: Snapshot, session: str, records: Sequence[Record], parent: str) -> Snapshot:
