@@ -12,7 +12,6 @@ import msgspec
 from cli.compacting import DEFAULT_POLICY, policy_named, template_of_file, template_sources
 from cli.summarizing import SummarizerChoice, SummarizerOptions, choose_summarizer
 from cli.user_files import TEMPLATES
-from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
@@ -20,6 +19,7 @@ from compaction.replay import ReplayResult, replay_session
 from compaction.replay.asking import kept_answers
 from compaction.replay.boundaries import Where
 from compaction.replay.program import TIMEOUT, Program
+from compaction.replay.triggered import TriggeredRun, triggered_runs
 from compaction.replay.variants import DROP, RECORDED, Variant
 from compaction.summarizers import Summarizer
 from compaction.summarizers.anthropic import DEFAULT_MODEL
@@ -34,12 +34,16 @@ from eventstore.errors import NotFoundError, RefoldError
 from eventstore.imports import copied_through, earlier_generation
 from eventstore.log import EventLog, StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes
+from projections.audit.prices import library_prices, prices_of_file
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
     `commands` are the command lines of programs that are variants too, `timeout` their seconds for a context.
+    What was needed is looked for in at most `horizon` answers. `matches_size`: keep as much as makes a context as large
+    as the recorded one. `is_triggered`: policies decide when to compact; `prices` is a file of prices for that, None
+    for those of the library.
     `summarizer`, `models` and `endpoint` are for variants that name no model. `only` are the boundaries to replay, by
     session and number of the last entry; None for all.
     """
@@ -48,6 +52,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[str, ...] = ()
     timeout: float = TIMEOUT
     at: Where = "clean"
+    is_triggered: bool = False
+    horizon: int | None = None
+    matches_size: bool = False
+    prices: str | None = None
     keep_recent: int | None = None
     window: int
     summarizer: str | None = None
@@ -62,10 +70,11 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one session, or why it could not be replayed."""
+    """The results of one session, its runs if policies decide when to compact, or why it could not be replayed."""
 
     session: str
     results: list[ReplayResult] = []
+    runs: list[TriggeredRun] = []
     problem: str = ""
 
 
@@ -93,6 +102,12 @@ def _program(command: str, timeout: float) -> Variant:
     if shutil.which(program.words[0]) is None:
         raise NotFoundError("program", program.words[0], "give its path, or install it")
     return Variant(name=command, policy=None, chain=SummarizerChain(summarizers=[]), program=program)
+
+
+def asks(wanted: ReplayOptions) -> bool:
+    """Return True if the summaries of a variant are those of a model."""
+    chosen = (summarizer_of(name, wanted).summarizer for name in wanted.variants)
+    return any(each != ExtractiveSummarizer.name for each in chosen)
 
 
 def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
@@ -127,13 +142,10 @@ def _variant(name: str, wanted: ReplayOptions, log: EventLog | None) -> Variant:
         models = choice.models or ("",)
         summarizers = [kept_answers(log, choice.summarizer, model) for model in models] if log else []
     chain = SummarizerChain(summarizers=summarizers)
-    keep_recent = wanted.keep_recent
     if name == RECORDED:
         return Variant(name=name, policy=None, chain=chain)
     if name == DROP:
-        return Variant(
-            name=name, policy=_keeping(policy_named(DEFAULT_POLICY), keep_recent), chain=chain, drops=True
-        )
+        return Variant(name=name, policy=_policy(DEFAULT_POLICY, wanted), chain=chain, drops=True)
     named, colon, template = name.partition("@")[0].partition(":")
     sources = template_sources()
     if colon and TEMPLATES.is_path(template):
@@ -141,19 +153,18 @@ def _variant(name: str, wanted: ReplayOptions, log: EventLog | None) -> Variant:
         sources, template = [_source(own.name, template), *sources], own.name
     if template:
         find_template(template, sources)
-    policy = _keeping(policy_named(named), keep_recent)
+    policy = _policy(named, wanted)
     return Variant(name=name, policy=policy, chain=chain, template=template, sources=sources)
+
+
+def _policy(name: str, wanted: ReplayOptions) -> Policy:
+    policy = policy_named(name)
+    return policy if wanted.keep_recent is None else policy.keeping(wanted.keep_recent)
 
 
 def _source(name: str, file: str) -> Source:
     own = template_of_file(file)
     return lambda wanted: own if wanted == name else None
-
-
-def _keeping(policy: Policy, tokens: int | None) -> Policy:
-    if tokens is None or policy.cut is None:
-        return policy
-    return msgspec.structs.replace(policy, cut=policy.cut.keeping(tokens) or KeepRecent(tokens=tokens))
 
 
 def without_copies(log: StoredLog, sessions: Sequence[str]) -> list[str]:
@@ -200,8 +211,21 @@ def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionRepla
             limits = Limits(window=wanted.window)
             with log.snapshot() as snapshot:
                 variants = variants_of(wanted, log)
+                if wanted.is_triggered:
+                    table = prices_of_file(wanted.prices) if wanted.prices else library_prices()
+                    runs = triggered_runs(snapshot, session, variants, limits=limits, prices=table)
+                    return SessionReplay(session=session, runs=list(runs))
                 only = None if wanted.only is None else {seq for name, seq in wanted.only if name == session}
-                found = replay_session(snapshot, session, variants, at=wanted.at, limits=limits, only=only)
+                found = replay_session(
+                    snapshot,
+                    session,
+                    variants,
+                    at=wanted.at,
+                    limits=limits,
+                    only=only,
+                    horizon=wanted.horizon,
+                    matches_size=wanted.matches_size,
+                )
                 return SessionReplay(session=session, results=list(found))
         except RefoldError:
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import click
 from msgspec import structs
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from compaction.replay import ReplayResult
     from compaction.replay.boundaries import Where
     from compaction.replay.comparison import VariantSummary
+    from compaction.replay.triggered import TriggeredRun
     from projections.overview import SessionFilter
 
 
@@ -68,10 +69,22 @@ if TYPE_CHECKING:
 @prices_option
 @click.option(
     "--at",
-    type=click.Choice(["clean", "recorded"]),
+    type=click.Choice(["clean", "recorded", "triggered"]),
     default="clean",
     show_default=True,
-    help="Compact inside stretches that were never compacted, or where the session did.",
+    help="Compact inside stretches that were never compacted, where the session did, or when each policy decides to.",
+)
+@click.option(
+    "--horizon",
+    type=click.IntRange(1),
+    metavar="ANSWERS",
+    help="Look for what was needed in so many answers of the model at most.  [default: until the next compaction]",
+)
+@click.option(
+    "--match-size",
+    "matches_size",
+    is_flag=True,
+    help="Let each policy keep as much as makes its context as large as the recorded one, within 2 %.",
 )
 @click.option(
     "--keep-recent",
@@ -103,7 +116,9 @@ def command(
     is_agreed: bool,
     budget: float | None,
     prices: str | None,
-    at: Where,
+    at: Where | Literal["triggered"],
+    horizon: int | None,
+    matches_size: bool,
     keep_recent: int | None,
     window: int,
     jobs: int | None,
@@ -131,7 +146,11 @@ def command(
         variants=variants or default_variants(),
         commands=commands,
         timeout=timeout,
-        at=at,
+        at="clean" if at == "triggered" else at,
+        is_triggered=at == "triggered",
+        horizon=horizon,
+        matches_size=matches_size,
+        prices=prices,
         keep_recent=keep_recent,
         window=window,
         summarizer=asking["summarizer"],
@@ -140,12 +159,22 @@ def command(
     )
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
+    _require_consistent(wanted, fail_under)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         names = (
             without_copies(log, chosen_names(log, chosen))
             if is_all
             else [resolve_session(log, each) for each in sessions]
         )
+        if wanted.is_triggered:
+            ctx.exit(
+                _show_runs(
+                    replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores()),
+                    wanted,
+                    len(names),
+                    as_json=as_json,
+                )
+            )
         try:
             consent = Consent(is_given=is_agreed, budget=budget, prices=prices)
             answers = answers_for(log, store_path(ctx.obj), names, wanted, consent, jobs=jobs or cores())
@@ -160,6 +189,47 @@ def command(
     wanted = structs.replace(wanted, only=answers.only)
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
     ctx.exit(_show(wanted, results, len(names), answers, fail_under=fail_under, as_json=as_json))
+
+
+def _require_consistent(wanted: ReplayOptions, fail_under: float | None) -> None:
+    """Raise UsageError for options that have no meaning together."""
+    from cli.replaying import asks
+
+    if wanted.matches_size and (wanted.at != "recorded" or wanted.keep_recent is not None or asks(wanted)):
+        problem = (
+            "--match-size needs --at recorded, chooses how much is kept, and tries too often to ask a model"
+        )
+        raise click.UsageError(problem)
+    if wanted.is_triggered and (fail_under is not None or wanted.horizon is not None or asks(wanted)):
+        raise click.UsageError(
+            "--at triggered measures sizes and costs, not what was needed, and asks no model: leave out --fail-under,"
+            " --horizon, --summarizer and --model"
+        )
+
+
+def _show_runs(
+    replays: Iterable[SessionReplay], wanted: ReplayOptions, sessions: int, *, as_json: bool
+) -> int:
+    """Print the runs of so many sessions under policies that decide when to compact, and return the exit code."""
+    from cli.output import console, echo_json, echo_problem, paged, progress_bar
+    from cli.views.triggered_table import print_runs
+
+    runs: list[TriggeredRun] = []
+    is_sound = True
+    with progress_bar("replaying") as advance:
+        for done, each in enumerate(replays, 1):
+            advance(done, sessions)
+            runs += each.runs
+            if each.problem:
+                echo_problem(each.problem)
+                is_sound = False
+    if as_json:
+        echo_json({"runs": runs})
+    else:
+        out = console()
+        with paged(out):
+            print_runs(out, runs, ["recorded", *wanted.names])
+    return 0 if is_sound else 1
 
 
 def _show(

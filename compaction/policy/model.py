@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from compaction.continuations import CONTINUATIONS
-from compaction.cuts import AnyCut
+from compaction.cuts import AnyCut, KeepRecent
 from compaction.part import Count, PolicyPart, Positive
 from compaction.prompts import PROMPT_SHAPES
 from compaction.rewrites import AnyRewrite
@@ -95,6 +95,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     continuation: ContinuationName = "none"
     restoring: Restoring | None = None
     memory: str = ""
+
+    def keeping(self, tokens: int) -> Policy:
+        """Return this policy with another number of recent tokens to keep; itself without a cut."""
+        if self.cut is None:
+            return self
+        return msgspec.structs.replace(self, cut=self.cut.keeping(tokens) or KeepRecent(tokens=tokens))
 
     @property
     def summarizes(self) -> bool:

@@ -8,9 +8,10 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
-from compaction.replay.trials import try_variant
+from compaction.replay.trials import try_of_recorded_size, try_variant
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizersFailedError
+from eventstore.event import Event
 from eventstore.log import Snapshot
 from projections.audit.future_use import Needs, needs_at
 from projections.context.build import context_at
@@ -84,10 +85,14 @@ def replay_session(
     at: Where = "clean",
     limits: Limits,
     only: Collection[int] | None = None,
+    horizon: int | None = None,
+    matches_size: bool = False,
 ) -> Iterator[ReplayResult]:
     """Try variants at each boundary of a session, in order. Raises NotFoundError.
 
-    `only` are the numbers of the entries to compact at, None for all.
+    `only` are the numbers of the entries to compact at, None for all. What was needed is looked for in at most
+    `horizon` answers of the model. `matches_size`: each policy keeps as much as makes its context as large as the
+    recorded one.
     """
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
@@ -96,14 +101,14 @@ def replay_session(
     chosen = (each for each in found if only is None or each.leaf.seq in only)
     for index, boundary in enumerate(chosen):
         before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
-        unchanged = replacement_between(
-            boundary.leaf, before, before, earlier=boundary.earlier, later=boundary.later
-        )
+        later = boundary.later if horizon is None else _until_answer(horizon, boundary.later)
+        unchanged = replacement_between(boundary.leaf, before, before, earlier=boundary.earlier, later=later)
         needs = needs_at(unchanged, facts)
         trials, kept = list[Trial](), dict[str, frozenset[Thing]]()
         for variant in variants:
             try:
-                after: Context | str = try_variant(snapshot, cursor, boundary, variant, limits=limits)
+                attempt = try_of_recorded_size if matches_size else try_variant
+                after: Context | str = attempt(snapshot, cursor, boundary, variant, limits=limits)
             except SummarizersFailedError as error:
                 after = str(error)
             if isinstance(after, str):
@@ -122,6 +127,17 @@ def replay_session(
             trials=trials,
             kept=Kept(needed=frozenset((need.kind, need.value) for need in needs.needs), by_variant=kept),
         )
+
+
+def _until_answer(number: int, later: Sequence[Event]) -> Sequence[Event]:
+    """Return entries up to the model's answer of a number, which several entries may hold."""
+    answers = 0
+    for place, entry in enumerate(later):
+        is_answer = entry.role == "assistant"
+        answers += is_answer and (place == 0 or later[place - 1].role != "assistant")
+        if answers > number or (answers == number and not is_answer):
+            return later[:place]
+    return later
 
 
 def _kept(after: Context, needs: Needs, facts: SessionFacts) -> frozenset[Thing]:

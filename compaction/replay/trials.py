@@ -28,6 +28,8 @@ from projections.context.parts import Context
 from projections.replacement import end_of_change
 from projections.tokens import counter
 
+_SAME_SIZE: Final = 0.02
+"""The largest difference of two sizes that count as the same, as a share."""
 _NO_GAIN: Final = "the context would not get smaller"
 
 
@@ -55,14 +57,52 @@ def try_variant(
     return msgspec.structs.replace(context_at(snapshot, here), parts=plan.kept)
 
 
+def try_of_recorded_size(
+    snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
+) -> Context | str:
+    """Return a variant's context with the kept tail that makes it about as large as the recorded one.
+
+    The sizes differ by at most 2 %. Return why there is none, also if no tail makes it so. A variant without a policy
+    is tried as it is. Raises SummarizersFailedError.
+    """
+    if variant.policy is None or boundary.compaction is None:
+        return try_variant(snapshot, cursor, boundary, variant, limits=limits)
+    recorded = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
+    wanted = _size(recorded)
+    # A longer tail makes a larger context, but for the summary of what is left.
+    least, most = 0, _size(context_at(snapshot, cursor.at_leaf(boundary.leaf.seq)))
+    nearest, reason = 0, ""
+    while least <= most:
+        tokens = (least + most) // 2
+        policy = variant.policy.keeping(tokens)
+        found = try_variant(
+            snapshot, cursor, boundary, msgspec.structs.replace(variant, policy=policy), limits=limits
+        )
+        if isinstance(found, str):
+            # With nearly everything kept, there is nothing to compact.
+            reason, most = found, tokens - 1
+            continue
+        size = _size(found)
+        if abs(size - wanted) <= _SAME_SIZE * wanted:
+            return found
+        nearest = min(nearest or size, size, key=lambda each: abs(each - wanted))
+        least, most = (tokens + 1, most) if size < wanted else (least, tokens - 1)
+    if not nearest:
+        return reason
+    return f"no kept tail makes the context as large as the recorded one: {nearest:,} of {wanted:,} tokens at best"
+
+
+def _size(context: Context) -> int:
+    return sum(counter("utf16/4").count(context.parts))
+
+
 def _by_program(snapshot: Snapshot, here: Cursor, program: Program, limits: Limits) -> Context | str:
     before = context_at(snapshot, here)
     try:
         after = compact_by_program(snapshot, before, program, limits)
     except ProgramError as error:
         return str(error)
-    tokens = counter("utf16/4")
-    if sum(tokens.count(after.parts)) >= sum(tokens.count(before.parts)):
+    if _size(after) >= _size(before):
         return _NO_GAIN
     return after
 

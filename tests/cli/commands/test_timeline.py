@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.commands.timeline import plot
+from cli.views.plot import plot
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support.pi_files import line, said

@@ -1,0 +1,62 @@
+"""Print what sessions would have cost under policies that decide when to compact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cli.output import counted, print_line, safe_line, table, thousands
+from cli.views.plot import plot
+from cli.views.texts import dollars
+from compaction.replay.triggered import TriggeredRun
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_HEIGHT = 4
+"""Lines of a plot."""
+
+
+def print_runs(out: Console, runs: Sequence[TriggeredRun], variants: Sequence[str]) -> None:
+    """Print a line for each variant, over the sessions that all could run, and a plot if there is only one."""
+    failed = {(run.session, run.variant): run.error for run in runs if run.error}
+    works = [name for name in variants if any(run.variant == name and not run.error for run in runs)]
+    left_out = {session for session, name in failed if name in works}
+    sessions = {run.session for run in runs} - left_out
+    print_line(out, f"{counted(len(sessions), 'session')}; policies decide when to compact", style="bold")
+    out.print()
+    numbers = ("COMPACTIONS", "TOKENS SENT", "LARGEST CONTEXT", "INPUT COST")
+    listing = table("VARIANT", *numbers, right=numbers)
+    for name in works:
+        found = [run for run in runs if run.variant == name and run.session in sessions]
+        costs = [run.dollars for run in found if run.dollars is not None]
+        listing.add_row(
+            safe_line(name),
+            thousands(sum(len(run.compactions) for run in found)),
+            thousands(sum(run.tokens_sent or 0 for run in found)),
+            thousands(max((run.peak_tokens or 0 for run in found), default=0)),
+            dollars(sum(costs)) if len(costs) == len(found) else "-",
+        )
+    out.print(listing, crop=False)
+    if len(sessions) == 1:
+        _print_plots(out, [run for run in runs if not run.error])
+    notes = [f"{safe_line(name)}: {safe_line(error)}" for (_, name), error in failed.items() if error]
+    for note in (
+        *dict.fromkeys(notes),
+        "tokens by pi's estimate, without system prompt and tools; a call reads from the cache what the last one sent",
+    ):
+        print_line(out, note, style="dim")
+
+
+def _print_plots(out: Console, runs: Sequence[TriggeredRun]) -> None:
+    """Print the sizes of the contexts that were sent, run by run; `∑` marks compactions."""
+    for run in runs:
+        marks = [
+            next((place for place, sent in enumerate(run.sent) if sent.seq > each.seq), len(run.sent) - 1)
+            for each in run.compactions
+        ]
+        out.print()
+        print_line(out, safe_line(run.variant), style="bold")
+        values = [sent.tokens for sent in run.sent]
+        for line in plot(values, marks=marks, width=min(out.width, 100), height=_HEIGHT):
+            out.print(line, crop=False, no_wrap=True, overflow="ignore")
