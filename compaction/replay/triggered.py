@@ -89,7 +89,7 @@ def triggered_runs(
 
 
 class _History:
-    """What a run sent before each answer, by the answer's recorded number, and its compactions.
+    """Hold what a run sent before each answer, by the answer's recorded number, and its compactions.
 
     A compaction has the recorded number of the entry above it, and the size of the context before it.
     """

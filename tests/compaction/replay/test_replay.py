@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import pytest
@@ -50,9 +51,9 @@ def story() -> Story:
     return story
 
 
-def replayed(story: Story, *variants: Variant, at: str = "clean") -> list[ReplayResult]:
+def replayed(story: Story, *variants: Variant, at: str = "clean", **options: Any) -> list[ReplayResult]:
     with story.log.snapshot() as snapshot:
-        return list(replay_session(snapshot, story.session, variants, at=at, limits=LIMITS))  # type: ignore[arg-type]
+        return list(replay_session(snapshot, story.session, variants, at=at, limits=LIMITS, **options))  # type: ignore[arg-type]
 
 
 def test_clean_boundaries_are_a_step_apart_and_have_a_future(story: Story) -> None:
@@ -133,3 +134,36 @@ def test_shares_of_all_variants_have_one_denominator(story: Story) -> None:
     assert found[1].failed > 0
     assert found[0].trials == found[1].trials == len(results) - found[1].failed
     assert found[0].needed_count == found[1].needed_count
+
+
+def test_a_horizon_of_one_answer_needs_what_that_answer_used(story: Story) -> None:
+    story.add(Compaction(summary="Read everything in src/.", first_kept_entry_id="e60", tokens_before=9))
+    story.says(
+        user("go on"), assistant("I look at src/part_4.py."), user("and?"), assistant("Now src/part_5.py.")
+    )
+    whole, near = (replayed(story, RECORDED, at="recorded", horizon=each)[0] for each in (None, 1))
+    assert {value for _, value in near.kept.needed} == {"src/part_4.py"}
+    assert {value for _, value in whole.kept.needed} == {"src/part_4.py", "src/part_5.py"}
+
+
+def test_a_horizon_beyond_the_end_changes_nothing(story: Story) -> None:
+    assert replayed(story, variant("refold"), horizon=1_000) == replayed(story, variant("refold"))
+
+
+def test_contexts_of_matched_size_are_as_large_as_the_recorded_one(story: Story) -> None:
+    story.add(Compaction(summary="Read everything. " * 1_000, first_kept_entry_id="e40", tokens_before=9))
+    story.says(user("go on"), assistant("I look at src/part_4.py."))
+    (each,) = replayed(
+        story, RECORDED, variant("refold", drops=True), variant("refold"), at="recorded", matches_size=True
+    )
+    recorded, *others = each.trials
+    sizes = [trial.tokens_after for trial in others if trial.error is None]
+    assert sizes
+    assert all(size == pytest.approx(recorded.tokens_after, rel=0.02) for size in sizes)
+
+
+def test_a_size_that_no_tail_reaches_is_the_variants_failure(story: Story) -> None:
+    story.add(Compaction(summary="", first_kept_entry_id="e70", tokens_before=9))
+    story.says(user("go on"), assistant("I look at src/part_4.py."))
+    (each,) = replayed(story, RECORDED, variant("refold"), at="recorded", matches_size=True)
+    assert each.trials[1].error is not None

@@ -1,0 +1,124 @@
+"""Let policies decide when a made-up session is compacted."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from compaction.cuts import KeepRecent
+from compaction.part import Limits
+from compaction.policy.load import load_preset
+from compaction.replay.triggered import TriggeredRun, triggered_runs
+from compaction.replay.variants import Variant
+from compaction.summarizers.chain import SummarizerChain
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.triggers import Threshold
+from eventstore.memory import MemoryLog
+from eventstore.records import Compaction
+from projections.audit.prices import Price
+from projections.timeline import timeline
+from tests.support.talk import Story, assistant, call, result, user
+
+
+class FlatPrices:
+    """A table in which only what is written to the cache costs anything."""
+
+    name, date, written = "flat", "", 2.0
+
+    def price(self, *_: object, **__: object) -> Price:
+        return Price(input=0, output=0, cache_read=0, cache_write_5m=self.written, cache_write_1h=0)
+
+
+CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
+TURNS = 30
+
+
+def at(threshold: int, *, keep: int = 2_000) -> Variant:
+    policy = msgspec.structs.replace(
+        load_preset("refold"), trigger=Threshold(tokens=threshold), cut=KeepRecent(tokens=keep)
+    )
+    return Variant(name=f"at {threshold}", policy=policy, chain=CHAIN)
+
+
+@pytest.fixture
+def story() -> Story:
+    """Thirty turns of about two thousand tokens each."""
+    story = Story(MemoryLog(clock=lambda: 0))
+    for number in range(TURNS):
+        story.says(
+            user(f"Read src/part_{number}.py."),
+            assistant(call("read", f"c{number}", path=f"src/part_{number}.py")),
+            result("def take_line(): ...\n" * 400, tool="read", call_id=f"c{number}"),
+            assistant("I have read it."),
+        )
+    return story
+
+
+def runs(story: Story, *variants: Variant) -> list[TriggeredRun]:
+    with story.log.snapshot() as snapshot:
+        limits = Limits(window=200_000)
+        return list(triggered_runs(snapshot, story.session, variants, limits=limits, prices=FlatPrices()))
+
+
+def test_a_policy_that_never_fires_sends_what_was_recorded(story: Story) -> None:
+    recorded, never = runs(story, at(150_000))
+    assert never.sent == recorded.sent
+    assert len(never.sent) == 2 * TURNS
+    assert not never.compactions
+
+
+def test_a_context_above_the_threshold_is_compacted_before_it_is_sent(story: Story) -> None:
+    _, run = runs(story, at(20_000))
+    assert len(run.compactions) >= 2
+    assert all(each.tokens_before > 20_000 for each in run.compactions)
+    assert run.peak_tokens == max(sent.tokens for sent in run.sent) <= 20_000
+
+
+def test_an_answer_behind_a_compaction_sees_what_it_made(story: Story) -> None:
+    _, run = runs(story, at(20_000))
+    for compaction in run.compactions:
+        following = next(sent for sent in run.sent if sent.seq > compaction.seq)
+        assert following.tokens == compaction.tokens_after
+        assert following.tokens < compaction.tokens_before
+
+
+def test_every_answer_is_sent_once_whatever_the_policy(story: Story) -> None:
+    recorded, *others = runs(story, at(20_000), at(30_000), at(150_000))
+    for run in others:
+        assert [sent.seq for sent in run.sent] == [sent.seq for sent in recorded.sent]
+
+
+def test_a_recorded_compaction_is_left_out_of_the_others_runs(story: Story) -> None:
+    sizes = [moment.tokens for moment in timeline(story.log, story.session).moments]
+    story.add(Compaction(summary="Everything was read.", first_kept_entry_id="e117", tokens_before=9))
+    story.says(user("Go on."), assistant("I go on."))
+    recorded, never = runs(story, at(150_000))
+    assert [each.tokens_before for each in recorded.compactions] == [sizes[-1]]
+    assert recorded.sent[-1].tokens < sizes[-1] < never.sent[-1].tokens
+
+
+def test_a_compaction_is_followed_by_a_prompt_that_nothing_has_cached(story: Story) -> None:
+    _, run = runs(story, at(20_000))
+    compacted = {
+        next(place for place, sent in enumerate(run.sent) if sent.seq > each.seq) for each in run.compactions
+    }
+    written = sum(
+        sent.tokens - (0 if place in compacted | {0} else min(run.sent[place - 1].tokens, sent.tokens))
+        for place, sent in enumerate(run.sent)
+    )
+    assert run.dollars == pytest.approx(written * FlatPrices.written / 1e6)
+
+
+def test_a_variant_that_cannot_compact_by_itself_says_so(story: Story) -> None:
+    drop = Variant(name="drop", policy=load_preset("refold"), chain=CHAIN, drops=True)
+    _, run = runs(story, drop)
+    assert run.error is not None
+    assert run.tokens_sent is None
+
+
+def test_nothing_is_appended(story: Story) -> None:
+    with story.log.snapshot() as snapshot:
+        before = snapshot.head(story.session)
+    runs(story, at(20_000))
+    with story.log.snapshot() as snapshot:
+        assert snapshot.head(story.session) == before
