@@ -458,13 +458,11 @@ class _Importing:
         else:
             with self._log.snapshot() as snapshot:
                 numbers = [snapshot.locate(target.session, event.id) for event in events]
+        earlier = appended.version - appended.added
         for (segment, slot, _), seq in zip(target.batch, numbers, strict=True):
             if slot >= 0:
                 segment.number(slot, seq, target.place)
-        earlier = appended.version - appended.added
-        target.added += sum(
-            slot >= 0 and seq > earlier for (_, slot, _), seq in zip(target.batch, numbers, strict=True)
-        )
+                target.added += seq > earlier
         target.appended += appended.added
         newest = (event.id for event in reversed(events) if is_entry(event.kind))
         target.newest_added = next(newest, target.newest_added)
