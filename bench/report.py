@@ -126,6 +126,7 @@ COMPARISONS: Final = (
     Comparison("checked-60-10k", "checked context of 60 messages", "unchecked", "the same, unchecked"),
     Comparison("checked-1000-10k", "checked context of 1,000 messages", "unchecked", "the same, unchecked"),
     Comparison("full-fold", "10,000 events folded to a tree", "floor", "walking over their bodies"),
+    Comparison("timeline", "timeline of 10,000 events", "floor", "walking over their bodies"),
     Comparison("deep-tree", "context of 2,500 entries, a jump an entry", "run", "the same in one run"),
     Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),
     Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
@@ -140,6 +141,7 @@ COMPARISONS: Final = (
         is_faster=True,
     ),
     Comparison("audit", "audit of 2,000 events with every metric", "import", "importing them"),
+    Comparison("audit-again", "the same again, unchanged", "import", "importing them", Limit(1)),
     Comparison(
         "compaction-60-10k",
         "cut and extractive summary, 60 messages behind 10,000 events",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import pytest
 
 from bench.sessions import session_file
 from eventstore import open_store
 from eventstore.files.importing import import_file
+from projections.audit.kept_audit import kept_audit
 from projections.audit.session import audit
+from projections.tokens import counter
 
 GROUP = "audit"
+AGAIN = "audit-again"
 EVENTS = 2_000
 ROUNDS = 5
 
@@ -36,6 +40,18 @@ def test_refold_audits(measure, made):
     assert len(found.compactions) == 3
 
 
-def test_the_same_session_is_imported(measure, file, tmp_path):
+def test_refold_audits_again(measure, made):
+    """Read the audit of a session that has not changed from the store."""
+    stored, tokens = made(EVENTS, 60), counter("utf16/4")
+    with open_store(stored.store, create=False) as log:
+        kept_audit(log, stored.session, tokens=tokens)
+        found = measure(
+            AGAIN, "refold", partial(kept_audit, log, stored.session, tokens=tokens), rounds=ROUNDS
+        )
+    assert len(found.compactions) == 3
+
+
+@pytest.mark.parametrize("group", [GROUP, AGAIN])
+def test_the_same_session_is_imported(measure, file, tmp_path, group):
     fresh = (tmp_path / str(number) for number in itertools.count())
-    measure(GROUP, "import", import_into, rounds=ROUNDS, setup=lambda: ((next(fresh), file), {}))
+    measure(group, "import", import_into, rounds=ROUNDS, setup=lambda: ((next(fresh), file), {}))

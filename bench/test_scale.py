@@ -22,6 +22,7 @@ from eventstore.records import Compaction, MessageRecord
 from projections import tree
 from projections.context.build import context_json
 from projections.overview import overviews
+from projections.timeline import timeline
 
 WRITERS = 8
 EACH = 40
@@ -108,14 +109,22 @@ def test_a_full_fold_to_a_tree(measure, made):
         measure("full-fold", "refold", tree, log, stored.session, rounds=5)
 
 
-def test_a_walk_over_all_bodies(measure, made):
+def test_a_timeline(measure, made):
+    stored = made(10_000, 60)
+    with open_store(stored.store) as log:
+        found = measure("timeline", "refold", timeline, log, stored.session, rounds=5)
+        assert len(found.moments) == 10_000
+
+
+@pytest.mark.parametrize("group", ["full-fold", "timeline"])
+def test_a_walk_over_all_bodies(measure, made, group):
     stored = made(10_000, 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
 
         def walk():
             return sum(len(body_of(frame)) for frame in snapshot.frames(stored.session))
 
-        measure("full-fold", "floor", walk, rounds=5)
+        measure(group, "floor", walk, rounds=5)
 
 
 def test_a_context_in_a_tree_that_branches_at_every_entry(measure, log):

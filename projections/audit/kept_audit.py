@@ -41,8 +41,9 @@ def kept_audit(
     tokens: Counter,
     prices: Prices | None = None,
 ) -> Audit:
-    """Return `audit(…)`, from the store if it was made from the same events by the same code and prices.
+    """Return what `audit` returns, from the store if that is possible.
 
+    A stored audit is used if it was made from the same events, by the same code and with the same prices.
     Raises NotFoundError.
     """
     prices = prices or library_prices()
