@@ -30,6 +30,20 @@ def test_all_leaves_out_forks_which_would_count_the_same_events_twice(refold: Re
     assert replayed(refold, "--all") == [DEMO]
 
 
+def test_the_readme_shows_the_table_that_its_command_prints(refold: Refold) -> None:
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    section = readme.split("**What would another policy have kept?**")[1].split("\n**")[0]
+    (line,) = (each for each in section.splitlines() if each.startswith("    refold replay"))
+    refold("--store", str(refold.store), "demo")
+    printed = refold(*shlex.split(line)[1:]).lines
+    variants = ["recorded", "refold", "drop"]
+    table = [each.strip("| ").split(" | ") for each in section.splitlines() if each.startswith("| ")][2:]
+    rows = [each.split() for each in printed if each.split()[:1] and each.split()[0] in variants][:3]
+    # The README leaves out the counts of boundaries and of failures.
+    assert [[row[0], *row[3:]] for row in rows] == table
+    assert [row[0] for row in table] == variants
+
+
 def test_all_leaves_out_earlier_generations(told: Refold, tmp_path: Path) -> None:
     (session,) = replayed(told, "--all")
     (tmp_path / "anew.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
