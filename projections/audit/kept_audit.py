@@ -21,7 +21,10 @@ from projections.tokens import Counter
 
 
 class _KeptAudit(msgspec.Struct, frozen=True, array_like=True):
-    """An audit, and the digests of the sessions that it was read from; None for one that was not there."""
+    """An audit, and the digests of the sessions that were read for it.
+
+    None stands for a session that was not in the store.
+    """
 
     sessions: dict[str, bytes | None]
     audit: Audit
