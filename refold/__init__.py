@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from compaction.policy.load import InvalidPolicyError
     from compaction.policy.model import Policy
     from compaction.prompts import Prompt
+    from compaction.replay.asking import BudgetError
+    from compaction.replay.program import ProgramError
     from compaction.summarizers import (
         Answer,
         AnswerTooLargeError,
@@ -85,6 +87,7 @@ __all__ = [
     "Answer",
     "AnswerTooLargeError",
     "BadInputError",
+    "BudgetError",
     "Cancellation",
     "CancelledError",
     "Context",
@@ -98,6 +101,7 @@ __all__ = [
     "NoSessionError",
     "NotFoundError",
     "Policy",
+    "ProgramError",
     "Prompt",
     "RedirectError",
     "RefoldError",
@@ -117,6 +121,8 @@ __all__ = [
 
 _MODULES: Final = {
     "Answer": "compaction.summarizers",
+    "BudgetError": "compaction.replay.asking",
+    "ProgramError": "compaction.replay.program",
     "AnswerTooLargeError": "compaction.summarizers",
     "SummarizersFailedError": "compaction.summarizers.chain",
     "Cancellation": "compaction.summarizers",

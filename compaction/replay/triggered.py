@@ -1,4 +1,4 @@
-"""Let a policy decide when to compact a recorded session, and measure the contexts that models would have been sent."""
+"""Let policies decide when to compact recorded sessions, and measure what would have been sent."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _REPLACEMENTS: Final = frozenset({"compaction", "rewrite", "undone", "reset_boun
 
 
 class SentContext(ReplayStruct, frozen=True):
-    """A context that a model was sent before the entry number `seq` of the recorded session, in tokens."""
+    """The tokens of a context that a model was sent before the recorded entry number `seq`."""
 
     seq: int
     tokens: int
 
 
 class TriggeredCompaction(ReplayStruct, frozen=True):
-    """A compaction behind the entry number `seq` of the recorded session, and the context's tokens before and after.
+    """A compaction behind the recorded entry number `seq`; the context's tokens before and after it.
 
     `tokens_after` is None if no answer follows.
     """
@@ -100,7 +100,7 @@ class _History:
 
 
 def _conversation(entries: Sequence[Event]) -> list[Event]:
-    """Return the entries without those that replaced messages, and what was appended with a compaction."""
+    """Leave out entries that replaced messages, and what was appended with a compaction."""
     causes = {entry.cause for entry in entries if entry.kind == "compaction" and entry.cause}
     return [entry for entry in entries if entry.kind not in _REPLACEMENTS and entry.cause not in causes]
 
@@ -157,7 +157,7 @@ def _simulated(
 
 
 def _following(entries: Sequence[Event], *, above: Literal[Parent.LEAF] | None) -> list[NewEvent]:
-    """Return entries as new ones, each below the one before it, the first at the leaf or at the root (None)."""
+    """Return entries as new ones, each below the one before it, the first below `above`, None for a root."""
     return [
         as_new(entry, parent=Parent.LEAF if place else above, target=None)
         for place, entry in enumerate(entries)
@@ -165,7 +165,7 @@ def _following(entries: Sequence[Event], *, above: Literal[Parent.LEAF] | None) 
 
 
 def _sizes(snapshot: Snapshot, session: str, newest: int, name: str) -> tuple[list[int], list[int]]:
-    """Return the numbers and context sizes of so many of a session's newest entries, and of the one above them."""
+    """Return numbers and context sizes of a session's newest entries, and of the one above them."""
     moments = timeline(snapshot, session, tokens=counter(name)).moments
     seqs, sizes = [0, *(each.seq for each in moments)], [0, *(each.tokens for each in moments)]
     return seqs[-newest - 1 :], sizes[-newest - 1 :]
@@ -174,7 +174,7 @@ def _sizes(snapshot: Snapshot, session: str, newest: int, name: str) -> tuple[li
 def _compacted_at(
     snapshot: Snapshot, here: Cursor, variant: Variant, policy: Policy, limits: Limits
 ) -> Snapshot | None:
-    """Return the session compacted at an entry, None if a call is open there or there is nothing to do."""
+    """Return the session compacted at an entry, None if a call is open or there is nothing to do."""
     if has_open_calls(context_at(snapshot, here).parts):
         return None
     found = compacted(snapshot, here, variant, policy, limits)
@@ -184,7 +184,7 @@ def _compacted_at(
 def _measured(
     variant: str, snapshot: Snapshot, session: str, history: _History, prices: Prices
 ) -> TriggeredRun:
-    """Return a run's totals. A compaction is followed by an answer, whose context is the one that it made."""
+    """Return a run with its totals; the answer behind a compaction was sent what it made."""
     sent = [SentContext(seq=seq, tokens=tokens) for seq, tokens in history.sent.items()]
     compactions = [
         TriggeredCompaction(

@@ -12,6 +12,7 @@ import msgspec
 
 import eventstore
 import projections
+from eventstore.checked import require_sound
 from eventstore.dependencies import DependencySnapshot, digest_of_session
 from eventstore.log import EventLog, Snapshot
 from projections.audit.prices import Prices, library_prices
@@ -46,8 +47,8 @@ def kept_audit(
 ) -> Audit:
     """Return what `audit` returns, from the store if that is possible.
 
-    A stored audit is used if it was made from the same events, by the same code and with the same prices.
-    Raises NotFoundError.
+    A stored audit is used if it was made from the same events, by the same code and with the same prices, and if no
+    event was altered since. Raises NotFoundError, and CorruptionError for an altered event.
     """
     prices = prices or library_prices()
     asked = session, str(leaf), as_of, every_branch, tokens.name, tokens.is_exact, _table(prices), _code()
@@ -73,8 +74,13 @@ def _still_true(snapshot: Snapshot, value: bytes) -> Audit | None:
         kept = _decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    is_true = all(digest_of_session(snapshot, session) == digest for session, digest in kept.sessions.items())
-    return kept.audit if is_true else None
+    if any(digest_of_session(snapshot, session) != digest for session, digest in kept.sessions.items()):
+        return None
+    # The heads say that nothing was appended. That nothing was altered takes a look at every event.
+    for session, digest in kept.sessions.items():
+        if digest is not None:
+            require_sound(snapshot, session)
+    return kept.audit
 
 
 def _table(prices: Prices) -> tuple[str, str, str]:

@@ -91,7 +91,7 @@ def told_again(scene: Scene) -> Iterator[Finding]:
 
 
 def _heard(scene: Scene) -> Iterator[tuple[MessageFacts, MessageFacts | None, bool]]:
-    """Yield the messages behind the replacement, the question that each answers, and if it answers or objects."""
+    """Yield the messages behind the replacement, each with its question and whether it answers or objects."""
     question: MessageFacts | None = None
     for turn in scene.turns:
         if turn.person:

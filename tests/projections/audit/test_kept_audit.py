@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import msgspec
 import pytest
 
-from eventstore.errors import NotFoundError
+from eventstore import open_store
+from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.files.importing import import_file
 from eventstore.records import Compaction
 from projections.audit.kept_audit import kept_audit
 from projections.audit.prices import FilePrices
 from projections.audit.session import audit
 from projections.tokens import counter
-from tests.support.recording_snapshot import RecordingSnapshot
 from tests.support.talk import Story, assistant, user
+from tests.support.tampering import event_key, tables
 
 TOKENS = counter("utf16/4")
 OTHER_TOKENS = counter("bytes/4")
 
 
 class Watched:
-    """A log that counts the events that the last fold read."""
+    """A log that counts the audits that were made, because each is kept."""
 
     def __init__(self, log):
-        self.log, self.read, self.kept = log, 0, []
+        self.log, self.made, self.kept = log, 0, []
 
-    @contextmanager
     def snapshot(self):
-        with self.log.snapshot() as snapshot:
-            recording = RecordingSnapshot(snapshot)
-            yield recording
-            self.read = recording.read
+        return self.log.snapshot()
 
     def keep(self, derived):
         self.kept = list(derived)
+        self.made += 1
         self.log.keep(self.kept)
 
     def audit(self, **options):
@@ -52,9 +48,8 @@ def watched(store):
 
 
 def test_an_audit_is_made_once(watched):
-    made, read = watched.audit(), watched.read
-    again = watched.audit()
-    assert read > 0 == watched.read
+    made, again = watched.audit(), watched.audit()
+    assert watched.made == 1
     assert again == made == audit(watched.log, "s", tokens=TOKENS)
     assert msgspec.json.encode(again) == msgspec.json.encode(made)
 
@@ -63,7 +58,7 @@ def test_an_event_more_makes_it_anew(watched):
     before = watched.audit()
     Story(watched.log, "s").writer.message(user("more"))
     after = watched.audit()
-    assert watched.read > 0
+    assert watched.made == 2
     assert after.events == before.events + 1
 
 
@@ -71,7 +66,18 @@ def test_another_session_that_is_written_to_leaves_it_in_use(watched):
     watched.audit()
     Story(watched.log, "other").says(user("more"))
     watched.audit()
-    assert watched.read == 0
+    assert watched.made == 1
+
+
+def test_an_event_that_was_altered_is_noticed(tmp_path):
+    with open_store(tmp_path) as log:
+        Story(log, "s").says(user("read src/a.ts"), assistant("src/a.ts has load_it"))
+        kept_audit(log, "s", tokens=TOKENS)
+    with tables(tmp_path) as held:
+        frame = held.get("events", event_key(1, 1))
+        held.put("events", event_key(1, 1), frame.replace(b"a.ts", b"b.ts"))
+    with open_store(tmp_path) as log, pytest.raises(CorruptionError):
+        kept_audit(log, "s", tokens=TOKENS)
 
 
 TABLE = FilePrices(name="t", date="2026-01-01", models={})
@@ -84,17 +90,18 @@ TABLE = FilePrices(name="t", date="2026-01-01", models={})
 def test_other_options_are_other_audits(watched, options):
     watched.audit()
     found = watched.audit(**options)
-    assert watched.read > 0
+    assert watched.made == 2
     assert found == audit(watched.log, "s", **{"tokens": TOKENS} | options)
 
 
 def test_a_damaged_audit_is_made_anew(watched):
     made = watched.audit()
     ((key, value),) = watched.kept
-    for damaged in (b"", b"\xc1", value[: len(value) // 2], msgspec.msgpack.encode([{}, {}])):
-        watched.log.keep([(key, damaged)])
+    damaged = b"", b"\xc1", value[: len(value) // 2], msgspec.msgpack.encode([{}, {}])
+    for number, each in enumerate(damaged, 2):
+        watched.log.keep([(key, each)])
         assert watched.audit() == made
-        assert watched.read > 0
+        assert watched.made == number
 
 
 def test_a_session_that_is_not_there_is_not_found(watched):
@@ -106,6 +113,6 @@ def test_a_real_audit_is_kept_as_it_is(corpus, store):
     for name in ("claude-code/6113e919-3auto.jsonl", "pi/pi-mono-before-compaction.v3.jsonl"):
         watched, session = Watched(store), import_file(store, corpus / name).id
         made, again = (kept_audit(watched, session, tokens=TOKENS) for _ in range(2))
-        assert watched.read == 0
+        assert watched.made == 1
         assert again == made
         assert msgspec.json.encode(again) == msgspec.json.encode(made)
