@@ -70,7 +70,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one session, its runs if policies decide when to compact, or why it could not be replayed."""
+    """The results of one session, or its runs under triggers, or why it could not be replayed."""
 
     session: str
     results: list[ReplayResult] = []

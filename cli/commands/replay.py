@@ -210,7 +210,7 @@ def _require_consistent(wanted: ReplayOptions, fail_under: float | None) -> None
 def _show_runs(
     replays: Iterable[SessionReplay], wanted: ReplayOptions, sessions: int, *, as_json: bool
 ) -> int:
-    """Print the runs of so many sessions under policies that decide when to compact, and return the exit code."""
+    """Print the runs of so many sessions under their policies' triggers, and return the exit code."""
     from cli.output import console, echo_json, echo_problem, paged, progress_bar
     from cli.views.triggered_table import print_runs
 

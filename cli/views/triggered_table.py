@@ -18,7 +18,7 @@ _HEIGHT = 4
 
 
 def print_runs(out: Console, runs: Sequence[TriggeredRun], variants: Sequence[str]) -> None:
-    """Print a line for each variant, over the sessions that all could run, and a plot if there is only one."""
+    """Print a line for each variant, over the sessions that all could run, and plots of a single one."""
     failed = {(run.session, run.variant): run.error for run in runs if run.error}
     works = [name for name in variants if any(run.variant == name and not run.error for run in runs)]
     left_out = {session for session, name in failed if name in works}
