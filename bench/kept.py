@@ -25,12 +25,13 @@ RECORDED: Final = Path(__file__).with_suffix(".json")
 WORSE: Final = 1.5
 """The ratio to a recorded ratio from which refold counts as slower."""
 TRIES: Final = 5
-QUICK: Final = (
-    "not 100k and not peer and not memory and not audit_all and not search and not sync and not extractive"
+BENCHES: Final = tuple(
+    f"bench/test_{name}.py"
+    for name in ("claude_code", "extraction", "import", "oh_my_pi", "rebuild", "rendering", "startup")
 )
-"""The benches to select: those that take seconds each, whose minimum hardly varies."""
-
-
+"""The benches that take seconds each, and whose ratios do not depend on the disk, as those of appends do."""
+SMALL: Final = "not 100k"
+"""The selection of them, without those whose sessions take minutes to make."""
 SHORT: Final = "--benchmark-max-time=0.2"
 """Seconds of a bench, unless its five rounds take longer."""
 
@@ -86,12 +87,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.kept")
     parser.add_argument("--record", action="store_true", help="write the ratios of this machine")
     if parser.parse_args().record:
-        runs = [Ratios(run("-k", QUICK, SHORT)).ratios() | peer_ratios() for _ in range(3)]
+        runs = [Ratios(run("-k", SMALL, SHORT, benches=BENCHES)).ratios() | peer_ratios() for _ in range(3)]
         medians = {name: float(f"{median(each[name] for each in runs):.3g}") for name in runs[0]}
         RECORDED.write_text(json.dumps(medians, indent=1, sort_keys=True) + "\n", "utf-8")
         return
     recorded = json.loads(RECORDED.read_bytes())
-    measured = Ratios(run("-k", QUICK, SHORT))
+    measured = Ratios(run("-k", SMALL, SHORT, benches=BENCHES))
     least = measured.ratios() | peer_ratios()
     for _ in range(TRIES - 1):
         if not (slower := worse(least, recorded)):

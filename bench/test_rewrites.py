@@ -7,7 +7,7 @@ import pytest
 from projections.audit.session import audit
 from tests.support.rewritten import SESSION, rewritten_turns
 
-TURNS = {"100": 100, "400": 400}
+TURNS = {"50": 50, "100": 100}
 
 
 @pytest.mark.parametrize("turns", TURNS)
