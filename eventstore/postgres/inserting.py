@@ -71,7 +71,10 @@ class PostgresAppend(EventBuilder):
         source: str,
         seen: SourceState | None,
     ) -> AppendResult:
-        position, head, size = self._begin(events)
+        blobs = list(blobs)
+        # Writing these may wait for another append, which must not wait for the store's counter meanwhile.
+        counts = 0 if blobs or seen is not None else len(events)
+        position, head, size = self._begin(events, counts)
         fresh = self.not_there_yet(events)
         if fresh or not events:
             check_expected(self.session, expected, head.version)
@@ -81,20 +84,25 @@ class PostgresAppend(EventBuilder):
         if seen is not None:
             self._connection.execute(_SOURCE, (source_key(seen.path), encode_source(seen)))
         if fresh:
-            is_new = not head.version
-            position, sessions = rows(self._connection, _COUNT, (len(fresh), int(is_new)))[0]
-            if is_new:
-                head = Head(name=self.session, number=sessions)
+            if not head.version or counts != len(fresh):
+                is_new = not head.version
+                values = len(fresh) - counts, int(is_new)
+                position, sessions = rows(self._connection, _COUNT, values)[0]
+                head = Head(name=self.session, number=sessions) if is_new else head
+            else:
+                position += counts
             for at, event in enumerate(fresh, position - len(fresh) + 1):
                 head = self.add(event, head, at, source)
             self._insert(head, size)
         else:
             self.is_committing = True
-            self._connection.execute("COMMIT")
+            self._connection.execute("ROLLBACK" if counts else "COMMIT")
         return AppendResult(version=head.version, position=position, added=len(fresh))
 
-    def _begin(self, events: Sequence[NewEvent]) -> tuple[int, Head, int]:
+    def _begin(self, events: Sequence[NewEvent], counts: int) -> tuple[int, Head, int]:
         """Lock the session, and return the store's newest position, the session's head and its size in bytes.
+
+        Add `counts` to the store's counter, if that is not 0; the position is the one before.
 
         What an append usually reads comes with them: the leaf, and events with the ids that the new ones name.
         """
@@ -110,10 +118,14 @@ class PostgresAppend(EventBuilder):
             # Each statement sees what was committed before it began, so these see the session as it is locked.
             state = connection.execute(_STATE, (_CLIPPED, name), binary=True)
             known = connection.execute(_KNOWN, (ids, _CLIPPED, name, list(self._asked)), binary=True)
+            counted = connection.execute(_COUNT, (counts, 0), binary=True) if counts else None
         found = state.fetchone()
         if found is None:
             raise CorruptionError("", 0, "the row of its counters is missing")
         position, number, size, packed, leaf, frame = found
+        if counted is not None:
+            # Others may have appended between the two statements.
+            position = (counted.fetchone() or found)[0] - counts
         if number is None:
             return position, Head(name=self.session, number=0), 0
         self._number = number
