@@ -150,6 +150,7 @@ _NEGATED: Final = re.compile(
 )
 _NOT_IN: Final = re.compile(
     r"^(?:please )?nothing (?:in|under) (?P<rest>\S+)|^(?P<other>\S+) (?:is|are) off[ -]limits"
+    r"|\b(?:hands off|steer clear of|(?:stay|keep) (?:away from|out of|clear of|off)) (?P<off>.+)"
 )
 _LEAVE: Final = re.compile(
     r"\bleave (?P<rest>.{1,60}?) (?:alone|untouched|unchanged|as (?:is|it is|they are))\b"

@@ -53,6 +53,9 @@ _NEGATED: Final = (
 _ONCE: Final = re.compile(
     r"\b(?:yet|for now|right now|this time|this one|this once|for the moment|today)\b"
     r"|\bdon't (?:forget|stop|hesitate|bother|worry)\b"
+    r"|\b(?:don't|do not|no need)\b.*(?<!from )\bnow\b(?! on)"
+    r"|\b(?:prefer|rather|favou?r)\b.*\b(?:option \w+|latter|former|(?:first|second|third|last|other) \w+)$"
+    r"|^(?:no|nope|nah|yes|yeah|yep)\b,? (?:the|this|that|it)\b.* (?:stay|remain)s? as\b"
 )
 """A sentence with one of these is about the present moment, unless it says "never" or "always"."""
 _EVER: Final = re.compile(
@@ -68,6 +71,7 @@ _FORBIDS: Final = re.compile(
     rf"|they) )*{_NEGATED} (?!\w+ed\b)\w"
     r"|(?:stop|quit|avoid) (?:\w+ly )?\w+ing\b|avoid |refrain from|no more\b|nothing (?:in|from"
     r"|under|that|may|must)\b"
+    r"|(?:keep (?:your )?)?hands off\b|(?:stay|keep) (?:away|out|clear|off) |steer clear of\b"
     r"|(?:just )?do nothing\b|leave .{1,40} (?:alone|untouched|as (?:is|it is|they are))\b"
 )
 _WANTS_NOT: Final = re.compile(
@@ -98,7 +102,7 @@ _CONSENT: Final = re.compile(
 )
 _GENERIC: Final = re.compile(
     r"\b(?:before|after|with|at|on|for|per|in|to) (?:each|every|any)\b|\bwhenever\b"
-    r"|\b(?:before|when|while|if) (?:you|we|something|anything|a|an|any|one)\b(?! (?:are|'re|were"
+    r"|\b(?:before|when|while|if) (?:you|we|something|anything|a|an|any|one)\b(?! were\b)(?! (?:are|'re|were"
     r"|is) (?:done|finished|ready|through|happy|sure))"
     r"|\b(?:before|after|when|while) \w+ing (?!(?:the|this|that|it|these|those)\b)"
     r"|\bif (?:tests?|the tests?|builds?|the build|checks?) fails?\b"
@@ -125,6 +129,7 @@ _HOLDS: Final = re.compile(
     r"|make (?:sure )?(?:\w+ )?(?:surgical|small|minimal|atomic|incremental|focused|separate) \w+"
     r"|try to (?:keep|reuse|use|avoid|stay|be|write|not)\b|try not to\b|remember(?: that"
     r"| to (?:\w+ )*(?:with|after|before|when))?\b(?! (?:the|this)\b)"
+    r"|treat (?!(?:it|this|that|these|those)\b).+ as \w"
     r"|keep in mind\b|(?:commit|test|push|save) (?:often|early|regularly|frequently|separately|first)\b"
     r"|(?:write|add) (?:\w+ ){0,2}(?:first|before (?:the )?code)\b"
     r"|don't (?:be|do)\b"
@@ -189,9 +194,26 @@ _SUBORDINATE: Final = re.compile(r"\s+(?:so that|because|that|which|who|since|as
 _REPORTED: Final = re.compile(
     r"\b(?:it|this|that|they|which|who|and|i|we)(?:'s| is| are| was| were| has| had)? (?:never"
     r"|always|generally) (?:\w+(?:[^s]s|ed)|seen|been|had|was)\b"
-    r"|\b(?:it|this|that) should never \w+"
+    r"|\b(?:it|this|that) (?:should|must) never \w+"
 )
 """Reports of something that never happened, or should not have."""
+_POLITE: Final = re.compile(r"(?:(?:please|pls|kindly|and|also|just) )+")
+_AGREES: Final = re.compile(
+    r"let(?:'s| us) (?:all |also |just |please )*(?:not (?!\w+ (?:it|this|that|yet)$)\w"
+    r"|(?:keep|maintain|preserve) (?!(?:going|on|it|this|that)\b)(?!\w+ing\b)\S|(?:stick|stay) (?:to|with) \w"
+    r"|avoid |use .+ (?:instead of|rather than|everywhere|throughout)\b)"
+)
+"""Suggestions that stand: "let's keep the API stable", "let's not add dependencies"."""
+_WANTS_EACH: Final = re.compile(
+    r"(?:i|we)(?:'d| would)? (?:also |really )?(?:want|need|like|expect) (?:every|each)\b"
+)
+_PLACES: Final = re.compile(
+    r"(?:the )?(?:\w+ )?\w+ (?:stays?|lives?|belongs?) (?:in|out of|under|with|next to|beside)\b"
+    r"(?!.*\b(?:after|when|even|forever|until|now|already|again|yet|still|why)\b)"
+)
+"""Decisions where a thing belongs: "the config stays in pyproject.toml"."""
+_LONGEST_PLACING: Final = 9
+"""Words of a decision where a thing belongs; longer statements tend to report."""
 
 
 _INSERTED: Final = re.compile(
@@ -223,6 +245,8 @@ def kind_of(sentence: str) -> InstructionKind | None:
     if is_question(plain):
         return _kind_of_question(plain)
     clauses = clause_texts(plain)
+    if _is_limit_of_task(plain, clauses):
+        return InstructionKind.TASK
     is_rule = any(map(_states_rule, clauses)) and not _asks_once(plain)
     if is_instruction(sentence):
         return InstructionKind.RULE if is_rule or _is_ruled(plain, clauses) else InstructionKind.TASK
@@ -254,6 +278,22 @@ def _asks_once(plain: str) -> bool:
     return _ONCE.search(plain) is not None and not _EVER.search(plain)
 
 
+def _is_limit_of_task(plain: str, clauses: list[str]) -> bool:
+    """Return True if what a sentence forbids stands between two tasks, and so holds for them alone."""
+    if len(clauses) < _LEAST_ENCLOSING or _EVER.search(plain):
+        return False
+    rules = [_is_ruling(each) or _states_rule(each) for each in clauses]
+    tasks = [is_imperative(words_of(_POLITE.sub("", each, count=1))) for each in clauses]
+    inner = range(1, len(clauses) - 1)
+    return (
+        not rules[0]
+        and not rules[-1]
+        and tasks[-1]
+        and any(rules[place] and _FORBIDS.match(clauses[place]) is not None for place in inner)
+        and all(not rules[place] or _FORBIDS.match(clauses[place]) is not None for place in inner)
+    )
+
+
 def _is_ruled(plain: str, clauses: list[str]) -> bool:
     """Return True if a sentence that instructs is a rule."""
     if _asks_once(plain):
@@ -273,9 +313,12 @@ def _is_ruled(plain: str, clauses: list[str]) -> bool:
 
 def _is_ruling(clause: str) -> bool:
     """Return True if a clause of an instruction forbids, limits or prefers."""
+    if polite := _POLITE.match(clause):
+        clause = clause[polite.end() :]
     return (
         any(each.match(clause) is not None for each in (_FORBIDS, _NO, _PREFERS, _ONLY, _HOLDS, _LIMITS))
-        or any(each.search(clause) is not None for each in (_STAYS, _WANTS_NOT))
+        or _STAYS.search(_REPORTED.sub("", clause)) is not None
+        or _WANTS_NOT.search(clause) is not None
         or _is_general(clause)
     )
 
@@ -308,11 +351,15 @@ def _states_rule(clause: str) -> bool:
         ):
             return True
     if (
-        _STAYS.search(clause)
+        _STAYS.search(_REPORTED.sub("", clause))
+        or _AGREES.match(clause)
+        or _WANTS_EACH.match(clause)
         or _LIMITS.match(clause)
         or _REJECTS.match(clause)
         or _FORBIDS_OTHERS.match(clause)
     ):
+        return True
+    if _PLACES.match(clause) and words[0] not in _NO_SUBJECT - _DEFINITE and len(words) <= _LONGEST_PLACING:
         return True
     return (
         words[0] not in _NO_SUBJECT
@@ -326,6 +373,9 @@ _FORBIDS_OTHERS: Final = re.compile(
     r"(?:nothing|no \w+|none of .{1,40}) (?:\S+ ){0,4}(?:may|must|should|can|is to|are to) "
     r"|(?:just )?do nothing\b"
     r"|(?:please )?(?:stop|quit|avoid) \w+ing\b"
+    r"|(?:keep (?:your )?)?hands off\b|(?:please )?(?:stay|keep) (?:away from|out of|clear of|off) |steer clear of\b"
 )
+_LEAST_ENCLOSING: Final = 3
+_DEFINITE: Final = frozenset({"the", "tests"})
 _LONGEST_STATEMENT: Final = 14
 """Words of a statement that is a rule without saying so."""

@@ -11,6 +11,7 @@ from projections.audit.instruction_fates import Rule
 from projections.audit.instruction_fates import instructions as instructions_of
 from projections.mentions.message_facts import SessionFacts
 from tests.projections.test_replacement import replacements
+from tests.support.claude_code import SESSION, answer, attached, boundary, bring, said, summary
 from tests.support.events import NOW
 from tests.support.examples import examples
 from tests.support.native import native_events
@@ -215,3 +216,21 @@ def test_an_instruction_that_was_gone_before_is_not_lost_again(story):
     story.says(user("next"), assistant("done"))
     story.add(compacted("e5", "All went well."))
     assert measured_of(story)[1].total == 0
+
+
+def test_a_rule_typed_while_the_model_worked_in_claude_code_is_the_users(log, tmp_path):
+    queued = {"type": "queued_command", "prompt": "never touch vendor/", "commandMode": "prompt"}
+    notified = {"type": "queued_command", "prompt": "never mind", "commandMode": "task-notification"}
+    lines = (
+        said("u", None, "add a parser"),
+        answer("a", "u", "m1", "reading"),
+        attached("q", "a", queued),
+        attached("n", "q", notified),
+        answer("b", "n", "m2", "done"),
+        boundary("c", "b"),
+        summary("s", "c"),
+        said("v", "s", "go on"),
+    )
+    bring(log, tmp_path / f"{SESSION}.jsonl", *lines)
+    (found,) = instructions(replacements(log, SESSION)[0]).rules
+    assert (found.text, found.state) == ("never touch vendor/", "gone")

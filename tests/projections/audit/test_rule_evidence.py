@@ -133,3 +133,34 @@ def test_a_rule_that_was_kept_is_followed_to_the_next_compaction(story):
     first, second = (instructions(each, SessionFacts()).rules[0] for each in replacements(story.log))
     assert (first.state, places(first.broken_by)) == ("kept", [])
     assert (second.state, places(second.broken_by)) == ("gone", [8])
+
+
+@pytest.mark.parametrize(
+    ("rule", "happens"),
+    [
+        ("Stay away from the alembic/ folder, I write the schema myself.", writes("alembic/0003.py")),
+        ("Hands off alembic/, please!", edits("alembic/env.py")),
+        ("we don't change files in alembic/ here", writes("alembic/0003.py")),
+    ],
+)
+def test_a_folder_that_is_forbidden_in_other_words_is_still_forbidden(after, rule, happens):
+    found = after(rule, user("go on"), happens)
+    assert (found.state, places(found.broken_by)) == ("gone", [5])
+
+
+@pytest.mark.parametrize(
+    ("rule", "again"),
+    [
+        (
+            "Probes of the load balancer must stay exempt from the quota.",
+            "the load balancer's probes are exempt from the quota!",
+        ),
+        (
+            "let's keep the probes of the load balancer out of the quota",
+            "I said keep the load balancer's probes out of the quota",
+        ),
+    ],
+)
+def test_a_rule_that_is_given_again_in_other_words_is_repeated(after, rule, again):
+    found = after(rule, user("go on"), assistant("done"), user(again))
+    assert (found.state, places(found.repeated_by)) == ("gone", [6])

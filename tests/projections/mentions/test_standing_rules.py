@@ -27,6 +27,18 @@ RULE, TASK = InstructionKind.RULE, InstructionKind.TASK
         ("Don't forget to push.", TASK),
         ("Don't push yet.", TASK),
         ("Never push, not even today.", RULE),
+        ("let's keep the public API unchanged", RULE),
+        ("let's not add dependencies", RULE),
+        ("the config stays in pyproject.toml", RULE),
+        ("I want every function documented", RULE),
+        ("stay away from the legacy folder", RULE),
+        ("treat warnings as errors", RULE),
+        ("please use british spelling", RULE),
+        ("don't force push from now on", RULE),
+        ("fix the import, never change a test, and rerun it", RULE),
+        ("fix the import, don't change the test, and rerun it", TASK),
+        ("should be smaller, don't change the layout, look at the css", TASK),
+        ("fix the bug in store.py, don't touch the tests now", TASK),
         ("can you add a test for the parser?", TASK),
         ("remove it, it is never used", TASK),
         ("propose where each of these files should go.", TASK),
@@ -41,6 +53,23 @@ RULE, TASK = InstructionKind.RULE, InstructionKind.TASK
 )
 def test_a_rule_stands_and_a_task_is_done_once(sentence: str, kind: InstructionKind | None) -> None:
     assert kind_of(sentence) is kind
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "let's keep going",
+        "no, the header should stay as it is",
+        "that must never happen",
+        "this should never have worked",
+        "I'd rather do the second one",
+        "I prefer option 2",
+        "I don't want to spend time on this now",
+        "the service stays down after the restart",
+    ],
+)
+def test_choices_reports_and_answers_are_no_rules(sentence: str) -> None:
+    assert kind_of(sentence) is not RULE
 
 
 @pytest.mark.parametrize("is_held_out", [False, True])
