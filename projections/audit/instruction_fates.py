@@ -243,10 +243,14 @@ def _carried_by_summaries(replacement: Replacement) -> _Given:
     return {text: each for text, each in given.items() if _is_restated(restated.find(text, words[text]))}
 
 
+_REQUEST: Final = re.compile(r", (?:can|could|would|will) (?:you|we) [^,?]*\?\W*$")
+"""A request at the end of a rule's sentence, which is no part of the rule: "…, can we add some tests?"."""
+
+
 @lru_cache(maxsize=1 << 12)
 def _core_words(rule: str) -> frozenset[str]:
     """Return the content words of the clauses that make a rule, without explanations if enough remain."""
-    whole = content_words(mend(rule.casefold()))
+    whole = content_words(mend(_REQUEST.sub("", rule.casefold())))
     core = content_words(core_of(rule))
     instruction, *explained = _EXPLAINED.split(rule, maxsplit=1)
     short = content_words(mend(instruction.casefold()))

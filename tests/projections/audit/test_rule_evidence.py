@@ -164,3 +164,10 @@ def test_a_folder_that_is_forbidden_in_other_words_is_still_forbidden(after, rul
 def test_a_rule_that_is_given_again_in_other_words_is_repeated(after, rule, again):
     found = after(rule, user("go on"), assistant("done"), user(again))
     assert (found.state, places(found.repeated_by)) == ("gone", [6])
+
+
+def test_a_request_beside_a_rule_is_no_part_of_what_is_repeated(after):
+    found = after(
+        "ok, do nothing, can we add some tests?", user("yes, add a multi step integration test, testing this")
+    )
+    assert (found.state, places(found.repeated_by)) == ("gone", [])
