@@ -224,14 +224,25 @@ _INSERTED: Final = re.compile(
 """The beginning of a message that no person wrote."""
 
 
+_REPORT: Final = re.compile(
+    r"^#{1,4} [^\n]*\b(?:reviews?|findings?|nitpicks?|real bugs|code quality)\b", re.MULTILINE | re.IGNORECASE
+)
+"""A heading of a review that the user pasted: its sentences are about code and set no rules."""
+_INTRODUCES: Final = re.compile(r":[ \t]*$", re.MULTILINE)
+
+
 def find_instructions(text: str) -> list[Instruction]:
     """Return the distinct instructions in a user's message, in order.
 
     Text that is not the user's own prose is skipped, as `instructions_in` skips it, and so are messages that
-    a harness, a skill or a hook wrote in the user's name.
+    a harness, a skill or a hook wrote in the user's name, and pasted reviews, from their introduction on.
     """
     if _INSERTED.match(text):
         return []
+    if report := _REPORT.search(text):
+        introduction = text[: report.start()]
+        colon = _INTRODUCES.search(introduction)
+        text = introduction[: colon.end()] if colon else introduction
     found = dict.fromkeys(sentences(prose_lines(text)))
     return [Instruction(each, kind) for each in found if (kind := kind_of(each)) is not None]
 

@@ -143,3 +143,12 @@ def test_time_does_not_grow_with_the_square_of_a_sentence(piece: str) -> None:
         kind_of.__wrapped__(text[:600])
 
     assert times_as_long(classify, piece * 20, piece * 40) < NO_SQUARE
+
+
+def test_sentences_of_a_pasted_review_are_no_instructions_but_those_before_it_are() -> None:
+    review = (
+        "All reviews are in.\n\n## Code review\n\n- Keep the codec for the fallback.\n- Never log tokens.\n"
+    )
+    found = find_instructions(f"Never push to main. Fix what is right in this:\n\n{review}")
+    assert [each.text for each in found] == ["Never push to main.", "Fix what is right in this:"]
+    assert find_instructions("## Rules\n\n- Never log tokens.\n")[0].kind is RULE
