@@ -244,7 +244,7 @@ def _carried_by_summaries(replacement: Replacement) -> _Given:
 
 
 _REQUEST: Final = re.compile(r", (?:can|could|would|will) (?:you|we) [^,?]*\?\W*$")
-"""A request at the end of a rule's sentence, which is no part of the rule: "…, can we add some tests?"."""
+"""A request after a rule, no part of it: "do nothing, can we add some tests?"."""
 
 
 @lru_cache(maxsize=1 << 12)
