@@ -41,6 +41,7 @@ def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Seque
         "SIZE LEFT",
         "NEEDED AND KEPT",
         "KEPT",
+        "ANSWERED",
         f"AGAINST {safe_line(variants[0])}",
     )
     listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED",))
@@ -52,6 +53,7 @@ def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Seque
             percent(each.size),
             f"{each.kept_count:,}/{each.needed_count:,}",
             percent(each.kept_share),
+            percent(each.answered_share),
             _points(each.difference),
         )
     out.print(listing, crop=False)

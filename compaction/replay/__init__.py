@@ -8,6 +8,7 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
+from compaction.replay.probes import answered, probes_at
 from compaction.replay.trials import try_of_recorded_size, try_variant
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizersFailedError
@@ -35,7 +36,7 @@ class ReplayedBoundary(ReplayStruct, frozen=True):
 
     `leaf` is the id of the context's last entry, number `seq`. `needed_count` counts the things that the log had
     named and that the model used from there to the next compaction, branch summary or undo: the same for every
-    variant.
+    variant. `probe_count` counts the questions that each context is asked.
     """
 
     session: str
@@ -43,13 +44,15 @@ class ReplayedBoundary(ReplayStruct, frozen=True):
     seq: int
     at: Where
     needed_count: int
+    probe_count: int
 
 
 class Trial(ReplayStruct, frozen=True):
     """The result of a variant for the context at a boundary, given by its index.
 
     `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
-    `kept_count` is how many of the needed things the new context names. `error` says why there is no result; then
+    `kept_count` is how many of the needed things the new context names, `answered_count` how many probes it answers.
+    `error` says why there is no result; then
     the figures are None.
     """
 
@@ -59,6 +62,7 @@ class Trial(ReplayStruct, frozen=True):
     tokens_before: int | None = None
     tokens_after: int | None = None
     kept_count: int | None = None
+    answered_count: int | None = None
     error: str | None = None
 
 
@@ -103,7 +107,7 @@ def replay_session(
         before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
         later = boundary.later if horizon is None else _until_answer(horizon, boundary.later)
         unchanged = replacement_between(boundary.leaf, before, before, earlier=boundary.earlier, later=later)
-        needs = needs_at(unchanged, facts)
+        needs, probes = needs_at(unchanged, facts), probes_at(boundary.earlier, facts)
         trials, kept = list[Trial](), dict[str, frozenset[Thing]]()
         for variant in variants:
             try:
@@ -115,7 +119,9 @@ def replay_session(
                 trials.append(Trial(boundary=index, variant=variant.name, error=after))
                 continue
             kept[variant.name] = _kept(after, needs, facts)
-            trials.append(_trial(index, variant.name, before, after, len(kept[variant.name])))
+            trial = _trial(index, variant.name, before, after)
+            counts = len(kept[variant.name]), answered(probes, after, facts)
+            trials.append(msgspec.structs.replace(trial, kept_count=counts[0], answered_count=counts[1]))
         yield ReplayResult(
             boundary=ReplayedBoundary(
                 session=session,
@@ -123,6 +129,7 @@ def replay_session(
                 seq=boundary.leaf.seq,
                 at=at,
                 needed_count=len(needs.needs),
+                probe_count=len(probes),
             ),
             trials=trials,
             kept=Kept(needed=frozenset((need.kind, need.value) for need in needs.needs), by_variant=kept),
@@ -145,7 +152,7 @@ def _kept(after: Context, needs: Needs, facts: SessionFacts) -> frozenset[Thing]
     return frozenset((need.kind, need.value) for need in needs.needs if index.contains(need.kind, need.value))
 
 
-def _trial(index: int, name: str, before: Context, after: Context, kept: int) -> Trial:
+def _trial(index: int, name: str, before: Context, after: Context) -> Trial:
     shown = {part.key: part.raw for part in before.parts}
     first = next((part.id for part in after.parts if shown.get(part.key) == part.raw), None)
     tokens = counter("utf16/4")
@@ -155,5 +162,4 @@ def _trial(index: int, name: str, before: Context, after: Context, kept: int) ->
         first_kept=first,
         tokens_before=sum(tokens.count(before.parts)),
         tokens_after=sum(tokens.count(after.parts)),
-        kept_count=kept,
     )

@@ -26,7 +26,7 @@ class VariantSummary(ReplayStruct, frozen=True):
     counts these boundaries, and `failed` all at which this variant had no result. `size` is the mean share of
     the tokens that it left, `kept_share` the share of all needed things that its contexts name. `difference`
     is the paired difference of kept shares from the first variant, and `overlap` compares the things that
-    both kept; None for the first variant itself.
+    both kept; None for the first variant itself. `answered_share` is the share of all probes that its contexts answer.
     """
 
     variant: str
@@ -36,6 +36,9 @@ class VariantSummary(ReplayStruct, frozen=True):
     needed_count: int
     kept_count: int
     kept_share: float | None
+    probe_count: int
+    answered_count: int
+    answered_share: float | None
     difference: Difference | None
     overlap: Overlap | None
 
@@ -53,6 +56,8 @@ def _summary(
     done = [(each, _trial(each, name)) for each in shared]
     needed = sum(each.boundary.needed_count for each, _ in done)
     kept = sum(trial.kept_count or 0 for _, trial in done)
+    probes = sum(each.boundary.probe_count for each, _ in done)
+    answers = sum(trial.answered_count or 0 for _, trial in done)
     sizes = [
         trial.tokens_after / trial.tokens_before
         for _, trial in done
@@ -66,6 +71,9 @@ def _summary(
         needed_count=needed,
         kept_count=kept,
         kept_share=kept / needed if needed else None,
+        probe_count=probes,
+        answered_count=answers,
+        answered_share=answers / probes if probes else None,
         difference=None if name == first else paired_difference(_differences(results, name, first)),
         overlap=None if name == first else _overlap(results, name, first),
     )
