@@ -228,7 +228,7 @@ def _show_runs(
     else:
         out = console()
         with paged(out):
-            print_runs(out, runs, ["recorded", *wanted.names])
+            print_runs(out, runs)
     return 0 if is_sound else 1
 
 

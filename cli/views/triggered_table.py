@@ -17,10 +17,10 @@ _HEIGHT = 4
 """Lines of a plot."""
 
 
-def print_runs(out: Console, runs: Sequence[TriggeredRun], variants: Sequence[str]) -> None:
+def print_runs(out: Console, runs: Sequence[TriggeredRun]) -> None:
     """Print a line for each variant, over the sessions that all could run, and plots of a single one."""
     failed = {(run.session, run.variant): run.error for run in runs if run.error}
-    works = [name for name in variants if any(run.variant == name and not run.error for run in runs)]
+    works = list(dict.fromkeys(run.variant for run in runs if not run.error))
     left_out = {session for session, name in failed if name in works}
     sessions = {run.session for run in runs} - left_out
     print_line(out, f"{counted(len(sessions), 'session')}; policies decide when to compact", style="bold")

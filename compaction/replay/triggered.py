@@ -76,7 +76,7 @@ def triggered_runs(
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
     yield _measured(RECORDED, snapshot, session, _recorded(snapshot, cursor, entries), prices)
-    for variant in variants:
+    for variant in (each for each in variants if each.name != RECORDED):
         if variant.policy is None or variant.policy.cut is None or variant.drops:
             yield TriggeredRun(session=session, variant=variant.name, error="it has no trigger that compacts")
             continue

@@ -122,3 +122,8 @@ def test_nothing_is_appended(story: Story) -> None:
     runs(story, at(20_000))
     with story.log.snapshot() as snapshot:
         assert snapshot.head(story.session) == before
+
+
+def test_the_recorded_run_is_there_once(story: Story) -> None:
+    asked = Variant(name="recorded", policy=None, chain=CHAIN)
+    assert [run.variant for run in runs(story, asked, at(150_000))] == ["recorded", "at 150000"]
