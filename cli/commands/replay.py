@@ -102,6 +102,9 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Exit with 1 if a variant keeps less of what was needed, from 0 to 1.",
 )
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write an HTML page with a plot and the summaries side by side."
+)
 @json_option
 @click.pass_context
 def command(
@@ -123,6 +126,7 @@ def command(
     window: int,
     jobs: int | None,
     fail_under: float | None,
+    output: str | None,
     as_json: bool,
     **asking: Unpack[SummarizerOptions],
 ) -> None:
@@ -159,7 +163,7 @@ def command(
     )
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
-    _require_consistent(wanted, fail_under)
+    _require_consistent(wanted, fail_under, output)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         names = (
             without_copies(log, chosen_names(log, chosen))
@@ -170,7 +174,6 @@ def command(
             ctx.exit(
                 _show_runs(
                     replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores()),
-                    wanted,
                     len(names),
                     as_json=as_json,
                 )
@@ -188,28 +191,32 @@ def command(
         echo_note(f"{places} left out: {answers.why}")
     wanted = structs.replace(wanted, only=answers.only)
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
-    ctx.exit(_show(wanted, results, len(names), answers, fail_under=fail_under, as_json=as_json))
+    shown = _show(wanted, results, len(names), answers, fail_under=fail_under, output=output, as_json=as_json)
+    ctx.exit(shown)
 
 
-def _require_consistent(wanted: ReplayOptions, fail_under: float | None) -> None:
-    """Raise UsageError for options that have no meaning together."""
+def _require_consistent(wanted: ReplayOptions, fail_under: float | None, output: str | None) -> None:
+    """Raise UsageError for options that contradict each other, BadInputError for a file of others."""
     from cli.replaying import asks
+    from cli.views.page.html import refuse_other_files
 
     if wanted.matches_size and (wanted.at != "recorded" or wanted.keep_recent is not None or asks(wanted)):
         problem = (
             "--match-size needs --at recorded, chooses how much is kept, and tries too often to ask a model"
         )
         raise click.UsageError(problem)
-    if wanted.is_triggered and (fail_under is not None or wanted.horizon is not None or asks(wanted)):
+    if wanted.is_triggered and (
+        fail_under is not None or wanted.horizon is not None or output is not None or asks(wanted)
+    ):
         raise click.UsageError(
             "--at triggered measures sizes and costs, not what was needed, and asks no model: leave out --fail-under,"
-            " --horizon, --summarizer and --model"
+            " --horizon, --output, --summarizer and --model"
         )
+    if output is not None:
+        refuse_other_files(output)
 
 
-def _show_runs(
-    replays: Iterable[SessionReplay], wanted: ReplayOptions, sessions: int, *, as_json: bool
-) -> int:
+def _show_runs(replays: Iterable[SessionReplay], sessions: int, *, as_json: bool) -> int:
     """Print the runs of so many sessions under their policies' triggers, and return the exit code."""
     from cli.output import console, echo_json, echo_problem, paged, progress_bar
     from cli.views.triggered_table import print_runs
@@ -239,12 +246,15 @@ def _show(
     answers: Answers,
     *,
     fail_under: float | None,
+    output: str | None,
     as_json: bool,
 ) -> int:
-    """Print the results of so many sessions, and return the exit code."""
+    """Print the results of so many sessions, or write their page, and return the exit code."""
     from cli.asking import with_errors
-    from cli.output import console, echo_json, echo_problem, paged, progress_bar
+    from cli.output import console, echo_bytes, echo_json, echo_problem, echo_text, paged, progress_bar
+    from cli.views.page.replay_page import replay_page
     from cli.views.replay_table import print_replay
+    from cli.whole_file import write_atomically
     from compaction.replay.comparison import summaries
 
     results: list[ReplayResult] = []
@@ -257,9 +267,17 @@ def _show(
                 echo_problem(each.problem)
                 is_sound = False
     found = summaries(results, wanted.names)
+    if output is not None:
+        content = replay_page(results, found)
+        if output == "-":
+            echo_bytes(content)
+        else:
+            size = write_atomically(output, [content])
+            if not as_json:
+                echo_text(f"{output}  {size:,} bytes")
     if as_json:
         echo_json(_json(results, found) | {"leftOut": answers.left_out})
-    elif results or not answers.left_out:
+    elif output is None and (results or not answers.left_out):
         out = console()
         with paged(out):
             print_replay(out, results, found)

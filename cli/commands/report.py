@@ -50,7 +50,7 @@ def command(
     from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
     from cli.views.page.build import build_page
-    from cli.views.page.html import page_bytes
+    from cli.views.page.html import page_bytes, refuse_other_files
     from cli.views.page.material import read_material
     from cli.whole_file import write_atomically
     from projections.audit.prices import library_prices, prices_of_file
@@ -60,7 +60,7 @@ def command(
     masks = masks_if(redact)
     with opened_session(ctx, session) as (log, name):
         target = output or _file_name(name)
-        _refuse_others(target)
+        refuse_other_files(target)
         with masked(log, masks) as source, progress_bar("reporting"):
             with source.snapshot() as snapshot:
                 at = resolve_leaf(snapshot, name, leaf)
@@ -93,19 +93,3 @@ def _file_name(session: str) -> str:
     """Return a file name for a session's report in the current folder."""
     name = re.sub(r"[^\w.~-]+", "-", session, flags=re.ASCII).strip(".-")
     return f"{name[:_LONGEST_NAME] or 'session'}.html"
-
-
-def _refuse_others(target: str) -> None:
-    """Raise BadInputError for an existing file that is not a report."""
-    from pathlib import Path
-
-    from cli.views.page.html import MARKER
-    from eventstore.errors import BadInputError
-
-    path = Path(target)
-    if target == "-" or not path.is_file() or not path.stat().st_size:
-        return
-    with path.open("rb") as file:
-        beginning = file.read(1000)
-    if MARKER.encode() not in beginning:
-        raise BadInputError(target, "exists and is not a refold report", "name another file with -o")

@@ -17,7 +17,7 @@ from eventstore.log import Snapshot
 from projections.audit.future_use import Needs, needs_at
 from projections.context.build import context_at
 from projections.context.cursor import path, resolve_cursor
-from projections.context.parts import Context
+from projections.context.parts import Context, view_of_part
 from projections.mentions import MentionKind
 from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import SessionFacts
@@ -67,10 +67,14 @@ class Trial(ReplayStruct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The needed things that the context of each variant names, by its name; and all of them."""
+    """The needed things that the context of each variant names, by its name; and all of them.
+
+    `summaries` are the texts of the contexts' summaries, for variants that have one.
+    """
 
     needed: frozenset[Thing]
     by_variant: dict[str, frozenset[Thing]]
+    summaries: dict[str, str]
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +112,7 @@ def replay_session(
         later = boundary.later if horizon is None else _until_answer(horizon, boundary.later)
         unchanged = replacement_between(boundary.leaf, before, before, earlier=boundary.earlier, later=later)
         needs, probes = needs_at(unchanged, facts), probes_at(boundary.earlier, facts)
-        trials, kept = list[Trial](), dict[str, frozenset[Thing]]()
+        trials, kept, summaries = list[Trial](), dict[str, frozenset[Thing]](), dict[str, str]()
         for variant in variants:
             try:
                 attempt = try_of_recorded_size if matches_size else try_variant
@@ -119,6 +123,8 @@ def replay_session(
                 trials.append(Trial(boundary=index, variant=variant.name, error=after))
                 continue
             kept[variant.name] = _kept(after, needs, facts)
+            if texts := _summaries(after):
+                summaries[variant.name] = texts[-1]
             trial = _trial(index, variant.name, before, after)
             counts = len(kept[variant.name]), answered(probes, after, facts)
             trials.append(msgspec.structs.replace(trial, kept_count=counts[0], answered_count=counts[1]))
@@ -132,7 +138,11 @@ def replay_session(
                 probe_count=len(probes),
             ),
             trials=trials,
-            kept=Kept(needed=frozenset((need.kind, need.value) for need in needs.needs), by_variant=kept),
+            kept=Kept(
+                needed=frozenset((need.kind, need.value) for need in needs.needs),
+                by_variant=kept,
+                summaries=summaries,
+            ),
         )
 
 
@@ -150,6 +160,10 @@ def _until_answer(number: int, later: Sequence[Event]) -> Sequence[Event]:
 def _kept(after: Context, needs: Needs, facts: SessionFacts) -> frozenset[Thing]:
     index = MentionIndex(facts.of_parts(after.parts), needs.paths, facts.chunks)
     return frozenset((need.kind, need.value) for need in needs.needs if index.contains(need.kind, need.value))
+
+
+def _summaries(context: Context) -> list[str]:
+    return [view_of_part(part).text for part in context.parts if part.role == "compactionSummary"]
 
 
 def _trial(index: int, name: str, before: Context, after: Context) -> Trial:
