@@ -37,7 +37,7 @@ def test_memory_does_not_follow_the_store(benchmark, tmp_path, what):
         if what == "verify":
             peaks[count] = peak(store, "verify")
         elif what == "audit":
-            peaks[count] = peak(store, "audit", "--all")
+            peaks[count] = peak(store, "audit", "--all", "--jobs", "2")
     benchmark.group = f"private-memory-{what}"
     benchmark.extra_info.update(role="refold", peak={str(count): size for count, size in peaks.items()})
     benchmark.pedantic(lambda: None, rounds=1)

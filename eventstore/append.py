@@ -235,7 +235,6 @@ def build_stored_event(
         kind=new.kind,
         time=new.time,
         cause=new.cause,
-        body_digest=new.body_digest,
     )
     return Event(
         session=head.name,

@@ -24,32 +24,23 @@ def link(
     kind: str,
     time: int | None,
     cause: str,
-    body_digest: bytes = b"",
 ) -> bytes:
     """Return an event's digest: SHA-256 of the previous digest, names, time and body digest.
-
-    Pass `body_digest` if the body's is known.
 
     It does not depend on the machine, the store, the recording time or library versions: equal events give
     equal chains anywhere.
     """
     names = (format.encode(), id.encode(), (parent or "").encode(), kind.encode(), cause.encode())
-    return link_digest(previous, body_digest or sha256(body).digest(), names, time)
+    return link_encoded(previous, body, names, time)
 
 
 def link_encoded(
     previous: bytes, body: bytes | memoryview, names: Sequence[bytes | memoryview], time: int | None
 ) -> bytes:
     """Return the same as `link`; `names` are format, id, parent, kind and cause, in UTF-8."""
-    return link_digest(previous, sha256(body).digest(), names, time)
-
-
-def link_digest(
-    previous: bytes, body_digest: bytes, names: Sequence[bytes | memoryview], time: int | None
-) -> bytes:
-    """Return the same as `link_encoded`, given the body's digest."""
     known = UNKNOWN_TIME if time is None else time
-    return sha256(b"".join((previous, _FIXED(known, *map(len, names)), *names, body_digest))).digest()
+    packed = _FIXED(known, *map(len, names))
+    return sha256(b"".join((previous, packed, *names, sha256(body).digest()))).digest()
 
 
 def payload_digest(payload: bytes) -> bytes:

@@ -91,9 +91,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     `parent` is an id of the session, None for a root, or `Parent.LEAF`; off-path kinds ignore it. `format`
     says how to read `body` (`eventstore.formats`). `is_clocked` means that the time is the clock's at
-    creation: the same event may be sent again under its id with another time. `body_digest` is the body's
-    SHA-256 if
-    it is known already.
+    creation: the same event may be sent again under its id with another time.
     """
 
     id: str
@@ -105,7 +103,6 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     is_clocked: bool = False
     cause: str = ""
     facts: EventFacts = EventFacts()
-    body_digest: bytes = b""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):

@@ -140,7 +140,14 @@ def command(
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.asking import Consent, answers_for
     from cli.output import counted, echo_note, echo_problem
-    from cli.replaying import ReplayOptions, default_variants, replay_sessions, variants_of, without_copies
+    from cli.replaying import (
+        ReplayOptions,
+        asks,
+        default_variants,
+        replay_sessions,
+        variants_of,
+        without_copies,
+    )
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from cli.summarizing import EXIT_INTERRUPTED
     from compaction.summarizers import CancelledError
@@ -164,6 +171,11 @@ def command(
     # Complain about a policy or template before anything is done.
     variants_of(wanted)
     _require_consistent(wanted, fail_under, output)
+    is_paid = is_agreed or budget is not None or (prices is not None and not wanted.is_triggered)
+    if is_paid and not asks(wanted):
+        raise click.UsageError(
+            "--yes, --budget and --prices are for models: name one with --model or POLICY@MODEL"
+        )
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         names = (
             without_copies(log, chosen_names(log, chosen))

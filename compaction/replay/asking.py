@@ -46,11 +46,10 @@ def answers_session(summarizer: str, model: str) -> str:
 def kept_answers(log: EventLog, summarizer: str, model: str) -> RecordedSummarizer:
     """Return a summarizer that gives only the answers kept for a summarizer and model.
 
-    Those of any model with `recorded`.
+    With `recorded` and no model, those of any model.
     """
-    if summarizer == RecordedSummarizer.name:
-        wanted = answers_session(summarizer, model) if model else PREFIX
-        return RecordedSummarizer(log, reads=lambda name: name.startswith(wanted))
+    if summarizer == RecordedSummarizer.name and not model:
+        return RecordedSummarizer(log, reads=lambda name: name.startswith(PREFIX))
     session = answers_session(summarizer, model)
     return RecordedSummarizer(log, reads=lambda name: name == session)
 

@@ -67,6 +67,8 @@ def try_of_recorded_size(
     """
     if variant.policy is None or boundary.compaction is None:
         return try_variant(snapshot, cursor, boundary, variant, limits=limits)
+    if variant.policy.cut is None:
+        return "the policy keeps no tail whose size could be chosen"
     recorded = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
     wanted = _size(recorded)
     # A longer tail makes a larger context, but for the summary of what is left.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +52,7 @@ def kept_audit(
     event was altered since. Raises NotFoundError, and CorruptionError for an altered event.
     """
     prices = prices or library_prices()
-    asked = session, str(leaf), as_of, every_branch, tokens.name, tokens.is_exact, _table(prices), _code()
+    asked = session, repr(leaf), as_of, every_branch, tokens.name, tokens.is_exact, _table(prices), _code()
     key = b"audit " + blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=16).digest()
     with log.snapshot() as snapshot:
         value = snapshot.derived(key)
@@ -91,7 +92,12 @@ def _table(prices: Prices) -> tuple[str, str, str]:
 
 @cache
 def _code() -> list[tuple[str, int, int]]:
-    """Identify the code that makes audits, so that a change to it leaves no old ones in use."""
+    """Identify the code that makes audits, so that a change to it leaves no old ones in use.
+
+    Libraries that decide what is alike are told by their files.
+    """
+    libraries = [find_spec(name) for name in ("rapidfuzz", "Stemmer")]
     rooms = (Path(file).parent for file in (eventstore.__file__, projections.__file__) if file)
     files = sorted(file for room in rooms for file in room.rglob("*.py"))
+    files += [Path(found.origin) for found in libraries if found and found.origin]
     return [(str(file), stat.st_size, stat.st_mtime_ns) for file in files if (stat := file.stat())]

@@ -42,7 +42,7 @@ _PUSHBACK: Final = (
     # "Why did you", "why are there".
     r"\bwhy\s(?:the\s\w+\s)?(?:do|did|are|is|were|would)(?:n'?t)?\s(?:you|we|there|it|this|that)\b(?!\s(?:slow|so))",
     # "You were supposed to", "I asked for X, not Y", "not npm, pnpm", "don't do that", "you should be using".
-    rf"\byou\s(?:were|are)\ssupposed\s(?:to|not)\b|\bi\sasked\sfor\b|^\W*not\s\S+,|,\snot\s[\w./-]+\W*$|{_DO_NOT}\sdo\sthat\b",
+    rf"\byou\s(?:were|are)\ssupposed\s(?:to|not)\b|^\W*(?:but\s)?i\sasked\sfor\b|^\W*not\s\S+,|,\snot\s(?!today|now|yet|later)[\w./-]+\W*$|{_DO_NOT}\sdo\sthat\b",
     rf"\byou\sshould(?:{_NOT})?\sbe\s\w+ing\b|\byou\sneed\sto\s\w+\s(?:it|them|that|this|the\stests)\swith\b",
     r"\b(?:that|this|it)\s?wasn'?t\s(?:what|right|it)\b|\bi\s(?:did\snot|didn'?t|never)\s(?:ask|say|tell|want|mean)\b",
     r"\bwho\s(?:told|asked)\syou\b|\bwithout\sasking\b|^\W*(?:incorrect|not\squite|huh|ugh|argh|sigh|no{2,}|oh\sno|come\son|again)\b",
@@ -50,14 +50,15 @@ _PUSHBACK: Final = (
     r"\b(?:in|on|at|editing|using|reading|changing)\sthe\swrong\b|\bis\soutdated\b|\byou(?:'re|\sare)\srepeating\b",
     # What was there before: "where did it go", "it worked before", "we already have that", "didn't we fix this".
     r"\bwhat\shappened\s(?:to|with)\b|\bwhere\s(?:did|have|has)\s.{1,40}\s(?:go|gone)\b|\bhow\scome\b|\bwhy\s(?:is|are)\s.{1,40}\sgone\b",
-    r"\b(?:worked|working|fine|there|had)\s(?:before|yesterday|earlier)\b|\bwe\shad\s?\?|\b(?:bring|put)\s(?:it|that|this|them|the\s.{1,40})\sback\b",
-    r"\bbring\sback\b|\b(?:we|you|there|that|this|it)(?:'ve|\shave|'s|\sis)?\salready\s(?:have|ha[ds]|exists?|did|done|a|an|there)\b",
+    r"\b(?:worked|working|was\sfine|was\sthere)\s(?:before|yesterday|earlier)\b|\bwe\shad\s?\?|\b(?:bring|put)\s(?:it|that|this|them|the\s.{1,40})\sback\b",
+    r"\bbring\sback\b|\b(?:we|you)(?:'ve|\shave)?\salready\s(?:have|had|did|done)\b|\b(?:that|this|it)(?:'s|\sis)?\salready\s(?:exists|done|there)\b|^\W*there(?:'s|\sis)\salready\san?\b",
     rf"\b(?:did|have|has|had|is|was|were)(?:{_NOT})\s(?:we|you|this|that|it)\b|\byou\s(?:did|wrote|fixed)\s\w+\salready\b",
     r"\bthought\s(?:this|that|it)\s(?:was|is|had|works?)\b|\b(?:have|did)\syou\s(?:even|actually|forget)\b",
     r"\bdid\syou\s(?:even\s)?(?:read|run|check|test|look)\b|\buse\s(?:the|our)\s(?:existing|old)\b",
     # It does not work.
     rf"\b(?:does|did|do)(?:{_NOT}|\snot)\s(?:\w+\s)?work\b|^\W*(?:still\s)?not\sworking\b",
-    r"\bstill\s(?!needs|works|uses|exists|has|is|was|as|this|us\b)\w+s\b|\bstill\s(?:crash|fail|flicker|hang|leak|spinn|break)ing\b",
+    r"\bstill\s(?:crash|fail|flicker|hang|leak|spin|break|happen|occur|throw|error|complain|show|say|see|get|lose|lack|miss|ignore)e?s\b",
+    r"\bstill\s(?:crash|fail|flicker|hang|leak|spinn|break)ing\b",
     r"^\W*(?:the\s)?same\s(?:error|problem|issue|bug|thing|crash|failure)\b",
     # Reminders.
     r"\bremember\b(?!\sto\b)|\bremind(?:er)?\b|\brefresh\syour?\b",

@@ -361,7 +361,7 @@ class TranscriptReader(SessionReader):
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
         chain.records += 1
-        self._ids[place][own] = digest = sha256(body).digest()
+        self._ids[place][own] = sha256(body).digest()
         if kind != "note":
             self._parents[place][own] = kind, parent
             if is_boundary(fields):
@@ -375,7 +375,6 @@ class TranscriptReader(SessionReader):
             parent=parent,
             time=time,
             facts=facts,
-            body_digest=digest,
         )
         return SourceRecord(event, session=place, line=self._line, waits_for=waits_for)
 

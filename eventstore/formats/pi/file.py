@@ -204,7 +204,7 @@ class PiReader:
                     self._repeated = number if own != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
-            self._ids[event_id] = digest = sha256(body).digest()
+            self._ids[event_id] = sha256(body).digest()
             event = NewEvent(
                 id=event_id,
                 kind=kind,
@@ -213,7 +213,6 @@ class PiReader:
                 parent=parent,
                 time=time,
                 facts=facts,
-                body_digest=digest,
             )
             found.records.append((start + first, start + last, event))
         return found

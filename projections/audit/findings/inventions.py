@@ -156,8 +156,8 @@ _MISUSED: Final = re.compile(
 """Messages about a wrong command, rather than about the work that it is for."""
 _END: Final = 2_000
 """Characters at the end of a result that say how the command ended."""
-_SHORT: Final = 2_000
-"""Characters of a result that is about its command; a longer one is the output of its work."""
+_EXIT_CODE: Final = re.compile(r"(?i)\bexit(?:ed)?\b.{0,20}\bcode:? [1-9]")
+"""The note of a shell that failed, in results that are not marked as errors."""
 _ALIKE: Final = 80
 """Percent of two commands that are equal, by edit distance; below that they do different things."""
 _LONGEST_LINE: Final = 400
@@ -168,7 +168,7 @@ def _misused_commands(scene: Scene) -> Iterator[Finding]:
     """Find commands that are wrong, although one almost like it had been run or named."""
     for caller, call, result in results_in(scene.behind):
         text = "\n".join(result.texts)
-        if not (result.is_error or len(text) <= _SHORT) or not _MISUSED.search(text[-_END:]):
+        if not (result.is_error or _EXIT_CODE.search(text[-_END:])) or not _MISUSED.search(text[-_END:]):
             continue
         for command in commands_of(call, caller.tools):
             right, sources = _nearest_command(command, scene)
@@ -193,13 +193,15 @@ def _nearest_command(command: str, scene: Scene) -> tuple[str, list[MessageFacts
     from rapidfuzz import fuzz  # noqa: PLC0415  heavy
 
     program, *arguments = command.split()
+    start = re.compile(rf"(?<![\w./-]){re.escape(program)} ")
     found: dict[str, list[MessageFacts]] = {}
     for message in scene.earlier if arguments and len(command) <= _LONGEST_LINE else ():
         for text in message.texts if message.role in ("assistant", "user") else ():
             for line in text.splitlines() if f"{program} " in text else ():
-                _, named, rest = line.partition(f"{program} ")
-                if named and len(line) <= _LONGEST_LINE:
-                    words = [program, *(word.strip(_SIGNS) for word in rest.split())][: len(arguments) + 1]
+                named = start.search(line) if len(line) <= _LONGEST_LINE else None
+                if named:
+                    rest = line[named.end() :].split()
+                    words = [program, *(word.strip(_SIGNS) for word in rest)][: len(arguments) + 1]
                     found.setdefault(" ".join(words), []).append(message)
     if command in found:
         return "", []

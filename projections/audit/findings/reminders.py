@@ -211,13 +211,15 @@ def _plans(message: MessageFacts) -> Iterator[dict[str, str]]:
 
 
 _REMINDS: Final = re.compile(
-    r"(?i)\balready\s(?:told|said|asked|mention\w*|explain\w*|decid\w+|agreed|discuss\w*|did|done|had|fixed|tried|went)\b"
+    r"(?i)\balready\s(?:told|said|asked|mention\w*|explain\w*|decid\w+|agreed|discuss\w*)\b"
+    r"|\b(?:we|you)(?:'ve|\shave)?\salready\s(?:did|done|had|fixed|tried|went)\b"
     r"|\b(?:as|like)\s(?:i|we)\s(?:\w+\s)?(?:said|told|asked|mentioned|discussed|agreed|decided|did|had)\b"
-    r"|\bi(?:'ve|\shave)?\s(?:just\s)?told\syou\b|\b(?:how\smany|last|the\sother|the\sprevious)\stimes?\b"
+    r"|\bi(?:'ve|\shave)?\s(?:just\s)?told\syou\b|\bhow\smany\stimes\b"
+    r"|\b(?:last|the\sother|the\sprevious)\stime\b(?!\sstamp|\szone)"
     r"|\bwe(?:'ve|\shave)?\s(?:just\s)?(?:decided|agreed|discussed|settled|tried|fixed|had\sthis|been\sover|went\sover)\b"
-    r"|\byou\s(?:just\s)?(?:said|told\sme|did\sthat|fixed\s(?:it|that|this)|concluded|found\sout|had\s(?:it|that|this))\b"
+    r"|\byou\s(?:just\s)?(?:said|told\sme|concluded)\b"
     r"|\bthought\s(?:you|we)\s(?:\w+\s)?(?:concluded|decided|agreed|said|fixed|had|did)\b"
-    r"|\byou\s(?:have\s)?forg[oe]t\w*|\b(?:you|we|i)\s(?:\w+\s)?(?:earlier|before|previously)\b"
+    r"|\byou\s(?:have\s)?forg[oe]t\w*|\b(?:you|we|i)\s(?:\w+\s)?(?:earlier|previously)\b"
     r"|\blost\s(?:the\s|your\s)?(?:context|memory)\b"
 )
 """Words with which a person says that something was known, said, decided or done before."""

@@ -515,3 +515,34 @@ def test_a_reminder_of_what_was_said_since_is_no_finding(agent):
     agent.says(user("let all invoices round to whole cents"))
     agent.says(user("we agreed that invoices round to cents"))
     assert agent.found() == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Great, you fixed it! Now write the release notes for the invoice export",
+        "make sure you test before committing the invoice export",
+        "perfect, you found out why. write the invoice export docs",
+        "I already did the backup of the invoice export",
+    ],
+)
+def test_praise_and_orders_remind_of_nothing(agent, words):
+    agent.says(assistant("I will look at the invoice export and write its notes and docs later."))
+    agent.compacts()
+    agent.says(assistant("Done."))
+    agent.says(user(words))
+    assert audit(agent.story.log, "s").compactions[0].findings == []
+
+
+def test_a_command_that_did_not_fail_was_not_wrong(agent):
+    agent.does("bash", "ok", command="pytest tests/unit -q --timeout 30")
+    agent.compacts()
+    agent.does("bash", "12 passed, 0 timed out", command="pytest tests/units -q --timeout 60")
+    assert audit(agent.story.log, "s").compactions[0].findings == []
+
+
+def test_a_program_whose_name_ends_anothers_is_not_it(agent):
+    agent.says(assistant("cargo build --release --features=gui"))
+    agent.compacts()
+    agent.does("bash", "go: unknown flag", command="go build --release --features=cli", fails=True)
+    assert audit(agent.story.log, "s").compactions[0].findings == []

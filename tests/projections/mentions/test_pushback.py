@@ -92,3 +92,17 @@ def test_a_person_asks_for_something_new(words):
 )
 def test_a_model_concedes(answer, does):
     assert concedes(answer) == does
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Great, the build still passes.",
+        "Everything still looks good, go on",
+        "the login page still loads fine, now add logout",
+        "Can you compare what we had before with the new plan?",
+        "we are not done yet, not today",
+    ],
+)
+def test_good_news_and_plans_push_back_against_nothing(message):
+    assert pushback(message) < 1
