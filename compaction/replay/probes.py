@@ -54,7 +54,13 @@ def probes_at(earlier: Sequence[Event], facts: SessionFacts) -> list[Probe]:
     """Return the probes for a context below these entries, the same whatever a policy makes of it."""
     messages = facts.of_events(earlier)
     said = [view.text for event in earlier if is_by_person(event) and (view := view_of_event(event))]
-    modified = (_path_end(path) for message in messages for path in message.modified)
+    failed = {message.result_of for message in messages if message.is_error}
+    modified = (
+        _path_end(path)
+        for message in messages
+        if not failed.issuperset(call.id for call in message.calls)
+        for path in message.modified
+    )
     forbidden = (
         sentence for text in said for sentence in sentences(prose_lines(text)) if _FORBIDS.search(sentence)
     )
@@ -77,6 +83,9 @@ def answered(probes: Sequence[Probe], context: Context, facts: SessionFacts) -> 
 def _answers(texts: Sequence[_Text], probe: Probe) -> bool:
     """Return True if texts have the literal answer, and a paragraph with enough of its words."""
     least = ENOUGH * len(probe.words)
+    if probe.question == "modified":
+        name = re.compile(rf"(?<![\w.-]){re.escape(probe.literal)}(?![\w-]|\.\w)")
+        return any(probe.literal in text.folded and name.search(text.folded) for text in texts)
     return (not probe.literal or any(probe.literal in text.folded for text in texts)) and (
         not probe.words
         or any(len(probe.words & words) >= least for text in texts for words in text.paragraphs)

@@ -73,6 +73,10 @@ def test_an_empty_context_answers_nothing(story: Story) -> None:
         ("SRC/Parser.py was changed", 1),
         ("parser.py was changed", 0),
         ("src/parsers.py was changed", 0),
+        ("src/parser.pyi was changed", 0),
+        ("mysrc/parser.py was changed", 0),
+        ("src/parser.py.bak was changed", 0),
+        ("Changed: ./src/parser.py.", 1),
     ],
 )
 def test_a_file_is_named_by_its_folder_and_name(story: Story, line: str, answers: int) -> None:
@@ -100,3 +104,12 @@ def test_no_question_has_more_than_its_newest_answers(story: Story) -> None:
     story.says(*(user(f"Please write chapter number{number} about history") for number in range(30)))
     questions, _ = found(story)
     assert questions == {"asked": MOST_OF_A_QUESTION}
+
+
+def test_an_edit_that_failed_modified_nothing(story: Story) -> None:
+    story.says(
+        assistant(call("edit", "c0", path="src/parser.py", newText="x")),
+        result("no such text", tool="edit", call_id="c0", is_error=True),
+    )
+    questions, _ = found(story)
+    assert questions == {}

@@ -36,7 +36,7 @@ def variant(preset: str, *, keep: int = 2_000, drops: bool = False) -> Variant:
 def story() -> Story:
     """A long session: a file is read, many others follow, and the first is needed again."""
     story = Story(MemoryLog(clock=lambda: 0))
-    story.says(user("Fix the parser. Use src/parser.py."))
+    story.says(user("Repair the parser of expressions. Use src/parser.py."))
     for number in range(30):
         story.says(
             assistant(call("read", f"c{number}", path=f"src/part_{number}.py")),
@@ -134,6 +134,16 @@ def test_shares_of_all_variants_have_one_denominator(story: Story) -> None:
     assert found[1].failed > 0
     assert found[0].trials == found[1].trials == len(results) - found[1].failed
     assert found[0].needed_count == found[1].needed_count
+    shared = [each.boundary for each in results if all(trial.error is None for trial in each.trials)]
+    asked = sum(each.probe_count for each in shared)
+    assert found[0].probe_count == found[1].probe_count == asked > 0
+
+
+def test_probes_are_asked_of_the_new_context(story: Story) -> None:
+    story.add(Compaction(summary="Nothing.", first_kept_entry_id="e69", tokens_before=9))
+    story.says(user("go on"), assistant("I look at src/part_4.py."))
+    (each,) = replayed(story, RECORDED, at="recorded")
+    assert (each.trials[0].answered_count or 0) < each.boundary.probe_count
 
 
 def test_a_horizon_of_one_answer_needs_what_that_answer_used(story: Story) -> None:
