@@ -64,8 +64,8 @@ def kept_audit(
         )
     if read.reads_all:
         return made
-    # A lone surrogate has no UTF-8 form; such an audit is made again each time.
-    with suppress(UnicodeEncodeError):
+    # A lone surrogate has no UTF-8 form, and a huge number no form at all; such an audit is made again each time.
+    with suppress(UnicodeEncodeError, OverflowError):
         log.keep([(key, _encode(_KeptAudit(read.sessions, made)))])
     return made
 

@@ -65,6 +65,7 @@ IMPORT = f"""
 from cli.store import import_with_progress
 from eventstore.errors import BadInputError
 from eventstore.memory import MemoryLog
+import eventstore.files.importing
 {PRELUDE}
 try:
     import_with_progress(MemoryLog(), sys.argv[1])
