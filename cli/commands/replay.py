@@ -287,7 +287,7 @@ def _show(
             size = write_atomically(output, [content])
             if not as_json:
                 echo_text(f"{output}  {size:,} bytes")
-    if as_json:
+    if as_json and output != "-":
         echo_json(_json(results, found) | {"leftOut": answers.left_out})
     elif output is None and (results or not answers.left_out):
         out = console()

@@ -60,7 +60,7 @@ def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Seque
     if results[0].boundary.at == "recorded" and len(variants) > 1:
         _print_overlaps(out, summaries, variants[0])
     _print_worst(out, results, variants)
-    for note in (*_failures(results, summaries), *_notes(results, variants, len(sessions))):
+    for note in (*_failures(results, summaries), *notes_of(results, variants, len(sessions))):
         print_line(out, note, style="dim")
 
 
@@ -130,7 +130,8 @@ def _failures(results: Sequence[ReplayResult], summaries: Sequence[VariantSummar
             )
 
 
-def _notes(results: Sequence[ReplayResult], variants: Sequence[str], sessions: int) -> list[str]:
+def notes_of(results: Sequence[ReplayResult], variants: Sequence[str], sessions: int) -> list[str]:
+    """Return what a reader has to know about the figures."""
     notes = [
         "extractive summaries list names by the rules that also find what was needed: they are flattered"
     ]

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from cli.output import counted, short_paths, thousands
 from cli.views.page.html import rendered, summary_html
+from cli.views.replay_table import notes_of
 from cli.views.texts import percent
 from compaction.replay import ReplayResult
 from compaction.replay.comparison import VariantSummary
@@ -62,6 +63,7 @@ def replay_page(results: Sequence[ReplayResult], variants: Sequence[VariantSumma
         "replay.html",
         title=f"{counted(len(results), 'boundary', 'boundaries')} in {counted(len(sessions), 'session')}",
         about=f"{counted(needed, 'thing')} needed behind them; the first variant is compared with the others",
+        notes=notes_of(results, [each.variant for each in variants], len(sessions)),
         variants=variants,
         points=_points(variants),
         frame={"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "right": _WIDTH - _RIGHT}
@@ -70,7 +72,6 @@ def replay_page(results: Sequence[ReplayResult], variants: Sequence[VariantSumma
         y_ticks=[(_y(share / 100), f"{share}%") for share in range(0, 101, 20)],
         places=places[:MOST],
         left_out=max(len(places) - MOST, 0),
-        at=results[0].boundary.at if results else "clean",
     )
     return html.encode()
 

@@ -103,3 +103,10 @@ def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
         == "no-such-program"
     )
     refold("replay", DEMO, "--with", "refold", "--with", "refold", code=2)
+
+
+def test_standard_output_holds_the_page_alone(told: Refold) -> None:
+    page = told("replay", "--all", "-o", "-", "--json").out
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
+    assert "flattered" in page
