@@ -164,7 +164,7 @@ def used_later(snapshot: Snapshot, boundary: Boundary, *summaries: str) -> list[
 def _replacement(snapshot: Snapshot, boundary: Boundary, summary: str) -> Replacement:
     record = Compaction(summary=summary, first_kept_entry_id=boundary.first_kept, tokens_before=0)
     event = compose(record, id="summary", time=None, parent=boundary.leaf)
-    prospect = Preview(snapshot, boundary.session, [event])
-    cursor = resolve_cursor(prospect, boundary.session)
-    made = decode(prospect.frame(cursor.session, cursor.leaf), cursor.session)
-    return replacement_of(made, prospect, cursor, later=boundary.later)
+    preview = Preview(snapshot, boundary.session, [event])
+    cursor = resolve_cursor(preview, boundary.session)
+    made = decode(preview.frame(cursor.session, cursor.leaf), cursor.session)
+    return replacement_of(made, preview, cursor, later=boundary.later)

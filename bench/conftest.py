@@ -18,6 +18,8 @@ from eventstore.files.importing import import_file
 
 CORPUS = Path(os.environ.get("REFOLD_CORPUS", Path(__file__).parents[2] / "shared" / "corpus"))
 """The folder of real sessions, if it is there."""
+REFOLD = ("-c", "from cli.start import main; main()")
+"""Arguments of Python that run the command as its installed script does."""
 
 
 class Stored(NamedTuple):

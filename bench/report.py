@@ -83,11 +83,17 @@ COMPARISONS: Final = (
         Limit(8),
     ),
     Comparison("startup-text", "`refold context`, the same", "python -c pass", "`python -c pass`", Limit(8)),
+    Comparison(
+        "startup-text-long",
+        "`refold context`, 60 messages after 10,000 events",
+        "python -c pass",
+        "`python -c pass`",
+    ),
     Comparison("import", "import of 10,000 events", "json", "`json.loads` of every line", Limit(2)),
     Comparison("import", "", "parse", "parsing every line by msgspec"),
     Comparison(
         "oh-my-pi",
-        "open + rebuild of 1,000 messages of oh-my-pi behind 10,000 events",
+        "open + rebuild of 1,000 messages of oh-my-pi after 10,000 events",
         "json fold",
         "JSON fold of the file",
         is_faster=True,
@@ -128,7 +134,7 @@ COMPARISONS: Final = (
     Comparison("full-fold", "10,000 events folded to a tree", "floor", "walking over their bodies"),
     Comparison("timeline", "timeline of 10,000 events", "floor", "walking over their bodies"),
     Comparison("deep-tree", "context of 2,500 entries, a jump an entry", "run", "the same in one run"),
-    Comparison("compactions", "context behind 1,000 compactions", "one", "behind one"),
+    Comparison("compactions", "context after 1,000 compactions", "one", "after one"),
     Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
     Comparison("overviews", "cached figures of 2,000 sessions", "heads", "reading their heads", Limit(4)),
     Comparison("search-index", "search index of 10,000 events", "floor", "reading their texts"),
@@ -144,17 +150,15 @@ COMPARISONS: Final = (
     Comparison("audit-again", "the same again, unchanged", "import", "importing them", Limit(1)),
     Comparison(
         "compaction-60-10k",
-        "cut and extractive summary, 60 messages behind 10,000 events",
+        "cut and extractive summary, 60 messages after 10,000 events",
         "import",
         "importing them",
         Limit(1),
     ),
     Comparison(
-        "compaction-1000-10k", "the same, 1,000 messages behind 10,000", "import", "importing them", Limit(1)
+        "compaction-1000-10k", "the same, 1,000 messages after 10,000", "import", "importing them", Limit(1)
     ),
-    Comparison(
-        "compaction-1000-100k", "the same behind 100,000 events", "import", "importing them", Limit(1)
-    ),
+    Comparison("compaction-1000-100k", "the same after 100,000 events", "import", "importing them", Limit(1)),
     Comparison("extractive-1k", "extractive summary of all of 1,000 events", "import", "importing them"),
     Comparison("extractive-1k", "", "prompt", "making its prompt"),
     Comparison("extractive-1k", "", "floor", "extracting what they name, text by text"),
@@ -242,7 +246,7 @@ def measured(runs: Runs, date: str) -> str:
         megabytes = runs.facts["import"]["bytes_read"] / 1e6
         speed = megabytes / runs.took("import")
         blocks += [
-            f"Memory of its own that {what} takes: {' and '.join(_sizes(runs, what))}."
+            f"Private memory of {what}: {' and '.join(_sizes(runs, what))}."
             for what in ("import", "verify")
             if runs.has(f"memory-{what}", "refold")
         ]
@@ -353,7 +357,7 @@ def span(seconds: float) -> str:
 
 def _sizes(runs: Runs, what: str) -> Iterator[str]:
     for events, kilobytes in runs.facts[f"memory-{what}"]["peak"].items():
-        yield f"{int(events):,} events long: {kilobytes // 1024} MB"
+        yield f"{kilobytes // 1024} MB for {int(events):,} events"
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import pytest
 from bench.sessions import session_file
 from eventstore import open_store
 from eventstore.files.importing import import_file
-from projections.audit.kept_audit import kept_audit
 from projections.audit.session import audit
+from projections.audit.stored_audit import stored_audit
 from projections.tokens import counter
 
 GROUP = "audit"
@@ -44,9 +44,9 @@ def test_refold_audits_again(measure, made):
     """Read the audit of a session that has not changed from the store."""
     stored, tokens = made(EVENTS, 60), counter("utf16/4")
     with open_store(stored.store, create=False) as log:
-        kept_audit(log, stored.session, tokens=tokens)
+        stored_audit(log, stored.session, tokens=tokens)
         found = measure(
-            AGAIN, "refold", partial(kept_audit, log, stored.session, tokens=tokens), rounds=ROUNDS
+            AGAIN, "refold", partial(stored_audit, log, stored.session, tokens=tokens), rounds=ROUNDS
         )
     assert len(found.compactions) == 3
 

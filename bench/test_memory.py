@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.conftest import REFOLD
 from bench.sessions import session_file, session_name
 
 pytestmark = pytest.mark.slow
@@ -56,7 +57,7 @@ def write_sessions(folder: Path, count: int) -> None:
 
 def peak(store: Path, *arguments: str) -> int:
     """Run a command; return the most private memory that it and its processes had at once, in kilobytes."""
-    command = [sys.executable, "-m", "cli.main", "--store", str(store), *arguments]
+    command = [sys.executable, *REFOLD, "--store", str(store), *arguments]
     most = 0
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:

@@ -12,18 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from bench.sessions import session_file
+from bench.conftest import REFOLD
+from bench.sessions import session_file, session_name
 
 ROOT = Path(__file__).parents[1]
 TURNS = 5
 ROUNDS = 5
-REFOLD = ("-m", "cli.main")
 WORK = {
     "startup": ("--help",),
-    "startup-context": ("context", "@last", "--format", "native"),
-    "startup-text": ("context", "@last"),
+    "startup-context": ("context", session_name(1_000, 60), "--format", "native"),
+    "startup-text": ("context", session_name(1_000, 60)),
+    "startup-text-long": ("context", session_name(10_000, 60)),
 }
-"""The arguments of each group's command: the contexts are of 60 messages behind 1,000 events."""
+"""The arguments of each group's command: the contexts have 60 messages after 1,000 or 10,000 events."""
 
 # Other work on the machine varies within seconds, so the two sides take turns.
 pytestmark = [
@@ -46,7 +47,7 @@ def run(tmp_path_factory):
         command = [sys.executable, *arguments]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env=environment)
 
-    run(*REFOLD, "import", str(session_file(1_000, 60)))
+    run(*REFOLD, "import", str(session_file(1_000, 60)), str(session_file(10_000, 60)))
     for arguments in WORK.values():
         run(*REFOLD, *arguments)
     return run

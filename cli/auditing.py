@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -17,22 +17,22 @@ from cli.output import (
     json_bytes,
     json_list,
     paged,
-    print_line,
     progress_bar,
     safe_line,
 )
+from cli.store import worker_store
 from cli.views.model import AuditView, SessionRow, audit_view
-from cli.views.screen import generations_line, sessions_table
+from cli.views.screen import sessions_table
 from eventstore import open_store
-from eventstore.errors import CorruptionError, RefoldError
+from eventstore.errors import CorruptionError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
 from eventstore.workers import WorkerLostError, map_in_processes
 from projections.audit.findings.finding import Weight
-from projections.audit.kept_audit import kept_audit
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.prices import Prices
 from projections.audit.session import Audit
+from projections.audit.stored_audit import stored_audit
 from projections.context.cursor import Leaf
 from projections.tokens import counter
 
@@ -66,7 +66,7 @@ def parse_bound(text: str) -> Bound:
 
 
 def breaches(view: AuditView, bounds: Sequence[Bound], fail_on: Weight | None = None) -> Iterator[str]:
-    """Yield a line for every finding of a weight, or worse, and for every replacement below a bound.
+    """Yield a line for every finding of at least a weight, and every replacement below a bound.
 
     Skips undone replacements, and metrics with nothing to find.
     """
@@ -121,7 +121,7 @@ def audit_sessions(
     """Audit sessions in the given order in up to `jobs` processes; one job runs in this process.
 
     Each process opens the store itself and takes one snapshot per session, so a session that is being written
-    to is audited as of one moment. Raises WorkerLostError.
+    to is audited as of one moment. Raises WorkerLostError, StoreError.
     """
     if min(jobs, len(sessions)) > 1:
         yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
@@ -132,9 +132,11 @@ def audit_sessions(
 
 
 def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult:
-    """Audit a session of an open store; return any error as a problem instead of raising it."""
+    """Audit a session of an open store; return any error as a problem, but raise StoreError."""
     try:
         view = audit_view(audit_session(log, session, wanted))
+    except StoreError:
+        raise
     except RefoldError as error:
         return _failed(session, str(error))
     except Exception as error:  # noqa: BLE001  the other sessions must still be audited
@@ -157,7 +159,7 @@ def audit_session(
     Raises NotFoundError, and CorruptionError if damaged bytes make it fail.
     """
     try:
-        return kept_audit(
+        return stored_audit(
             log,
             session,
             leaf=leaf,
@@ -190,17 +192,7 @@ def _failed(session: str, problem: str) -> AuditResult:
 
 
 def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
-    try:
-        log = _store(store)
-    except RefoldError as error:
-        return _failed(session, str(error))
-    return try_audit(log, session, wanted)
-
-
-@cache
-def _store(store: str) -> StoredLog:
-    """Return the store, kept open for the life of the process."""
-    return open_store(store, create=False)
+    return try_audit(worker_store(store), session, wanted)
 
 
 Show = Callable[[AuditResult], None]
@@ -253,8 +245,6 @@ def _table() -> Iterator[Show]:
     out = console()
     with paged(out):
         out.print(sessions_table(rows), crop=False)
-        for line in generations_line(rows):
-            print_line(out, line, style="dim")
 
 
 def _progress(wanted: AuditOptions) -> AbstractContextManager[Callable[[int, int], None]]:

@@ -85,6 +85,18 @@ def template_of_file(path: str) -> Template:
     return parse_template(text, source=path)
 
 
+def with_template(name: str) -> tuple[list[Source], str]:
+    """Return sources of templates that have the named one, and its name; a file comes first.
+
+    With "", return the usual sources and "". Raises BadInputError.
+    """
+    sources = template_sources()
+    if not TEMPLATES.is_path(name):
+        return sources, name
+    own = template_of_file(name)
+    return [lambda wanted: own if wanted == own.name else None, *sources], own.name
+
+
 def check_templates(
     log: EventLog,
     session: str,

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 import click
 
 from cli.options import utf8
-from cli.output import STORE, echo_problem, never_failing
+from cli.output import ARGUMENTS, STORE, echo_problem, never_failing
 
 GROUPS: Final = {
     "Look at sessions": {
@@ -78,16 +78,16 @@ NOBODY_READS: Final = 141
 SYSTEMS: Final = ("linux", "darwin")
 NOT_HERE: Final = 69
 """The exit code on an unsupported system: EX_UNAVAILABLE of sysexits.h."""
-FAULT: Final = 70
-"""The exit code where refold itself is at fault: what sysexits.h has for programs."""
+BUG: Final = 70
+"""The exit code for a bug in refold: EX_SOFTWARE of sysexits.h."""
 _WHOLE_HYPHEN: Final = "\u2011"
 """Stands for a hyphen at which no line ends."""
 TRACEBACK: Final = "REFOLD_TRACEBACK"
-"""A variable of the environment: where it is set, a fault of refold ends in a traceback."""
+"""The environment variable that makes a bug in refold end in a traceback."""
 
 
 class _Formatter(click.HelpFormatter):
-    """click's, but no line of a help ends within an option's name: behind a hyphen."""
+    """A formatter of help that never breaks a line after a hyphen in an option's name."""
 
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", _WHOLE_HYPHEN))
@@ -147,6 +147,7 @@ class _Commands(click.Group):
             close = get_close_matches(args[0], COMMANDS, 1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        ctx.meta[ARGUMENTS] = args
         return super().resolve_command(ctx, args)
 
 
@@ -210,7 +211,9 @@ def refold(ctx: click.Context, store: str | None) -> None:
     if ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE:
         if not store:
             raise click.UsageError("--store names no folder", ctx)
-        ctx.meta[STORE] = store
+        from eventstore.addresses import without_password
+
+        ctx.meta[STORE] = without_password(store)
     ctx.obj = store
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
@@ -220,8 +223,8 @@ def refold(ctx: click.Context, store: str | None) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command; print errors of refold as one line on stderr; set the exit code.
 
-    0: done; 1: what was asked for is not so or not there; 2: wrong usage; 69: not on this system; 70: a fault of
-    refold itself, which the environment can have shown with its traceback; 130: interrupted; 141: nobody read on.
+    0: done; 1: something is missing or a check failed; 2: wrong usage; 69: an unsupported system; 70: a bug in
+    refold, whose traceback an environment variable shows; 130: interrupted; 141: the output's reader has gone.
     """
     _prepare_streams()
     if sys.platform not in SYSTEMS:
@@ -252,7 +255,7 @@ def _fail_by(error: Exception) -> NoReturn:
     """Exit with an error that refold raised on purpose, or with an unexpected one, a bug."""
     if isinstance(error, ImportError):
         for hidden in _hidden_packages():
-            _fail(hidden, _OF_ITS_OWN, code=FAULT)
+            _fail(hidden, _OF_ITS_OWN, code=BUG)
     from eventstore.errors import RefoldError
 
     if isinstance(error, RefoldError):
@@ -262,8 +265,8 @@ def _fail_by(error: Exception) -> NoReturn:
         _fail(last, "", code=1)
     if os.environ.get(TRACEBACK):
         raise error
-    fault = f"this is a fault of refold itself ({type(error).__name__}: {error})"
-    _fail(fault, f"{TRACEBACK}=1 shows where", code=FAULT)
+    problem = f"this is a bug in refold ({type(error).__name__}: {error})"
+    _fail(problem, f"{TRACEBACK}=1 shows where", code=BUG)
 
 
 def _prepare_streams() -> None:
@@ -288,7 +291,3 @@ def _usage_hint(error: click.UsageError) -> str:
 def _fail(problem: str, hint: str, *, code: int) -> NoReturn:
     echo_problem(problem, hint)
     sys.exit(code)
-
-
-if __name__ == "__main__":
-    main()

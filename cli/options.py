@@ -28,17 +28,20 @@ def utf8(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str
 
 
 class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # older clicks take none
-    """A choice among the names of a registry that is loaded on first use."""
+    """A choice among the names of a registry that is loaded on first use.
 
-    def __init__(self, name: str, names: Callable[[], Sequence[str]]) -> None:
+    `always` are those of the names that need no registry, so that choosing one does not load it.
+    """
+
+    def __init__(self, name: str, names: Callable[[], Sequence[str]], *, always: Sequence[str] = ()) -> None:
         self.name = name
-        self._names = names
+        self._names, self._always = names, always
 
     def get_metavar(self, *args: Any, **fields: Any) -> str | None:
         return self._choice.get_metavar(*args, **fields)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return self._choice.convert(value, param, ctx)
+        return value if value in self._always else self._choice.convert(value, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -70,6 +73,19 @@ paths_option: Final[Decorator] = click.option(
     type=click.Path(exists=True, file_okay=False),
     help="Also look in this folder and below it; repeatable.",
 )
+
+
+def require_no_folder(ctx: click.Context) -> None:
+    """Reject arguments of a command that takes folders by --path; it has to allow extra ones."""
+    if ctx.args:
+        from cli.output import command_line
+
+        more = command_line(f"{ctx.info_name} --path", ctx.args[0])
+        alone = command_line("import", ctx.args[0])
+        problem = f"it takes no argument: to search one more folder, {more}; to import only this one, {alone}"
+        raise click.UsageError(problem, ctx)
+
+
 leaf_option: Final[Decorator] = click.option(
     "--leaf", metavar="ID|root", help="Use this entry instead of the session's leaf."
 )
@@ -150,7 +166,7 @@ def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
         "--project",
         metavar="PATH|NAME",
         callback=_project,
-        help="Only sessions that worked in this folder or below it; a part of its path is enough.",
+        help="Only sessions that worked in this folder or below it: a path, or one or more whole names of it.",
     )
     @since_option
     @click.option(
@@ -176,7 +192,7 @@ def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_filter
 
 
-def tools_of(file: BinaryIO) -> bytes:
+def tool_definitions(file: BinaryIO) -> bytes:
     """Return the tool definitions in a file.
 
     Raises BadInputError if it is not a JSON list of objects.

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from cli.terminal import FittedTable
 
 
 HANDLER: Final = "refold.plain"
@@ -49,6 +50,8 @@ def never_failing(stream: TextIO) -> None:
         stream.reconfigure(errors=HANDLER)
 
 
+ARGUMENTS: Final = "refold.arguments"
+"""Key in `Context.meta` for the subcommand and its arguments, as the user wrote them."""
 STORE: Final = "refold.store"
 """Key in `Context.meta` for a store that printed commands name, as it is not the default."""
 _UNBOUNDED: Final = 100_000
@@ -59,6 +62,8 @@ _UNSAFE_IN_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that JSON allows but terminals may obey: DEL, C1 controls, direction changes."""
 _LONG_PATH: Final = re.compile(r"(?<![\w:./~…-])(?:~|\.{1,2}|[\w.-]+)?(?:/[\w.@+-]+){3,}")
 """A path of four names, or of three from the root."""
+_WITH_SLASHES: Final = re.compile(r"(?<![^ ])(?>[^ /]*)(?>/[^ /]*){3,}")
+"""A word with as many slashes as a long path has."""
 _NO_PATH: Final = re.compile(r"[\s\"'{}<>|;,]|://")
 """Characters that occur in prose, code or JSON, but hardly in a path."""
 _LONGEST_PATH: Final = 1024
@@ -104,7 +109,9 @@ def paged(out: Console) -> Iterator[None]:
         yield
 
 
-def table(*names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequence[str] = ()) -> Table:
+def table(
+    *names: str, right: Sequence[str] = (), shrinks: str = "", drops: Sequence[str] = ()
+) -> FittedTable:
     """Return a table without lines; `right` are columns of numbers, `shrinks` gives way first.
 
     If a narrow terminal needs more room, the columns of `drops` are left out one by one. A cell in `shrinks`
@@ -227,6 +234,31 @@ def print_line(out: Console, text: str, *, style: str = "") -> None:
     out.print(wrapped(text, out.width), style=style, crop=False, no_wrap=True, overflow="ignore")
 
 
+@contextmanager
+def styled_lines() -> Iterator[Callable[..., None]]:
+    """Yield a function that prints a line of (text, style) pairs.
+
+    On a terminal it colours, wraps and pages them. Elsewhere it prints plain text, without the library for styles,
+    which takes long to load.
+    """
+    # These are the variables by which rich decides that a stream is a terminal.
+    if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")):
+        yield lambda *spans: echo_verbatim("".join(text for text, _ in spans).expandtabs())
+        return
+    from rich.text import Text
+
+    out = console()
+
+    def show(*spans: tuple[str, str]) -> None:
+        if len(spans) == 1:
+            print_line(out, spans[0][0], style=spans[0][1])
+        else:
+            out.print(Text.assemble(*spans), crop=False, overflow="fold")
+
+    with paged(out):
+        yield show
+
+
 def columns(stream: TextIO) -> int:
     """Return the maximum line length: the width of a terminal, unlimited elsewhere."""
     if not stream.isatty():
@@ -308,7 +340,11 @@ def cut_line(line: str, width: int) -> str:
 
 def short_paths(line: str, names: int = 2) -> str:
     """Return a line with each long path reduced to its last names."""
-    return _LONG_PATH.sub(lambda found: f"…/{'/'.join(found[0].split('/')[-names:])}", line)
+    # Most words of a line are no paths, and a search at each of their characters takes long.
+    return _WITH_SLASHES.sub(
+        lambda word: _LONG_PATH.sub(lambda found: f"…/{'/'.join(found[0].split('/')[-names:])}", word[0]),
+        line,
+    )
 
 
 def _is_path(word: str) -> bool:

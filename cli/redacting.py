@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import counted, echo_note, progress_bar, safe_line
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from eventstore.redaction import Masks
 
 
+_Result = TypeVar("_Result")
+
+
 def masks_if(wanted: bool) -> Masks | None:  # noqa: FBT001  a flag of the command line
-    """Return masks for the secrets to come, None if not wanted. Raises BadInputError without the extra."""
+    """Return masks for secrets, None if not wanted. Raises BadInputError without the extra."""
     if not wanted:
         return None
     from eventstore.redaction import Masks, secret_rules
@@ -37,8 +40,21 @@ def masked(log: EventLog, masks: Masks | None) -> Iterator[EventLog | Snapshot]:
     _note(masks)
 
 
+def masked_throughout(
+    read: Callable[[EventLog | Snapshot], _Result], log: EventLog, masks: Masks | None
+) -> _Result:
+    """Return what `read` makes of a log with secrets masked in all sessions; note how many."""
+    if masks is None:
+        return read(log)
+    from eventstore.redaction import read_redacted
+
+    result = read_redacted(log, masks, read)
+    _note(masks)
+    return result
+
+
 def masked_file(read: Callable[[], Iterable[bytes]], masks: Masks | None) -> Iterable[bytes]:
-    """Yield the pieces of a session file, or its lines with secrets masked; at the end, note how many."""
+    """Yield the pieces of a session file, or its lines with secrets masked; then note how many."""
     if masks is None:
         yield from read()
         return

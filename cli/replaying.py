@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 
 import click
 import msgspec
 
-from cli.compacting import DEFAULT_POLICY, policy_named, template_of_file, template_sources
+from cli.compacting import DEFAULT_POLICY, policy_named, with_template
+from cli.store import worker_store
 from cli.summarizing import SummarizerChoice, SummarizerOptions, choose_summarizer
-from cli.user_files import TEMPLATES
 from compaction.part import Limits
 from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
-from compaction.replay import ReplayResult, replay_session
-from compaction.replay.asking import kept_answers
+from compaction.replay import replay_session
 from compaction.replay.boundaries import Where
+from compaction.replay.comparison import BoundaryFigures, figures_of, worst_cases
+from compaction.replay.model_answers import stored_answers
 from compaction.replay.program import TIMEOUT, Program
+from compaction.replay.results import ReplayResult
 from compaction.replay.triggered import TriggeredRun, triggered_runs
 from compaction.replay.variants import DROP, RECORDED, Variant
 from compaction.summarizers import Summarizer
@@ -26,15 +28,16 @@ from compaction.summarizers.anthropic import DEFAULT_MODEL
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.recorded import RecordedSummarizer
-from compaction.summarizers.registry import SUMMARIZERS
-from compaction.templates import Source, find_template
+from compaction.summarizers.registry import SUMMARIZERS, endpoint_of
+from compaction.templates import find_template
 from eventstore import open_store
 from eventstore.checked import require_sound
-from eventstore.errors import NotFoundError, RefoldError
-from eventstore.imports import copied_through, earlier_generation
+from eventstore.errors import NotFoundError, RefoldError, StoreError
+from eventstore.imports import copied_through
 from eventstore.log import EventLog, StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes
 from projections.audit.prices import library_prices, prices_of_file
+from projections.mentions.message_facts import SessionFacts
 
 
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +47,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     What was needed is looked for in at most `horizon` answers. `matches_size`: keep as much as makes a context as large
     as the recorded one. `is_triggered`: policies decide when to compact; `prices` is a file of prices for that, None
     for those of the library.
-    `summarizer`, `models` and `endpoint` are for variants that name no model. `only` are the boundaries to replay, by
-    session and number of the last entry; None for all.
+    `template` is for variants that summarize and name none, `summarizer`, `models` and `endpoint` for those that name
+    no model. `only` are the boundaries to replay, by
+    session and number of the last entry; None for all. `errors` say why a variant has no summary at a boundary.
+    `cases` are the worst cases to return with what was kept, and with their summaries if `has_summaries`.
     """
 
     variants: tuple[str, ...]
@@ -58,10 +63,15 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     prices: str | None = None
     keep_recent: int | None = None
     window: int
+    template: str = ""
     summarizer: str | None = None
     models: tuple[str, ...] = ()
     endpoint: str = ""
     only: frozenset[tuple[str, int]] | None = None
+    unplanned: frozenset[str] = frozenset()
+    errors: dict[tuple[str, int, str], str] = {}
+    cases: int = 0
+    has_summaries: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,29 +80,43 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one session, or its runs under triggers, or why it could not be replayed."""
+    """The results of one session, or its runs under triggers, or why it could not be replayed.
+
+    `figures` are those of all boundaries, `worst` the worst cases among them.
+    """
 
     session: str
-    results: list[ReplayResult] = []
+    figures: list[BoundaryFigures] = []
+    worst: list[ReplayResult] = []
     runs: list[TriggeredRun] = []
     problem: str = ""
 
 
-def default_variants() -> tuple[str, ...]:
-    """Return refold's policies, its default first, and the variant without a summary."""
-    return tuple(dict.fromkeys([DEFAULT_POLICY, *preset_names(), DROP]))
+def default_variants(at: str = "clean") -> tuple[str, ...]:
+    """Return refold's policies, its default first, and the variant without a summary.
+
+    At recorded compactions, these are compared with what the session did, which comes first.
+    """
+    recorded = [RECORDED] if at == "recorded" else []
+    return tuple(dict.fromkeys([*recorded, DEFAULT_POLICY, *preset_names(), DROP]))
 
 
-def variants_of(wanted: ReplayOptions, log: EventLog | None = None) -> list[Variant]:
-    """Return the variants that the options name, with the answers of models that a log has kept.
+def variants_of(
+    wanted: ReplayOptions, log: EventLog | None = None, facts: SessionFacts | None = None
+) -> list[Variant]:
+    """Return the variants that the options name, with the answers that a log has stored.
+
+    `facts` are those of the session to replay, so that extractive summaries read each message once.
 
     Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one or for a command line
     that names no program, and UsageError for a variant that is named twice.
     """
     if len(set(wanted.names)) < len(wanted.names):
         raise click.UsageError("each variant can be named once")
+    # All variants share it: it reads one conversation at a time.
+    extractive = ExtractiveSummarizer(facts=facts)
     return [
-        *(_variant(name, wanted, log) for name in wanted.variants),
+        *(_variant(name, wanted, log, extractive) for name in wanted.variants),
         *(_program(command, wanted.timeout) for command in wanted.commands),
     ]
 
@@ -104,14 +128,20 @@ def _program(command: str, timeout: float) -> Variant:
     return Variant(name=command, policy=None, chain=SummarizerChain(summarizers=[]), program=program)
 
 
-def asks(wanted: ReplayOptions) -> bool:
+def uses_models(wanted: ReplayOptions) -> bool:
     """Return True if the summaries of a variant are those of a model."""
     chosen = (summarizer_of(name, wanted).summarizer for name in wanted.variants)
     return any(each != ExtractiveSummarizer.name for each in chosen)
 
 
+def uses_extractive(wanted: ReplayOptions) -> bool:
+    """Return True if the summaries of a variant are extracted, without a model."""
+    written = (name for name in wanted.variants if name not in (RECORDED, DROP))
+    return any(summarizer_of(name, wanted).summarizer == ExtractiveSummarizer.name for name in written)
+
+
 def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
-    """Return who writes a variant's summaries: as its `@` says, else the options, else `extractive`.
+    """Return who writes a variant's summaries: as its `@` or the options say, else `extractive`.
 
     A policy's own summarizer counts only if an option asks for a model. Raises UsageError, NotFoundError.
     """
@@ -119,41 +149,47 @@ def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
     if name in (RECORDED, DROP) or not (model or wanted.summarizer or wanted.models):
         return SummarizerChoice(ExtractiveSummarizer.name, (), is_chosen=False)
     if model in SUMMARIZERS and not SUMMARIZERS[model].takes_model:
-        asking = SummarizerOptions(summarizer=model, models=(), endpoint="")
+        summarizer_options = SummarizerOptions(summarizer=model, models=(), endpoint="")
     elif model and wanted.summarizer == RecordedSummarizer.name:
         return SummarizerChoice(RecordedSummarizer.name, (model,), is_chosen=True)
     elif model:
-        asking = SummarizerOptions(summarizer=None, models=(model,), endpoint="")
+        summarizer_options = SummarizerOptions(summarizer=None, models=(model,), endpoint="")
     else:
-        asking = SummarizerOptions(
+        summarizer_options = SummarizerOptions(
             summarizer=wanted.summarizer, models=wanted.models, endpoint=wanted.endpoint
         )
     policy = policy_named(named.partition(":")[0])
-    choice = choose_summarizer(click.get_current_context(silent=True), asking, policy)
+    choice = choose_summarizer(click.get_current_context(silent=True), summarizer_options, policy)
     if not choice.models and SUMMARIZERS[choice.summarizer].takes_model:
         choice = choice._replace(models=(DEFAULT_MODEL,))
     return choice
 
 
-def _variant(name: str, wanted: ReplayOptions, log: EventLog | None) -> Variant:
+def own_template(name: str) -> str:
+    """Return the template that a variant names, "" for none."""
+    return name.partition("@")[0].partition(":")[2]
+
+
+def _variant(
+    name: str, wanted: ReplayOptions, log: EventLog | None, extractive: ExtractiveSummarizer
+) -> Variant:
     choice = summarizer_of(name, wanted)
-    summarizers: list[Summarizer] = [ExtractiveSummarizer()]
+    summarizers: list[Summarizer] = [extractive]
     if choice.summarizer != ExtractiveSummarizer.name:
         models = choice.models or ("",)
-        summarizers = [kept_answers(log, choice.summarizer, model) for model in models] if log else []
+        endpoint = endpoint_of(choice.summarizer, wanted.endpoint)
+        summarizers = (
+            [stored_answers(log, choice.summarizer, model, endpoint) for model in models] if log else []
+        )
     chain = SummarizerChain(summarizers=summarizers)
     if name == RECORDED:
         return Variant(name=name, policy=None, chain=chain)
     if name == DROP:
         return Variant(name=name, policy=_policy(DEFAULT_POLICY, wanted), chain=chain, drops=True)
-    named, colon, template = name.partition("@")[0].partition(":")
-    sources = template_sources()
-    if colon and TEMPLATES.is_path(template):
-        own = template_of_file(template)
-        sources, template = [_source(own.name, template), *sources], own.name
+    policy = _policy(name.partition("@")[0].partition(":")[0], wanted)
+    sources, template = with_template(own_template(name) or (wanted.template if policy.summarizes else ""))
     if template:
         find_template(template, sources)
-    policy = _policy(named, wanted)
     return Variant(name=name, policy=policy, chain=chain, template=template, sources=sources)
 
 
@@ -162,19 +198,13 @@ def _policy(name: str, wanted: ReplayOptions) -> Policy:
     return policy if wanted.keep_recent is None else policy.keeping(wanted.keep_recent)
 
 
-def _source(name: str, file: str) -> Source:
-    own = template_of_file(file)
-    return lambda wanted: own if wanted == name else None
-
-
 def without_copies(log: StoredLog, sessions: Sequence[str]) -> list[str]:
-    """Leave out forks, copies and earlier generations: they have the events of other sessions.
+    """Leave out forks and copies: they have the events of other sessions.
 
     Comparisons count each session once, as if it were independent of the others.
     """
     with log.snapshot() as snapshot:
-        earlier = {earlier_generation(snapshot, each) for each in sessions}
-        return [each for each in sessions if each not in earlier and not copied_through(snapshot, each)]
+        return [each for each in sessions if not copied_through(snapshot, each)]
 
 
 def replay_sessions(
@@ -197,25 +227,23 @@ def replay_sessions(
 
 
 def _by_worker(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
-    try:
-        log = _store(store)
-    except RefoldError as error:
-        return _failed(session, str(error))
-    return _replay(log, wanted, session)
+    return _replay(worker_store(store), wanted, session)
 
 
 def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionReplay:
-    """Replay a session; return any error as a problem, so that the others are still replayed."""
+    """Replay a session; return any error but StoreError, so that others are still replayed."""
     try:
         try:
             limits = Limits(window=wanted.window)
             with log.snapshot() as snapshot:
-                variants = variants_of(wanted, log)
+                facts = SessionFacts()
+                variants = variants_of(wanted, log, facts)
                 if wanted.is_triggered:
                     table = prices_of_file(wanted.prices) if wanted.prices else library_prices()
-                    runs = triggered_runs(snapshot, session, variants, limits=limits, prices=table)
+                    runs = triggered_runs(snapshot, session, variants, limits=limits, prices=table, log=log)
                     return SessionReplay(session=session, runs=list(runs))
-                only = None if wanted.only is None else {seq for name, seq in wanted.only if name == session}
+                is_whole = wanted.only is None or session in wanted.unplanned
+                only = None if is_whole else {seq for name, seq in wanted.only or () if name == session}
                 found = replay_session(
                     snapshot,
                     session,
@@ -225,25 +253,41 @@ def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionRepla
                     only=only,
                     horizon=wanted.horizon,
                     matches_size=wanted.matches_size,
+                    facts=facts,
+                    log=log,
                 )
-                return SessionReplay(session=session, results=list(found))
+                figures, worst = list[BoundaryFigures](), list[ReplayResult]()
+                for result in map(partial(_with_errors, wanted), found):
+                    figures.append(figures_of(result))
+                    worst = worst_cases([*worst, result], wanted.cases)
+                return SessionReplay(session=session, figures=figures, worst=worst)
         except RefoldError:
             raise
         except Exception:
             # Damaged bytes can fail in any way. If none are damaged, it is a bug in refold.
             require_sound(log, session)
             raise
+    except StoreError:
+        raise
     except RefoldError as error:
         return _failed(session, str(error))
     except Exception as error:  # noqa: BLE001  the other sessions must still be replayed
         return _failed(session, f"a bug in refold ({type(error).__name__}: {error})")
 
 
+def _with_errors(wanted: ReplayOptions, result: ReplayResult) -> ReplayResult:
+    """Explain trials for which a model gave no summary; drop summaries that are not shown."""
+    at = result.boundary.session, result.boundary.seq
+    trials = [
+        # A variant's request may have failed, and another variant's request for the same summary not.
+        msgspec.structs.replace(
+            trial, error=trial.error and wanted.errors.get((*at, trial.variant), trial.error)
+        )
+        for trial in result.trials
+    ]
+    kept = result.kept if wanted.has_summaries else msgspec.structs.replace(result.kept, summaries={})
+    return msgspec.structs.replace(result, trials=trials, kept=kept)
+
+
 def _failed(session: str, problem: str) -> SessionReplay:
     return SessionReplay(session=session, problem=f"session {session!r} cannot be replayed: {problem}")
-
-
-@cache
-def _store(store: str) -> StoredLog:
-    """Return the store, kept open for the life of the process."""
-    return open_store(store, create=False)

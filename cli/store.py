@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import takewhile
-from pathlib import Path
+from functools import cache
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
     from eventstore.files.importing import ImportResult
-    from eventstore.log import EventLog, Snapshot, StoredLog
+    from eventstore.log import EventLog, Head, Snapshot, StoredLog
     from projections.audit.prices import Prices
     from projections.context.cursor import Leaf
     from projections.overview import Family, SessionFilter
 
-_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
-"""The name of a later generation of a session: the session's id, "~" and a number."""
 _LONGEST: Final = 24
+_WIDE: Final = 100
+"""Columns from which whole ids of events fit."""
+_RECOGNIZABLE: Final = 8
+"""Minimum characters of a shortened id of an event."""
 _SHORTEST: Final = 13
 """Minimum characters of a shortened id: the time part of a version 7 UUID."""
 
 
-def generation_of(name: str) -> tuple[str, int]:
-    """Return the session id in a name, and the number of its generation, from 1."""
-    match = _GENERATION.fullmatch(name)
-    return (match[1], int(match[2])) if match else (name, 1)
-
-
 def newest_generation(names: Sequence[str]) -> str | None:
     """Return the newest generation if all names are of one session; otherwise None."""
+    from eventstore.imports import generation_of
+
     if len({generation_of(name)[0] for name in names}) != 1:
         return None
     return max(names, key=lambda name: generation_of(name)[1])
@@ -43,12 +40,14 @@ def newest_generation(names: Sequence[str]) -> str | None:
 
 def begin_with(beginning: str, names: Iterable[str]) -> list[str]:
     """Return the names that start with a prefix; `PREFIX~N` matches only generations N."""
+    from eventstore.imports import generation_of
+
     names = list(names)
-    found = [name for name in names if name.startswith(beginning)]
-    if found or not (match := _GENERATION.fullmatch(beginning)):
+    if found := [name for name in names if name.startswith(beginning)]:
         return found
+    start, wanted = generation_of(beginning)
     parts = ((name, *generation_of(name)) for name in names)
-    return [name for name, base, number in parts if base.startswith(match[1]) and number == int(match[2])]
+    return [name for name, base, number in parts if base.startswith(start) and number == wanted]
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
@@ -57,6 +56,8 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     A short name stays whole, and so does one that a unique prefix would not shorten enough. A subagent's session
     goes by the agent's name.
     """
+    from eventstore.imports import generation_of
+
     parts = {name: generation_of(name) for name in names}
     counts = Counter(base for base, _ in parts.values())
     agents = Counter(_agent(base) for base in counts)
@@ -85,6 +86,19 @@ def _shared(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
+def unique_prefix(snapshot: Snapshot, session: str, event_id: str) -> str:
+    """Return the shortest unique beginning of an event's id that is long enough to recognize."""
+    length = _RECOGNIZABLE
+    while length < len(event_id) and len(list(islice(snapshot.ids(session, event_id[:length]), 2))) > 1:
+        length += 1
+    return event_id[:length]
+
+
+def fitted_id(snapshot: Snapshot, session: str, event_id: str, width: int) -> str:
+    """Return an event's id for a terminal of `width` columns: on a narrow one a unique prefix."""
+    return event_id if width >= _WIDE else unique_prefix(snapshot, session, event_id)
+
+
 _LONGEST_NUMBER: Final = 20
 """Maximum characters of `#N` that can be an event number."""
 
@@ -95,7 +109,7 @@ def store_path(store: str | None) -> str:
         return store
     import platformdirs
 
-    return str(Path(platformdirs.user_data_dir("refold"), "store"))
+    return os.path.join(platformdirs.user_data_dir("refold"), "store")
 
 
 @contextmanager
@@ -107,18 +121,26 @@ def opened(ctx: click.Context, *, create: bool = False) -> Iterator[StoredLog]:
         yield log
 
 
+@cache
+def worker_store(place: str) -> StoredLog:
+    """Return a store that a worker process keeps open until it ends."""
+    from eventstore import open_store
+
+    return open_store(place, create=False)
+
+
 @contextmanager
 def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[StoredLog, str]]:
     """Open the store, and resolve a session name in it; a file is imported first."""
     is_file = looks_like_file(name)
     with opened(ctx, create=is_file) as log:
         session = resolve_session(log, name)
-        with explained(log, session):
+        with explain_missing(log, session):
             yield log, session
 
 
 @contextmanager
-def explained(log: StoredLog, session: str) -> Iterator[None]:
+def explain_missing(log: StoredLog, session: str) -> Iterator[None]:
     """Explain a missing event by damage, else name the command that lists the events.
 
     Raises CorruptionError, NotFoundError.
@@ -138,7 +160,7 @@ def explained(log: StoredLog, session: str) -> Iterator[None]:
 
 def looks_like_file(name: str) -> bool:
     """Return True if a session name should be read as a file path."""
-    return os.sep in name or name.endswith((".jsonl", ".json")) or Path(name).is_file()
+    return os.sep in name or name.endswith((".jsonl", ".json")) or os.path.isfile(name)
 
 
 def check_new_name(name: str) -> str:
@@ -146,26 +168,41 @@ def check_new_name(name: str) -> str:
     from eventstore.append import check_new_session
     from eventstore.errors import BadInputError
 
-    if Path(check_new_session(name)).is_file():
+    if os.path.isfile(check_new_session(name)):
         raise BadInputError(f"session {name!r}", "the name looks like a file path", "choose another name")
     return name
 
 
 def chosen_names(log: StoredLog, chosen: SessionFilter) -> list[str]:
-    """Return the ids of the chosen sessions, subagents and earlier generations, sorted."""
+    """Return the ids of the chosen sessions and their subagents, sorted.
+
+    Earlier generations are left out. Sessions that hold answers of replays are chosen only by their title.
+    """
+    from eventstore.imports import earlier_generations
+    from projections.overview import holds_answers
+
     if chosen.is_empty:
         with log.snapshot() as snapshot:
-            return [head.name for head in snapshot.heads()]
-    return sorted(each.name for family in chosen_sessions(log, chosen) for each in family.members)
+            earlier = earlier_generations(snapshot)
+            return [
+                head.name for head in snapshot.heads() if head.name not in earlier and not holds_answers(head)
+            ]
+    return sorted(each.name for family in chosen_sessions(log, chosen) for each in family.counted)
 
 
-def chosen_sessions(log: StoredLog, chosen: SessionFilter, *, prices: Prices | None = None) -> list[Family]:
-    """Return the chosen sessions with their subagents, the most recently written last."""
+def chosen_sessions(
+    log: StoredLog, chosen: SessionFilter, *, prices: Prices | None = None, with_answers: bool = False
+) -> list[Family]:
+    """Return the chosen sessions with their subagents, the most recently written last.
+
+    Without `with_answers`, those that hold answers of replays are chosen only by their title.
+    """
     from cli.output import progress_bar
-    from projections.overview import overviews
+    from projections.overview import holds_answers, overviews
 
     with progress_bar("reading sessions") as progress:
-        return chosen.chosen(overviews(log, prices=prices, progress=progress))
+        found = chosen.chosen(overviews(log, prices=prices, progress=progress))
+    return [each for each in found if with_answers or chosen.title or not holds_answers(each.overview.head)]
 
 
 def resolve_session(log: EventLog, name: str) -> str:
@@ -177,7 +214,6 @@ def resolve_session(log: EventLog, name: str) -> str:
     """
     from cli.output import echo_note
     from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
-    from projections.descriptions import title
 
     with log.snapshot() as snapshot:
         if name != "@last" and _is_session(snapshot, name):
@@ -185,13 +221,12 @@ def resolve_session(log: EventLog, name: str) -> str:
         heads = list(snapshot.heads())
         names = [head.name for head in heads]
         if name == "@last" and heads:
-            # Answers that a replay keeps are in no tree.
-            return max(heads, key=lambda head: (head.entries > 0, head.position)).name
+            return _newest_session(snapshot, heads)
         is_file = looks_like_file(name)
         if not is_file and name:
             found = _without_agents(begin_with(name, names))
             found = found or [each for each in names if _agent(each).startswith(name)]
-            found = found or [each for each in names if title(snapshot, each) == name]
+            found = found or _titled(snapshot, name, names)
             if newest := newest_generation(found):
                 if len(found) > 1:
                     echo_note(
@@ -210,13 +245,47 @@ def resolve_session(log: EventLog, name: str) -> str:
         note_remarks(name, imported)
         note_more_in_store(log, name, imported)
         return imported.id
-    if name and Path(name).is_dir():
+    if name and os.path.isdir(name):
         remedy = "this is a folder: name a session file in it"
     else:
         remedy = (
-            "'refold sessions' lists the sessions" if names else "the store is empty: run refold import FILE"
+            f"'refold sessions' lists the sessions{_similar_titles(log, name, names)}"
+            if names
+            else "the store is empty: run refold import FILE"
         )
     raise NotFoundError("session", name, remedy)
+
+
+def _newest_session(snapshot: Snapshot, heads: Sequence[Head]) -> str:
+    """Return the session that was written last and is no subagent's, if there is one."""
+    from eventstore.imports import origin_of
+
+    # Answers that a replay keeps are in no tree.
+    newest_first = sorted(heads, key=lambda head: (head.entries > 0, head.position), reverse=True)
+    sessions = (head.name for head in newest_first if not origin_of(snapshot, head.name, "subagent"))
+    return next(sessions, newest_first[0].name)
+
+
+def _similar_titles(log: EventLog, name: str, names: Sequence[str]) -> str:
+    """Return the end of a message that lists titles like an unknown name; "" for none."""
+    from difflib import get_close_matches
+
+    from cli.output import one_line
+    from projections import descriptions
+
+    with log.snapshot() as snapshot:
+        titles = dict.fromkeys(descriptions.title(snapshot, each) for each in names)
+    shown = {title.casefold(): title for title in titles if title}
+    wanted = name.casefold()
+    close = get_close_matches(wanted, shown, _CLOSE) or [each for each in shown if wanted and wanted in each]
+    found = ", ".join(repr(one_line(shown[each], _LONGEST_TITLE)) for each in close[:_CLOSE])
+    return f"; titles like it: {found}" if found else ""
+
+
+def _titled(snapshot: Snapshot, title: str, names: Sequence[str]) -> list[str]:
+    from projections import descriptions
+
+    return [each for each in names if descriptions.title(snapshot, each) == title]
 
 
 def _agent(name: str) -> str:
@@ -226,7 +295,8 @@ def _agent(name: str) -> str:
 
 def _without_agents(names: Sequence[str]) -> list[str]:
     """Leave out sessions of subagents whose parent is among them: their ids extend its own."""
-    return [each for each in names if each.rpartition("/")[0] not in names]
+    known = set(names)
+    return [each for each in names if each.rpartition("/")[0] not in known]
 
 
 def _is_session(snapshot: Snapshot, name: str) -> bool:
@@ -266,6 +336,9 @@ def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
 
 
 _WORTH_A_BAR = 4 << 20
+_CLOSE: Final = 3
+_LONGEST_TITLE: Final = 60
+"""Maximum number of similar titles in a message, and of their characters."""
 _NAMED = 5
 """Maximum number of a file's sessions to name."""
 
@@ -275,6 +348,8 @@ def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -
 
     Raises BadInputError, and its subclass ForeignSessionError for a session of another harness.
     """
+    from pathlib import Path
+
     from eventstore.errors import BadInputError
     from eventstore.files.importing import import_sessions
 
@@ -302,8 +377,26 @@ def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -
 
 
 def note_remarks(path: str, imported: ImportResult) -> None:
-    """Print one line on stderr if a file that was imported implicitly had problems."""
-    from cli.output import command_line, counted, echo_note
+    """Print one line on stderr if a session in a file that was imported implicitly had problems."""
+    from cli.output import command_line, echo_note
+
+    if facts := remarks_on(imported):
+        echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
+
+
+def note_remarks_of_many(imported: Sequence[tuple[str, ImportResult]]) -> None:
+    """Print such lines for sessions that had problems, each given with its file's path."""
+    from cli.output import counted, echo_note
+
+    for path, each in imported[:_NAMED]:
+        note_remarks(path, each)
+    if more := imported[_NAMED:]:
+        echo_note(f"{counted(len(more), 'more session')} with such lines; import their files to list them")
+
+
+def remarks_on(imported: ImportResult) -> list[str]:
+    """Count a file's problem lines by kind, each kind as a text."""
+    from cli.output import counted
 
     facts = [
         f"{counted(len(remarks), 'line')} {what}"
@@ -312,12 +405,13 @@ def note_remarks(path: str, imported: ImportResult) -> None:
             (imported.differs_from_harness, "read differently by the harness"),
             (imported.orphans, "with a missing parent, where contexts start"),
             (imported.not_utf8, "not in UTF-8"),
+            (imported.inserted, "added to a branch of their own"),
         )
         if remarks
     ]
     facts += ["both the session and the file have grown: the leaf stays"] if imported.diverged else []
-    if facts:
-        echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
+    facts += [f"the leaf is on another branch: the file lacks {imported.left!r}"] if imported.left else []
+    return facts
 
 
 def note_more_in_store(log: EventLog, path: str, imported: ImportResult) -> None:

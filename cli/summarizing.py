@@ -184,6 +184,19 @@ def _summarizers() -> list[str]:
     return list(SUMMARIZERS)
 
 
+def _require_address(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Return "" or an address with a host; raise BadParameter without quoting a password."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        parts = urlsplit("")
+    if value and not (parts.scheme in ("http", "https") and parts.netloc):
+        raise click.BadParameter("it is not an address with http:// or https://", ctx, param)
+    return value
+
+
 SUMMARIZER: Final = LazyChoice("summarizer", _summarizers)
 """The type of an option that names a summarizer."""
 _ASKING: Final[list[Decorator]] = [
@@ -198,13 +211,14 @@ _ASKING: Final[list[Decorator]] = [
         "--endpoint",
         metavar="URL",
         default="",
+        callback=_require_address,
         help="The URL for http, or of an Anthropic-compatible server.",
     ),
 ]
 
 
 def summarizer_options_with(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds the options that choose who writes a summary; `default` says who else."""
+    """Return a decorator that adds the summarizer options; `default` describes the default."""
     who: Decorator = click.option(
         "--summarizer", type=SUMMARIZER, help=f"Who writes the summary.  [default: {default}]"
     )
@@ -233,7 +247,7 @@ class SummarizerChoice(NamedTuple):
 
 
 def choose_summarizer(
-    ctx: click.Context | None, asking: SummarizerOptions, policy: Policy | None = None
+    ctx: click.Context | None, summarizer_options: SummarizerOptions, policy: Policy | None = None
 ) -> SummarizerChoice:
     """Choose the summarizer and models from the options, else the policy, else the defaults.
 
@@ -243,7 +257,11 @@ def choose_summarizer(
     from compaction.summarizers.registry import SUMMARIZERS, default_summarizer
     from eventstore.errors import NotFoundError
 
-    name, models, endpoint = asking["summarizer"], asking["models"], asking["endpoint"]
+    name, models, endpoint = (
+        summarizer_options["summarizer"],
+        summarizer_options["models"],
+        summarizer_options["endpoint"],
+    )
     if models and name is not None and not SUMMARIZERS[name].takes_model:
         raise click.UsageError(f"--summarizer {name} takes no --model", ctx)
     of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
@@ -265,7 +283,7 @@ def choose_summarizer(
 def build_summarizer_chain(
     ctx: click.Context,
     log: StoredLog,
-    asking: SummarizerOptions,
+    summarizer_options: SummarizerOptions,
     is_cancelled: Cancellation,
     policy: Policy | None = None,
     *,
@@ -275,7 +293,7 @@ def build_summarizer_chain(
 ) -> SummarizerChain:
     """Return the chain that asks the chosen summarizer, with notes on stderr.
 
-    Before the first request, print which summarizer is used if nobody chose one, and a warning if it ignores
+    Before the first request, print which summarizer is used if the user chose none, and a warning if it ignores
     the instructions. `remote` is the address of a service to ask first, if any. Raises what
     `choose_summarizer` raises, BadInputError for http without an address, and SummarizerError for anthropic
     without a key.
@@ -283,20 +301,22 @@ def build_summarizer_chain(
     from compaction.summarizers.chain import SummarizerChain
     from compaction.summarizers.registry import SummarizerContext, make_summarizer
 
-    asked = choose_summarizer(ctx, asking, policy)
+    choice = choose_summarizer(ctx, summarizer_options, policy)
     notes = []
-    if not asked.is_chosen:
-        who = _WHO_ASKS[asked.summarizer]
+    if not choice.is_chosen:
+        who = _WHO_ASKS[choice.summarizer]
         notes.append(f"{remote} is asked first; if it fails: {who}" if remote else who)
     if instructions:
-        notes += ignored_instructions(asked.summarizer)
+        notes += ignored_instructions(choice.summarizer)
     return SummarizerChain(
         summarizers=[
             make_summarizer(
-                asked.summarizer,
-                SummarizerContext(log=log, session=session, model=model, endpoint=asking["endpoint"]),
+                choice.summarizer,
+                SummarizerContext(
+                    log=log, session=session, model=model, endpoint=summarizer_options["endpoint"]
+                ),
             )
-            for model in asked.models or ("",)
+            for model in choice.models or ("",)
         ],
         is_cancelled=is_cancelled,
         listener=ProgressDisplay(notes),

@@ -49,8 +49,8 @@ class FittedTable(Table):
 
     If the terminal is too narrow, the column `shrinks` gives way first, then the widest of the others, each
     down to `MIN_COLUMN_WIDTH` or its longest word; cells are cut if they may not wrap, otherwise wrapped. If
-    that is not enough, the columns of `drops` are left out one by one. Headings wrap at words unless all fit
-    on one line.
+    that is not enough, the columns of `drops` are left out one by one, and then words of `shrinks` are cut. Headings
+    wrap at words unless all fit on one line.
     """
 
     def __init__(
@@ -58,6 +58,8 @@ class FittedTable(Table):
     ) -> None:
         super().__init__(box=None, padding=(0, _GAP, 0, 0), header_style="bold", pad_edge=False)
         self._shrinks, self._drops = shrinks, drops
+        self.headings: tuple[str, ...] = tuple(names)
+        """The columns; once the table is printed, those that the terminal had room for."""
         for name in names:
             justify = "right" if name in right else "left"
             self.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
@@ -70,6 +72,15 @@ class FittedTable(Table):
             whole = sum(widths) + _GAP * (len(widths) - 1)
             if whole <= options.max_width:
                 break
+        else:
+            for place in self._giving_way(columns):
+                column, measured = columns[place]
+                if column.header == self._shrinks:
+                    columns[place] = replace(column, overflow="ellipsis"), measured
+                    least = min(MIN_COLUMN_WIDTH, widths[place])
+                    widths[place] = max(widths[place] - (whole - options.max_width), least)
+            whole = sum(widths) + _GAP * (len(widths) - 1)
+        self.headings = tuple(str(column.header) for column, _ in columns)
         headed = [
             max(width, cell_len(str(column.header)))
             for (column, _), width in zip(columns, widths, strict=True)

@@ -115,10 +115,10 @@ def action_options(*, origin_help: str) -> Decorator:
 
 
 def run_action(
-    ctx: click.Context, asked: ActionOptions, *, listing: ListAction, begin: NewAction, show: ShowAction
+    ctx: click.Context, options: ActionOptions, *, listing: ListAction, begin: NewAction, show: ShowAction
 ) -> None:
     """Run the chosen action. Raises UsageError for a missing name or inapplicable options."""
-    action, name, origin, as_json = asked["action"], asked["name"], asked["origin"], asked["as_json"]
+    action, name, origin, as_json = options["action"], options["name"], options["origin"], options["as_json"]
     if origin is not None and action != "new":
         raise click.UsageError(f"--from needs '{ctx.info_name} new'", ctx)
     if action == "list":

@@ -15,7 +15,7 @@ from compaction.hooks import (
     HookErrors,
     Hooks,
     SuppliedSummary,
-    ask_hooks_before,
+    call_hooks_before,
     collect_prompt_additions,
     recording_hook_errors,
 )
@@ -154,7 +154,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 sent = sent.or_else(harness_prompt(snapshot, cursor))
         hook_errors = HookErrors()
         since = plan.version if since is None else since
-        hook_answer = ask_hooks_before(self.hooks, "before_compaction", plan, hook_errors)
+        hook_answer = call_hooks_before(self.hooks, "before_compaction", plan, hook_errors)
         if isinstance(hook_answer, SuppliedSummary) and hook_answer.first_kept is not None:
             chosen = cut_before(plan.window, hook_answer.first_kept) or plan.cut
             with checked(writer.log) as snapshot:
@@ -209,7 +209,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
                 options = prepared.options.with_prompt(added.prompt, added.context)
                 data = added.preserve_data
                 summary = (
-                    Summary(text=prepared.notes) if prepared.notes else self._asked(writer, prepared, options)
+                    Summary(text=prepared.notes)
+                    if prepared.notes
+                    else self._summarize(writer, prepared, options)
                 )
             draft = Draft(
                 plan=prepared.plan,
@@ -225,13 +227,15 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             ):
                 done = retry_on_conflict(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
-                hook_errors.ask(hooks, "after_compaction", done.events)
+                hook_errors.call(hooks, "after_compaction", done.events)
         return msgspec.structs.replace(done, hook_errors=hook_errors)
 
     def _plan(self, snapshot: Snapshot, cursor: Cursor, cut: AnyCut | None) -> Plan | str:
         return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
-    def _asked(self, writer: SessionWriter, prepared: PreparedCompaction, options: SummaryOptions) -> Summary:
+    def _summarize(
+        self, writer: SessionWriter, prepared: PreparedCompaction, options: SummaryOptions
+    ) -> Summary:
         with recording_failed_attempt(writer, prepared.reason, self.policy.name):
             return summarize_plan(
                 prepared.plan,

@@ -177,8 +177,8 @@ def parts_after(
     for number, record in enumerate(records):
         events.append(compose(record, id=f"\0{number}", time=None, parent=above))
         above = events[-1].id
-    prospect = Preview(snapshot, session, events)
-    return context_at(prospect, resolve_cursor(prospect, session)).parts
+    preview = Preview(snapshot, session, events)
+    return context_at(preview, resolve_cursor(preview, session)).parts
 
 
 def _placement(draft: Draft, policy: Policy) -> str:

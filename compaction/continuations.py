@@ -143,7 +143,7 @@ _WITH_TEXT: Final = "[Continuing from compaction] "
 def _replayed(situation: ContextAfter) -> ContinuationPlan:
     """Follow opencode: repeat the unanswered request, repeat its text alone, or say to go on.
 
-    Repeat the newest request if nobody answered it and it is not kept. Repeat only its text if it holds
+    Repeat the newest request if it is unanswered and not kept. Repeat only its text if it holds
     images or files, because these may have made the context too large. Do not show an answered image again.
     """
     request = unanswered_request(situation.before, situation.entries)

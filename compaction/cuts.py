@@ -169,7 +169,7 @@ def _is_pi_turn(item: WindowItem) -> bool:
 
 
 class PiRecent(_Recent, frozen=True, tag="pi-recent"):
-    """Cut as pi 0.73.1 does: keep messages from the one that fills `tokens`, or the next valid place.
+    """Cut as pi 0.73.1 does: keep messages from the one that fills `tokens`, or the next place.
 
     So the kept part exceeds `tokens` by up to one message, except after a large tool result. pi has these
     faults: if no valid place follows, because the newest result alone is too large, everything is kept.
@@ -259,6 +259,10 @@ def scale_budget(budget: int, *, measured: int, estimate: int) -> int:
     return max(budget * estimate // measured, 1)
 
 
+_ANY_NUMBER: Final = 1_000_000
+"""More turns than any session has."""
+
+
 class _Tail(CutPart, frozen=True):
     """The base of cuts that keep the newest turns within a share of the model's usable window.
 
@@ -278,6 +282,10 @@ class _Tail(CutPart, frozen=True):
 
     def most_kept(self, limits: Limits) -> int:
         return self.budget(limits)
+
+    def keeping(self, tokens: int) -> Self:
+        # Tokens alone decide then, not the number of turns.
+        return msgspec.structs.replace(self, turns=_ANY_NUMBER, least=tokens, most=tokens)
 
     def reserving(self, tokens: int) -> Self:
         return msgspec.structs.replace(self, reserved=tokens)

@@ -76,7 +76,7 @@ _ANSWERS: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {
 class HookErrors(list[str]):
     """Collect errors of hooks, one line each; a failing hook never leaves half an append."""
 
-    def ask(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
+    def call(self, hooks: Hooks, name: str, *arguments: Any) -> Any:
         """Call one function of a hook; return None if it is missing, raises or returns a wrong type."""
         function = getattr(hooks, name)
         if function is None:
@@ -99,15 +99,15 @@ def recording_hook_errors(writer: SessionWriter, policy: str = "") -> Iterator[H
             writer.append(Decision(outcome=DecisionOutcome.HOOK_FAILED, reason=error, policy=policy))
 
 
-def ask_hooks_before(
+def call_hooks_before(
     hooks: Sequence[Hooks], name: str, about: Plan | Move, hook_errors: HookErrors
 ) -> Cancel | SuppliedSummary | None:
     """Return the first answer that cancels or supplies a usable summary, None for none.
 
-    Ignore a summary that nobody requested. Report one whose `first_kept` is no valid place as an error.
+    Ignore a summary that was not requested. Report an invalid `first_kept` as an error.
     """
     for each in hooks:
-        answer: Cancel | SuppliedSummary | None = hook_errors.ask(each, name, about)
+        answer: Cancel | SuppliedSummary | None = hook_errors.call(each, name, about)
         if isinstance(answer, SuppliedSummary):
             if isinstance(about, Move) and not about.summary_requested:
                 continue
@@ -130,7 +130,7 @@ def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, hook_errors: Ho
     """Merge what all hooks add to a prompt; later prompts and data win."""
     added = PromptAdditions()
     for each in hooks:
-        more: PromptAdditions | None = hook_errors.ask(each, "prompting", plan)
+        more: PromptAdditions | None = hook_errors.call(each, "prompting", plan)
         if more is not None:
             added = PromptAdditions(
                 prompt=more.prompt or added.prompt,
@@ -141,7 +141,7 @@ def collect_prompt_additions(hooks: Sequence[Hooks], plan: Plan, hook_errors: Ho
 
 
 def _checked(answer: Any, answers: tuple[type[msgspec.Struct], ...]) -> Any:
-    """Validate an answer's type and fields; return None for an answer that nobody asked for."""
+    """Validate an answer's type and fields; return None if it was not requested."""
     if answer is None or not answers:
         return None
     if not isinstance(answer, answers):

@@ -23,9 +23,9 @@ class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 DEFAULT_WINDOW: Final = 200_000
-"""The context window to assume, in tokens, if nobody names one."""
+"""The default context window, in tokens."""
 DEFAULT_POLICY: Final = "refold"
-"""The preset to follow if nobody names a policy."""
+"""The default policy."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -144,8 +144,8 @@ def run_at_once(jobs: Sequence[Callable[[], FoldedSummary]], is_over: Event) -> 
     running: list[Future[FoldedSummary]] = []
     try:
         with ThreadPoolExecutor(len(jobs)) as threads:
-            running += [threads.submit(job) for job in jobs]
             try:
+                running += [threads.submit(job) for job in jobs]
                 waiting = set(running)
                 while waiting:
                     # A signal that comes just before a wait, or to another thread, does not end it.
@@ -204,7 +204,10 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         """Summarize messages; without messages, return the previous summary."""
         previous = self.plan.previous_summary
         return fold_groups(
-            self._groups(parts, self._shape), self._asked, room=self._room(self._answer), previous=previous
+            self._groups(parts, self._shape),
+            self._summarize,
+            room=self._room(self._answer),
+            previous=previous,
         )
 
     def of_turn_prefix(self) -> FoldedSummary:
@@ -212,13 +215,15 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
         template = find_template(self.prompting.turn_prefix, self.sources)
         budget = turn_prefix_budget(self.prompting.reserve)
 
-        def asked(parts: Sequence[Part], previous: str) -> SummaryReply:
+        def summarize(parts: Sequence[Part], previous: str) -> SummaryReply:
             prompt = serialized_prompt(
                 template, parts, system=self._system, max_tokens=budget, previous=previous
             )
             return self.chain.summarize(prompt)
 
-        return fold_groups(self._groups(self.plan.turn_prefix, SERIALIZED), asked, room=self._room(budget))
+        return fold_groups(
+            self._groups(self.plan.turn_prefix, SERIALIZED), summarize, room=self._room(budget)
+        )
 
     def of_short(self, requests: list[dict[str, Any]]) -> str:
         """Return the short summary for people, "" for none; append its requests to `requests`."""
@@ -235,17 +240,17 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
             previous=self.plan.previous_summary,
         )
         try:
-            asked = self.chain.summarize(prompt)
+            reply = self.chain.summarize(prompt)
         except (SummarizersFailedError, CancelledError) as error:
             requests += error.requests
             if isinstance(error, SummarizersFailedError):
                 return ""
             error.requests = requests
             raise
-        requests += asked.requests
-        return asked.text
+        requests += reply.requests
+        return reply.text
 
-    def _asked(self, parts: Sequence[Part], previous: str) -> SummaryReply:
+    def _summarize(self, parts: Sequence[Part], previous: str) -> SummaryReply:
         return self.chain.summarize(self._prompt(parts, previous))
 
     def _prompt(self, parts: Sequence[Part], previous: str) -> Prompt:

@@ -82,21 +82,21 @@ class ValidationIssue(msgspec.Struct, frozen=True):
 
 
 class InvalidInputError(BadInputError):
-    """A user's input is invalid; `faults` lists every problem.
+    """A user's input is invalid; `issues` lists every problem.
 
     Its text is one line: the first problem, and how many more there are.
     """
 
-    def __init__(self, source: str, faults: Sequence[ValidationIssue]) -> None:
-        self.faults = tuple(faults)
-        first, *others = faults
+    def __init__(self, source: str, issues: Sequence[ValidationIssue]) -> None:
+        self.issues = tuple(issues)
+        first, *others = issues
         more = f" (and {len(others)} more)" if others else ""
         super().__init__(source, first.description, f"{first.remedy}{more}")
 
     @property
     def lines(self) -> list[str]:
         """The problems, a line each."""
-        return [f"{self.source}: {fault}" for fault in self.faults]
+        return [f"{self.source}: {issue}" for issue in self.issues]
 
 
 Keys = tuple[str, ...]

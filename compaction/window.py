@@ -13,7 +13,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of, view_of_event
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, append_with, event
-from eventstore.views import answered
+from eventstore.views import call_indexes
 from projections.context.build import context_at, parts_from
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, has_message, is_bare_continuation, view_of_part
@@ -193,7 +193,7 @@ def _open_until(parts: Sequence[Part]) -> list[int]:
     """
     views = [view_of_part(part) for part in parts]
     until = [-1] * len(views)
-    results = answered(views)
+    results = call_indexes(views)
     for result, caller in results.items():
         until[caller] = result
     newest = max((place for place, view in enumerate(views) if view.role == "assistant"), default=-1)

@@ -74,6 +74,7 @@ def _parts() -> list[type[msgspec.Struct]]:
         if issubclass(type_, msgspec.Struct)
         and not issubclass(type_, (Record, NewEvent))
         and type_.__module__ == records.__name__
+        and not type_.__name__.startswith("_")
     ]
 
 
@@ -87,7 +88,7 @@ def _fields(type_: type[msgspec.Struct]) -> str:
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.default is not msgspec.NODEFAULT:
-        return f"`{field.default!r}`" if not isinstance(field.default, EventFacts) else "none of it"
+        return f"`{field.default!r}`" if not isinstance(field.default, EventFacts) else "empty"
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
@@ -98,7 +99,7 @@ _PLAIN: dict[Any, str] = {
     bytes: "bytes",
     type(None): "null",
     Any: "any JSON",
-    msgspec.Raw: "JSON as it came",
+    msgspec.Raw: "JSON, unchanged",
 }
 
 

@@ -17,6 +17,7 @@ from cli.views.page.html import page_bytes
 from cli.views.page.material import read_material
 from eventstore.memory import MemoryLog
 from projections.audit.prices import library_prices
+from projections.audit.session import audit
 from projections.tokens import counter
 
 WIDTH, HEIGHT = 1240, 880
@@ -42,7 +43,9 @@ def main() -> None:
 def page() -> bytes:
     """Write the demo session's report."""
     log = MemoryLog(clock=lambda: 0)
-    material = read_material(log, play(log), tokens=counter("utf16/4"), prices=library_prices())
+    tokens, prices = counter("utf16/4"), library_prices()
+    audited = audit(log, play(log), tokens=tokens, prices=prices)
+    material = read_material(log, audited, tokens=tokens, prices=prices)
     return page_bytes(build_page(material))
 
 

@@ -1,7 +1,6 @@
-"""Store events append-only in LMDB or PostgreSQL; import and export harnesses' session files.
+"""Store events append-only in LMDB or PostgreSQL; read and write harnesses' session files.
 
-The names that read or write session files are imported on first use, so that a program that only reads a store loads
-no formats.
+The names that need formats are imported on first use, so that a program that only reads a store loads none.
 """
 
 from __future__ import annotations
@@ -10,18 +9,18 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from eventstore.addresses import is_postgres, without_password
 from eventstore.errors import StoreError
 from eventstore.event import Event, NewEvent, Parent, epoch_milliseconds
 from eventstore.log import AppendResult, EventLog, Head, Snapshot, StoredLog
-from eventstore.writing import SessionWriter
 
 if TYPE_CHECKING:
     from eventstore.files.exporting import export_original, export_session
     from eventstore.files.importing import ImportResult, import_file, import_sessions
     from eventstore.lmdb.environment import Durability
+    from eventstore.writing import SessionWriter
 
 __all__ = [
     "AppendResult",
@@ -44,6 +43,7 @@ __all__ = [
 
 _MODULES: Final = {
     "ImportResult": "eventstore.files.importing",
+    "SessionWriter": "eventstore.writing",
     "export_original": "eventstore.files.exporting",
     "export_session": "eventstore.files.exporting",
     "import_file": "eventstore.files.importing",
@@ -71,10 +71,10 @@ def open_store(
     always do in PostgreSQL. A store that this user may only read opens for reading. Raises StoreError, which says
     what is wrong with the store and what to do.
     """
-    if isinstance(path, str) and path.startswith(_POSTGRES):
+    if is_postgres(path):
         with _extra(path):
             from eventstore.postgres.postgres_log import PostgresLog  # noqa: PLC0415  an extra
-        return PostgresLog(path, create=create, clock=clock)
+        return PostgresLog(str(path), create=create, clock=clock)
     from eventstore.lmdb.store import LmdbLog  # noqa: PLC0415  light until used
 
     return LmdbLog(path, create=create, clock=clock, durability=durability)
@@ -85,24 +85,22 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 
     Raises StoreError if the server cannot be asked.
     """
-    if isinstance(path, str) and path.startswith(_POSTGRES):
+    if is_postgres(path):
         with _extra(path):
             from eventstore.postgres.schema import has_tables  # noqa: PLC0415  an extra
-        return has_tables(path)
+        return has_tables(str(path))
     from eventstore.lmdb.data_files import DATA_FILE  # noqa: PLC0415  light until used
 
-    return Path(path, DATA_FILE).exists()
-
-
-_POSTGRES: Final = ("postgresql://", "postgres://")
+    return os.path.exists(os.path.join(path, DATA_FILE))  # noqa: PTH110, PTH118  light
 
 
 @contextmanager
-def _extra(url: str) -> Iterator[None]:
+def _extra(url: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        scheme = url.partition("://")[0]
         raise StoreError(
-            scheme, f"needs a package ({error.name or error})", "pip install 'refold[postgres]'"
+            without_password(str(url)),
+            f"needs a package ({error.name or error})",
+            "pip install 'refold[postgres]'",
         ) from error

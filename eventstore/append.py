@@ -1,4 +1,4 @@
-"""Check appends, build their events, and compute the pointers of new events and the effect of undos."""
+"""Check appends, build their events, and compute pointers and the effect of undos."""
 
 from __future__ import annotations
 
@@ -6,19 +6,39 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from eventstore.chain import link
+from eventstore.chain import link, link_encoded
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import Event, Flag, NewEvent, Parent
-from eventstore.frame import FORMATS, Buffer, Header, decode, encode, header_of, id_of, names_of, pointers_of
+from eventstore.frame import (
+    FORMATS,
+    Buffer,
+    Header,
+    decode,
+    encode_fields,
+    header_of,
+    id_of,
+    names_of,
+    pointers_of,
+)
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
-from eventstore.kinds import CODE_OF_KIND, COMPACTION, REWRITE, UNDONE, is_entry
-from eventstore.log import Expected, Head, advance
+from eventstore.kinds import CODE_OF_KIND, COMPACTION, OFF_PATH, UNDONE, is_entry
+from eventstore.log import Expected, Head, HeadFold
 
 ReadFrame = Callable[[int], Buffer]
 """Returns the frame with a sequence number of the session."""
 MAX_SESSION_NAME_BYTES: Final = 480
 """In bytes of UTF-8; LMDB keys hold 511."""
 _MAX_NAME_LENGTH: Final = 0xFFFF
+# Python 3.11 looks up a member of an enum in several steps, and these are needed for every event.
+_OFF_PATH: Final = int(Flag.OFF_PATH)
+_OVERLAID: Final = int(Flag.OVERLAID)
+_SETS_MODEL: Final = int(Flag.SETS_MODEL)
+_SETS_THINKING: Final = int(Flag.SETS_THINKING)
+_OVERLAYS: Final = frozenset({"rewrite", "undone"})
+"""Kinds of events behind which contexts show earlier ones otherwise."""
+_ENCODED: Final = {name: name.encode() for name in (*FORMATS, *CODE_OF_KIND)}
+"""Formats and kinds in UTF-8."""
+_FORMATS_OF_FILES: Final = frozenset(FORMATS[1:])
 _LATEST: Final = 8_640_000_000_000_000
 """The last millisecond that ECMAScript accepts as a date; imported times come from there."""
 
@@ -57,35 +77,50 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
             "choose another name",
         )
     for event in events:
-        if not 0 < _size(event.id) <= _MAX_NAME_LENGTH:
-            raise _wrong_length(session, event, "id")
-        if event.kind not in CODE_OF_KIND and not 0 < _size(event.kind) <= _MAX_NAME_LENGTH:
-            raise _wrong_length(session, event, "kind")
-        if event.cause and not 0 < _size(event.cause) <= _MAX_NAME_LENGTH:
-            raise BadInputError(
-                f"session {session!r}, event {event.id!r}",
-                f"its cause must have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
-                "give it another cause",
-            )
-        # Other formats' events were read from files or copied from a log, and are checked already.
-        if event.format == FORMATS[0] and is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
-            raise BadInputError(
-                f"session {session!r}, event {event.id!r}",
-                f"its record is nested deeper than {DEEPEST_RECORD} levels",
-                "store deeper levels as a text",
-            )
-        if event.time is not None and abs(event.time) > _LATEST:
-            raise BadInputError(
-                f"session {session!r}, event {event.id!r}",
-                f"its time, {event.time}, is not a valid time in epoch milliseconds",
-                "give it its time, or None",
-            )
-        if event.format not in FORMATS:
-            raise BadInputError(
-                f"session {session!r}, event {event.id!r}",
-                f"unknown format {event.format!r}",
-                f"use one of {', '.join(FORMATS)}",
-            )
+        event_id, time = event.id, event.time
+        # Almost all events of files pass these; the others are checked rule by rule.
+        if (
+            0 < len(event_id) <= _MAX_NAME_LENGTH
+            and event_id.isascii()
+            and event.kind in CODE_OF_KIND
+            and event.format in _FORMATS_OF_FILES
+            and not event.cause
+            and (time is None or -_LATEST <= time <= _LATEST)
+        ):
+            continue
+        _check_event(session, event)
+
+
+def _check_event(session: str, event: NewEvent) -> None:
+    if not 0 < _size(event.id) <= _MAX_NAME_LENGTH:
+        raise _wrong_length(session, event, "id")
+    if event.kind not in CODE_OF_KIND and not 0 < _size(event.kind) <= _MAX_NAME_LENGTH:
+        raise _wrong_length(session, event, "kind")
+    if event.cause and not 0 < _size(event.cause) <= _MAX_NAME_LENGTH:
+        raise BadInputError(
+            f"session {session!r}, event {event.id!r}",
+            f"its cause must have at most {_MAX_NAME_LENGTH} bytes of UTF-8",
+            "give it another cause",
+        )
+    # Other formats' events were read from files or copied from a log, and are checked already.
+    if event.format == FORMATS[0] and is_entry(event.kind) and is_deeper(event.body, DEEPEST_RECORD):
+        raise BadInputError(
+            f"session {session!r}, event {event.id!r}",
+            f"its record is nested deeper than {DEEPEST_RECORD} levels",
+            "store deeper levels as a text",
+        )
+    if event.time is not None and abs(event.time) > _LATEST:
+        raise BadInputError(
+            f"session {session!r}, event {event.id!r}",
+            f"its time, {event.time}, is not a valid time in epoch milliseconds",
+            "give it its time, or None",
+        )
+    if event.format not in FORMATS:
+        raise BadInputError(
+            f"session {session!r}, event {event.id!r}",
+            f"unknown format {event.format!r}",
+            f"use one of {', '.join(FORMATS)}",
+        )
 
 
 def _wrong_length(session: str, event: NewEvent, what: str) -> BadInputError:
@@ -137,29 +172,31 @@ class PathPointers(NamedTuple):
 
 def resolve_pointers(
     event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame
-) -> PathPointers:
-    """Return the pointers of a new event with number `seq`, given its parent and target."""
-    flags = event.facts.flags
-    if not is_entry(event.kind):
-        return PathPointers(flags | Flag.OFF_PATH, seq, 0, 0, 0, target_seq)
+) -> tuple[int, int, int, int, int, int]:
+    """Return the pointers of a new event with number `seq`, given its parent and target.
+
+    They are the fields of `PathPointers`, in a plain tuple, because every event needs them.
+    """
+    flags, kind = event.facts.flags, event.kind
+    if kind in OFF_PATH:
+        return flags | _OFF_PATH, seq, 0, 0, 0, target_seq
     above_flags = run_start = compaction = model = thinking = 0
     if parent_seq:
         _, above_flags, _, run_start, compaction, model, thinking, _ = pointers_of(read(parent_seq))
-    kind = CODE_OF_KIND.get(event.kind, 0)
-    if kind in (REWRITE, UNDONE) or above_flags & Flag.OVERLAID:
-        flags |= Flag.OVERLAID
-    if kind == COMPACTION:
+    if above_flags & _OVERLAID or kind in _OVERLAYS:
+        flags |= _OVERLAID
+    if kind == "compaction":
         compaction = seq
         target_seq = target_seq if _lies_on_path(target_seq, parent_seq, read) else 0
-    elif kind == UNDONE:
+    elif kind == "undone":
         compaction = _effective_compaction(parent_seq, target_seq, read)
-    return PathPointers(
-        flags=flags,
-        run_start=run_start if parent_seq and parent_seq == seq - 1 else seq,
-        compaction_seq=compaction,
-        model_seq=seq if flags & Flag.SETS_MODEL else model,
-        thinking_seq=seq if flags & Flag.SETS_THINKING else thinking,
-        target_seq=target_seq,
+    return (
+        flags,
+        run_start if parent_seq and parent_seq == seq - 1 else seq,
+        compaction,
+        seq if flags & _SETS_MODEL else model,
+        seq if flags & _SETS_THINKING else thinking,
+        target_seq,
     )
 
 
@@ -225,7 +262,7 @@ def build_stored_event(
     session's frames by number.
     """
     seq = head.version + 1
-    pointers = resolve_pointers(new, seq, parent_seq, target_seq, read)
+    pointers = PathPointers(*resolve_pointers(new, seq, parent_seq, target_seq, read))
     digest = link(
         head.digest,
         body=new.body,
@@ -264,7 +301,7 @@ def build_stored_event(
 
 
 class EventBuilder(ABC):
-    """Build the frames of one append to a session; each kind of store says how it finds what it has.
+    """Build the frames of one append; each kind of store looks up what the session has.
 
     `frames` are the new frames by number, `numbers` the new events' numbers by id.
     """
@@ -276,6 +313,10 @@ class EventBuilder(ABC):
         self._leaf: tuple[int, str] | None = None
 
     @abstractmethod
+    def has_any(self, ids: Iterable[str]) -> bool:
+        """Return True if an event with one of these ids is stored."""
+
+    @abstractmethod
     def stored_number(self, event_id: str) -> int:
         """Return the number of a stored event by its id, 0 if there is none."""
 
@@ -284,8 +325,11 @@ class EventBuilder(ABC):
         """Return the frame of a stored event. Raises CorruptionError."""
 
     def not_there_yet(self, events: Sequence[NewEvent]) -> list[NewEvent]:
-        """Return the events that are not stored. Raises EventConflictError for one with other content."""
-        fresh: dict[str, NewEvent] = {}
+        """Return the events that are not stored. Raises EventConflictError if the content differs."""
+        fresh = {event.id: event for event in events}
+        if len(fresh) == len(events) and not self.has_any(fresh):
+            return list(events)
+        fresh = {}
         for event in events:
             twin: NewEvent | Event | None = fresh.get(event.id)
             if twin is None and (seq := self.stored_number(event.id)):
@@ -296,48 +340,89 @@ class EventBuilder(ABC):
                 raise EventConflictError(self.session, event.id)
         return list(fresh.values())
 
-    def add(self, new: NewEvent, head: Head, position: int, source: str) -> Head:
-        """Build the session's next event, and return the head after it. Raises NotFoundError for its parent."""
-        seq = head.version + 1
-        parent_seq, parent = self._parent(new, head)
-        event = build_stored_event(
-            new,
-            head,
-            parent_seq=parent_seq,
-            parent=parent,
-            target_seq=self._locate(new.facts.target) if new.facts.target else 0,
-            position=position,
-            recorded=self.now,
-            read=self._read,
+    def add(self, events: Iterable[NewEvent], head: Head, position: int, source: str) -> Head:
+        """Build the session's next events, after `position`, and return the head after them.
+
+        Raises NotFoundError for a parent.
+        """
+        after = HeadFold(head, source)
+        for at, new in enumerate(events, position + 1):
+            self._add(new, after, at)
+        return after.head()
+
+    def _add(self, new: NewEvent, head: HeadFold, position: int) -> None:
+        seq, event_id, kind, time, body = head.version + 1, new.id, new.kind, new.time, new.body
+        facts, written_as = new.facts, new.format
+        parent_seq, parent = self._parent(new, head.leaf)
+        target_seq = self._locate(facts.target) if facts.target else 0
+        pointers = resolve_pointers(new, seq, parent_seq, target_seq, self._read)
+        flags, run_start, compaction_seq, model_seq, thinking_seq, target_seq = pointers
+        # The digest and the frame have the same names: an `Event` in between would take as long as both.
+        names = event_id.encode(), parent.encode() if parent else b"", new.cause.encode()
+        digest = link_encoded(
+            head.digest,
+            body,
+            (
+                _ENCODED.get(written_as) or written_as.encode(),
+                names[0],
+                names[1],
+                _ENCODED.get(kind) or kind.encode(),
+                names[2],
+            ),
+            time,
         )
-        self.frames[seq] = encode(event)
-        self.numbers[new.id] = seq
-        if event.is_entry:
-            self._leaf = seq, new.id
-        return advance(head, event, source=source)
+        self.frames[seq] = encode_fields(
+            names,
+            kind=kind,
+            role=facts.role,
+            format=written_as,
+            flags=flags,
+            span=facts.message,
+            estimates=(facts.utf16, facts.utf8),
+            numbers=(
+                seq,
+                parent_seq,
+                run_start,
+                compaction_seq,
+                model_seq,
+                thinking_seq,
+                target_seq,
+                position,
+            ),
+            times=(time, self.now),
+            digest=digest,
+            body=body,
+        )
+        self.numbers[event_id] = seq
+        if not flags & _OFF_PATH:
+            self._leaf = seq, event_id
+        head.add(seq, position, digest, kind, facts.role, time, flags)
 
     def _locate(self, event_id: str) -> int:
         return self.numbers.get(event_id) or self.stored_number(event_id)
 
     def _read(self, seq: int) -> Buffer:
-        return self.frames[seq] if seq in self.frames else self.stored_frame(seq)
+        return self.frames.get(seq) or self.stored_frame(seq)
 
-    def _parent(self, new: NewEvent, head: Head) -> tuple[int, str | None]:
+    def _parent(self, new: NewEvent, leaf: int) -> tuple[int, str | None]:
         if new.parent is Parent.LEAF or not is_entry(new.kind):
-            if self._leaf is not None or not head.leaf:
+            if self._leaf is not None or not leaf:
                 return self._leaf or (0, None)
-            leaf = self._read(head.leaf)
-            return head.leaf, id_of(leaf, header_of(leaf))
-        if new.parent is None:
+            frame = self._read(leaf)
+            return leaf, id_of(frame, header_of(frame))
+        parent = new.parent
+        if parent is None:
             return 0, None
-        seq = self._locate(new.parent)
-        if not seq or pointers_of(self._read(seq))[1] & Flag.OFF_PATH:
+        if self._leaf is not None and parent == self._leaf[1]:
+            return self._leaf
+        seq = self._locate(parent)
+        if not seq or pointers_of(self._read(seq))[1] & _OFF_PATH:
             raise NotFoundError(
                 "parent entry",
-                new.parent,
-                f"append it to session {head.name!r} first, or name another parent",
+                parent,
+                f"append it to session {self.session!r} first, or name another parent",
             )
-        return seq, new.parent
+        return seq, parent
 
 
 def append_of(frame: Buffer, head: Header) -> str:

@@ -23,8 +23,8 @@ from eventstore.lmdb.data_files import (
     lock,
 )
 from eventstore.lmdb.store import LmdbLog
-from eventstore.log import StoredLog
-from eventstore.verify import Progress, Verification, encode_heads, verify
+from eventstore.log import Progress, StoredLog
+from eventstore.verify import Verification, encode_heads, verify
 
 _UNFINISHED: Final = ".refold-backup-"
 """Prefix of the folder in which a backup is made."""

@@ -38,9 +38,17 @@ def link_encoded(
     previous: bytes, body: bytes | memoryview, names: Sequence[bytes | memoryview], time: int | None
 ) -> bytes:
     """Return the same as `link`; `names` are format, id, parent, kind and cause, in UTF-8."""
-    known = UNKNOWN_TIME if time is None else time
-    packed = _FIXED(known, *map(len, names))
-    return sha256(b"".join((previous, packed, *names, sha256(body).digest()))).digest()
+    format_name, event_id, parent, kind, cause = names
+    packed = _FIXED(
+        UNKNOWN_TIME if time is None else time,
+        len(format_name),
+        len(event_id),
+        len(parent),
+        len(kind),
+        len(cause),
+    )
+    digest = sha256(body).digest()
+    return sha256(b"".join((previous, packed, format_name, event_id, parent, kind, cause, digest))).digest()
 
 
 def payload_digest(payload: bytes) -> bytes:

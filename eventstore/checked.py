@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Flag
 from eventstore.frame import Buffer, header_of, pointers_of
-from eventstore.log import EventLog, FeedItem, Head, Snapshot, SourceState
+from eventstore.log import EventLog, FeedItem, Head, Snapshot
+from eventstore.snapshot_wrapper import SnapshotWrapper
 from eventstore.verify import check_frame
 
 
@@ -26,7 +27,7 @@ def require_sound(log: EventLog | Snapshot, session: str) -> None:
             pass
 
 
-class CheckedSnapshot:
+class CheckedSnapshot(SnapshotWrapper):
     """A `Snapshot` that raises CorruptionError for an altered event or head.
 
     Each event is verified once: header, body, link to the previous event, and position. A fold thus verifies
@@ -35,12 +36,9 @@ class CheckedSnapshot:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        super().__init__(snapshot)
         self._digests: dict[tuple[str, int], bytes] = {}
         self._heads: dict[str, Head] = {}
-
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        return nullcontext(self)
 
     def heads(self) -> Iterator[Head]:
         return (self.head(head.name) for head in self._snapshot.heads())
@@ -108,6 +106,9 @@ class CheckedSnapshot:
     def locate(self, session: str, event_id: str) -> int:
         return self._snapshot.locate(session, event_id)
 
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        return self._snapshot.sessions_with(event_id)
+
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         return self._snapshot.ids(session, prefix)
 
@@ -115,15 +116,3 @@ class CheckedSnapshot:
         for item in self._snapshot.feed(after):
             self._checked(item.session, item.seq, item.frame)
             yield item
-
-    def blob(self, digest: bytes) -> bytes:
-        return self._snapshot.blob(digest)
-
-    def derived(self, key: bytes) -> bytes | None:
-        return self._snapshot.derived(key)
-
-    def source(self, path: bytes) -> SourceState | None:
-        return self._snapshot.source(path)
-
-    def sources(self) -> Iterator[SourceState]:
-        return self._snapshot.sources()

@@ -1,13 +1,26 @@
-"""Record which sessions a result depends on, to tell later whether it still holds."""
+"""Record which sessions and code a result depends on, to store it and use it again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, TypeVar
 
+import msgspec
+
+from eventstore.checked import require_sound
 from eventstore.errors import NotFoundError
 from eventstore.frame import Buffer
-from eventstore.log import FeedItem, Head, Snapshot, SourceState
+from eventstore.log import EventLog, FeedItem, Head, Snapshot
+from eventstore.snapshot_wrapper import SnapshotWrapper
+
+_Result = TypeVar("_Result", bound=msgspec.Struct)
+_LEVEL: Final = 1
+"""The fastest compression: texts take most of the room."""
 
 
 def digest_of_session(snapshot: Snapshot, session: str) -> bytes | None:
@@ -18,14 +31,37 @@ def digest_of_session(snapshot: Snapshot, session: str) -> bytes | None:
         return None
 
 
-class DependencySnapshot:
+def digest_of_code(packages: Iterable[str], libraries: Iterable[str]) -> bytes:
+    """Return a digest that changes with the files of packages and with the modules of libraries.
+
+    Files are identified by place, size and time, which is enough to leave no old results in use.
+    """
+    folders = [Path(place).parent for place in _places(packages)]
+    files = sorted(
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.parent.name != "__pycache__" and file.is_file()
+    )
+    files += map(Path, _places(libraries))
+    stats = [(str(file), stat.st_size, stat.st_mtime_ns) for file in files if (stat := file.stat())]
+    return blake2b(repr(stats).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _places(modules: Iterable[str]) -> Iterator[str]:
+    """Yield the files of installed modules, of a package the one in its folder."""
+    found = map(find_spec, modules)
+    return (each.origin for each in found if each and each.origin)
+
+
+class DependencySnapshot(SnapshotWrapper):
     """A `Snapshot` that remembers which sessions were read, with their digests.
 
     `reads_all`: a result depends on all sessions, also on those that are not there yet.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        super().__init__(snapshot)
         self.sessions: dict[str, bytes | None] = {}
         self.reads_all = False
 
@@ -33,9 +69,6 @@ class DependencySnapshot:
         if session not in self.sessions:
             self.sessions[session] = digest_of_session(self._snapshot, session)
         return self._snapshot
-
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        return nullcontext(self)
 
     def heads(self) -> Iterator[Head]:
         self.reads_all = True
@@ -58,6 +91,10 @@ class DependencySnapshot:
     def locate(self, session: str, event_id: str) -> int:
         return self._read(session).locate(session, event_id)
 
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        self.reads_all = True
+        return self._snapshot.sessions_with(event_id)
+
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         return self._read(session).ids(session, prefix)
 
@@ -65,14 +102,67 @@ class DependencySnapshot:
         self.reads_all = True
         return self._snapshot.feed(after)
 
-    def blob(self, digest: bytes) -> bytes:
-        return self._snapshot.blob(digest)
 
-    def derived(self, key: bytes) -> bytes | None:
-        return self._snapshot.derived(key)
+class _StoredResult(msgspec.Struct, frozen=True, array_like=True):
+    """An encoded result, and the digests of the sessions that were read for it.
 
-    def source(self, path: bytes) -> SourceState | None:
-        return self._snapshot.source(path)
+    None stands for a session that was not in the store.
+    """
 
-    def sources(self) -> Iterator[SourceState]:
-        return self._snapshot.sources()
+    sessions: dict[str, bytes | None]
+    result: msgspec.Raw
+
+
+class StoredResults:
+    """Results that a log stores, used again while their sessions are the same.
+
+    Make every result from `snapshot`, which notes the sessions that are read. Without a log, nothing is stored.
+    """
+
+    def __init__(self, log: EventLog | None, snapshot: Snapshot) -> None:
+        self.snapshot = DependencySnapshot(snapshot)
+        self._log, self._plain = log, snapshot
+        self._sound: set[str] = set()
+        self._fresh: list[tuple[bytes, bytes]] = []
+
+    def find(self, key: bytes, kind: type[_Result]) -> _Result | None:
+        """Return a stored result. Raises CorruptionError if an event that it depends on was altered."""
+        value = self._plain.derived(key) if self._log is not None else None
+        if not value:
+            return None
+        try:
+            stored = msgspec.msgpack.decode(zlib.decompress(value), type=_StoredResult)
+            found = msgspec.msgpack.decode(stored.result, type=kind)
+        except (zlib.error, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if any(digest_of_session(self._plain, name) != digest for name, digest in stored.sessions.items()):
+            return None
+        # Equal heads show that nothing was appended; only reading every event shows that none was altered.
+        for name, digest in stored.sessions.items():
+            if digest is not None and name not in self._sound:
+                require_sound(self._plain, name)
+                self._sound.add(name)
+        # A later result may be made from this one.
+        self.snapshot.sessions.update(stored.sessions)
+        return found
+
+    def add(self, key: bytes, result: msgspec.Struct) -> None:
+        """Store a result with the next `save`, unless it depends on sessions that are not there yet."""
+        if self._log is None or self.snapshot.reads_all:
+            return
+        # A lone surrogate has no UTF-8 form, and a huge number no form at all; such a result is made anew each time.
+        with suppress(UnicodeEncodeError, OverflowError):
+            stored = _StoredResult(self.snapshot.sessions, msgspec.Raw(msgspec.msgpack.encode(result)))
+            self._fresh.append((key, zlib.compress(msgspec.msgpack.encode(stored), _LEVEL)))
+
+    def save(self) -> None:
+        """Write what was added since the last time."""
+        if self._log is not None and self._fresh:
+            self._log.keep(self._fresh)
+            self._fresh.clear()
+
+
+def result_key(kind: str, *decides: object) -> bytes:
+    """Return a key of a kind, with a digest of all that decides a result except the log."""
+    encoded = repr(decides).encode("utf-8", "surrogatepass")
+    return f"{kind} ".encode() + blake2b(encoded, digest_size=16).digest()

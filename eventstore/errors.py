@@ -73,6 +73,13 @@ def shell_command(command: str, *names: str) -> str:
     return f"refold {command} {shlex.join([*guard, *names])}"
 
 
+def no_session(name: str) -> NotFoundError:
+    """Return the error for a session that the store does not have, perhaps not yet."""
+    return NotFoundError(
+        "session", name, "name one that the store has; a new one is stored with its first message"
+    )
+
+
 def no_event(session: str, name: str) -> NotFoundError:
     """Return the error for an unknown event id, or "#" and an unknown event number."""
     return NotFoundError(

@@ -10,9 +10,9 @@ versions, and frames of either are read as stored.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from eventstore.chain import UNKNOWN_TIME, link_encoded
 from eventstore.errors import CorruptionError
@@ -98,41 +98,80 @@ def header_of(frame: Buffer) -> Header:
 
 def encode(event: Event) -> bytes:
     """Encode an event as a frame, without the session's name, which is in the key alone."""
-    code = CODE_OF_KIND.get(event.kind, 0)
-    tag = b"" if code else event.kind.encode()
-    event_id, parent, cause = event.id.encode(), (event.parent or "").encode(), event.cause.encode()
-    sizes = len(event_id), len(parent), len(cause), len(tag)
-    start, stop = event.message_span
-    offset = HEADER_SIZE + sum(sizes) + _CHECKSUM_SIZE if stop else 0
+    return encode_fields(
+        (event.id.encode(), (event.parent or "").encode(), event.cause.encode()),
+        kind=event.kind,
+        role=event.role,
+        format=event.format,
+        flags=event.flags,
+        span=event.message_span,
+        estimates=(event.utf16, event.utf8),
+        numbers=(
+            event.seq,
+            event.parent_seq,
+            event.run_start,
+            event.compaction_seq,
+            event.model_seq,
+            event.thinking_seq,
+            event.target_seq,
+            event.position,
+        ),
+        times=(event.time, event.recorded),
+        digest=event.digest,
+        body=event.body,
+    )
+
+
+def encode_fields(
+    names: tuple[bytes, bytes, bytes],
+    *,
+    kind: str,
+    role: str,
+    format: str,
+    flags: int,
+    span: tuple[int, int],
+    estimates: tuple[int, int],
+    numbers: tuple[int, int, int, int, int, int, int, int],
+    times: tuple[int | None, int],
+    digest: bytes,
+    body: bytes,
+) -> bytes:
+    """Encode an event's fields as a frame; see `Event`.
+
+    `names` are id, parent and cause in UTF-8, `estimates` `utf16` and `utf8`, `numbers` the sequence numbers from
+    `seq` to `target_seq` in the order of `Header`, then the position, `times` `time` and `recorded`.
+    """
+    code = CODE_OF_KIND.get(kind, 0)
+    tag = b"" if code else kind.encode()
+    event_id, parent, cause = names
+    id_size, parent_size, cause_size, tag_size = len(event_id), len(parent), len(cause), len(tag)
+    start, stop = span
+    offset = HEADER_SIZE + id_size + parent_size + cause_size + tag_size + _CHECKSUM_SIZE if stop else 0
+    time, recorded = times
     header = _HEADER.pack(
         VERSION,
         code,
-        _ROLE_CODE.get(event.role, _OTHER_ROLE),
-        _FORMAT_CODE[event.format],
-        event.flags,
-        *sizes,
+        _ROLE_CODE.get(role, _OTHER_ROLE),
+        _FORMAT_CODE[format],
+        flags,
+        id_size,
+        parent_size,
+        cause_size,
+        tag_size,
         start + offset,
         stop + offset,
-        event.utf16,
-        event.utf8,
-        event.seq,
-        event.parent_seq,
-        event.run_start,
-        event.compaction_seq,
-        event.model_seq,
-        event.thinking_seq,
-        event.target_seq,
-        event.position,
-        UNKNOWN_TIME if event.time is None else event.time,
-        event.recorded,
-        event.digest,
+        *estimates,
+        *numbers,
+        UNKNOWN_TIME if time is None else time,
+        recorded,
+        digest,
     )
     checked = b"".join((header, event_id, parent, cause, tag))
-    return b"".join((checked, _checksum(checked), event.body))
+    return b"".join((checked, crc32(checked).to_bytes(_CHECKSUM_SIZE, "little"), body))
 
 
 def _checksum(header_and_names: Buffer) -> bytes:
-    return zlib.crc32(header_and_names).to_bytes(_CHECKSUM_SIZE, "little")
+    return crc32(header_and_names).to_bytes(_CHECKSUM_SIZE, "little")
 
 
 def is_intact(frame: Buffer) -> bool:

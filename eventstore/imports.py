@@ -15,8 +15,16 @@ from eventstore.records import FORMAT, Import, Link, ObservedRewrite, embedded, 
 
 Origin = Literal["fork", "subagent"]
 """The relations of a session to the one that it came from."""
+_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
+"""The name of a later generation of a session: the session's id, "~" and a number."""
 _COPIED: Final = "copied-"
 _OF_COPY: Final = re.compile(rf"{_COPIED}[0-9a-f]{{8}}-(.+)", re.ASCII | re.DOTALL)
+
+
+def generation_of(name: str) -> tuple[str, int]:
+    """Return the session id in a name, and the number of its generation, from 1."""
+    match = _GENERATION.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, 1)
 
 
 def generations(snapshot: Snapshot, session: str) -> list[Head]:
@@ -53,13 +61,17 @@ def _names(session: str) -> Iterator[str]:
 
 def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
     """Return the generation before this session, None for the first."""
-    *_, number = session.rpartition("~")
-    if not number.isascii() or not number.isdecimal():
-        return None
-    seq = snapshot.locate(session, generation_link(int(number) - 1))
+    _, number = generation_of(session)
+    seq = snapshot.locate(session, generation_link(number - 1)) if number > 1 else 0
     event = decode(snapshot.frame(session, seq), session) if seq else None
     link = record_of("link", event.body) if event is not None and event.kind == "link" else None
     return link.session if isinstance(link, Link) and link.relation == "generation" else None
+
+
+def earlier_generations(snapshot: Snapshot) -> set[str]:
+    """Return the sessions that have a later generation."""
+    before = (earlier_generation(snapshot, head.name) for head in snapshot.heads())
+    return {name for name in before if name is not None}
 
 
 def generation_link(generation: int) -> str:
@@ -87,7 +99,7 @@ def copy_id(event_id: str, parent: str) -> str:
 
 
 def recorded_id(event_id: str) -> str:
-    """Return the id by which records name an event: that of the record which it is a copy of, or its own."""
+    """Return the id by which records name an event: its own, or that of the record it copies."""
     if not event_id.startswith(_COPIED):
         return event_id
     found = _OF_COPY.fullmatch(event_id)
@@ -182,7 +194,7 @@ def original_of(snapshot: Snapshot, session: str) -> str:
 
 
 def copied_through(snapshot: Snapshot, session: str) -> int:
-    """Return the number of the last event that a fork or a copy shares with its original; 0 for none.
+    """Return the number of the last event that a copy shares with its original; 0 for none.
 
     It is 0 as well if the store does not have that session: then nothing is there twice.
     """

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
@@ -17,8 +16,6 @@ from eventstore.errors import RefoldError
 
 DEEPEST_RECORD: Final = 500
 """Maximum levels of a stored record: readers manage about a thousand, less their callers'."""
-_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""An unclosed string extends to the end, so that quotes inside it are not tried as starts."""
 _AS_LISTS: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -37,7 +34,15 @@ def is_deeper(raw: bytes, levels: int) -> bool:
     """Return True if lists and objects in a JSON text are nested deeper than `levels`."""
     if len(raw) <= levels or raw.count(b"[") + raw.count(b"{") <= levels:
         return False
-    brackets = _STRING.sub(b"", raw).translate(_AS_LISTS, _NO_BRACKETS)
+    outside, is_text = [], False
+    for part in raw.split(b'"'):
+        if not is_text:
+            outside.append(part)
+            is_text = True
+        elif not part.endswith(b"\\") or (len(part) - len(part.rstrip(b"\\"))) % 2 == 0:
+            # The quote behind it is not escaped.
+            is_text = False
+    brackets = b"".join(outside).translate(_AS_LISTS, _NO_BRACKETS)
     # Removing the innermost brackets reduces the depth by one; brackets that remain are unclosed.
     for level in range(levels):
         without = brackets.replace(b"[]", b"")
@@ -77,9 +82,14 @@ def lengths(text: str) -> tuple[int, int]:
     if text.isascii():
         return len(text), len(text)
     encoded = text.encode("utf-8", "surrogatepass")
+    return _units(text, encoded), len(encoded)
+
+
+def _units(text: str, encoded: bytes) -> int:
+    """Return the number of UTF-16 code units of a text, given also in UTF-8."""
     # A character of two units begins with one of these bytes. A loop over them would take longer than the encoding.
     has_pairs = 0xF0 in encoded or 0xF1 in encoded or 0xF2 in encoded or 0xF3 in encoded or 0xF4 in encoded  # noqa: PLR2004  bytes of UTF-8
-    return utf16_length(text) if has_pairs else len(text), len(encoded)
+    return utf16_length(text) if has_pairs else len(text)
 
 
 def utf16_order(text: str) -> bytes:
@@ -157,6 +167,18 @@ def compact_json(raw: bytes | memoryview) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     return stringify(parse_json(bytes(raw).decode("utf-8", "replace")))
+
+
+def compact_lengths(value: Any) -> tuple[int, int]:
+    """Return both `lengths` of a decoded JSON value as `JSON.stringify` prints it.
+
+    Raises RecursionError and UnicodeEncodeError.
+    """
+    if not _prints_alike(value):
+        return lengths(stringify(value))
+    printed = _encode(value)
+    size = len(printed)
+    return (size, size) if printed.isascii() else (_units(printed.decode(), printed), size)
 
 
 def _prints_alike(value: Any) -> bool:
@@ -266,31 +288,19 @@ def epoch_ms(date: Any) -> int | None:
         return None
     if not isinstance(date, str):
         return int(date) if abs(date) <= 8.64e15 else None  # noqa: PLR2004  ECMAScript's range of dates
-    if len(date) == _PLAIN_DATE and date[19] == "." and date[23] == "Z" and date[17:19] < "60":
-        seconds, fraction = date[17:19], date[20:23]
-        minute = _minute(date[:17]) if (seconds + fraction).isdecimal() and date.isascii() else None
-        if minute is not None:
-            return minute + int(seconds) * 1000 + int(fraction)
-    return _epoch_ms_of_text(date)
-
-
-@lru_cache(maxsize=1024)
-def _minute(date: str) -> int | None:
-    """Return the time of a text up to its seconds, None for one that may not have any."""
-    # Only whole hours may be the 24th.
-    return None if date[11:13] == "24" else _epoch_ms_of_text(f"{date}00Z")
-
-
-def _epoch_ms_of_text(date: str) -> int | None:
-    if not _ISO_DATE.fullmatch(date):
+    # Almost all dates have this shape, which takes a fraction of the expression's time; a "W" would be a week's.
+    is_plain = (
+        len(date) == _PLAIN_DATE
+        and (date[4] == "-" and date[5] != "W" and date[10] == "T" and date[19] == "." and date[23] == "Z")
+        and date.isascii()
+    )
+    if not is_plain and not _ISO_DATE.fullmatch(date):
         return None
     try:
         moment = datetime.fromisoformat(f"{date}-01" if len(date) == 7 else date)  # noqa: PLR2004  yyyy-mm
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    since = moment - _EPOCH
+    since = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH
     return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
 
 

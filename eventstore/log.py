@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self
 
 import msgspec
 
@@ -13,8 +13,13 @@ from eventstore.chain import START
 from eventstore.event import Event, Flag, NewEvent
 from eventstore.frame import Buffer
 
+Progress = Callable[[int, int], None]
+"""Called with the amount done so far and in all: bytes of files, or events."""
 Expected = int | Literal["any", "new"]
 """The session version that an append expects; 0 and "new" mean no session yet."""
+# Python 3.11 looks up a member of an enum in several steps, and these are needed for every event.
+_OFF_PATH: Final = int(Flag.OFF_PATH)
+_GIVES_TITLE: Final = int(Flag.GIVES_TITLE)
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -45,29 +50,74 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     titles: tuple[int, ...] = ()
 
 
+class HeadFold:
+    """Advance a session's head event by event, imported from `source` if given.
+
+    A fold that changes in place takes a third of the time of a new `Head` for each event.
+    """
+
+    def __init__(self, head: Head, source: str = "") -> None:
+        self._before, self._source = head, source or head.source
+        self.version, self.leaf, self.digest = head.version, head.leaf, head.digest
+        self._position, self._entries = head.position, head.entries
+        self._info, self._user, self._import = head.info_seq, head.user_seq, head.import_seq
+        self._first, self._last = head.first_time, head.last_time
+        self._observed, self._titles = [*head.observed], [*head.titles]
+
+    def add_event(self, event: Event) -> None:
+        """Add the session's next event."""
+        self.add(event.seq, event.position, event.digest, event.kind, event.role, event.time, event.flags)
+
+    def add(  # noqa: PLR0917  every event of an import comes here
+        self, seq: int, position: int, digest: bytes, kind: str, role: str, time: int | None, flags: int
+    ) -> None:
+        """Add the session's next event by its fields; see `Event`."""
+        self.version, self._position, self.digest = seq, position, digest
+        if not flags & _OFF_PATH:
+            self.leaf = seq
+            self._entries += 1
+            if time is not None:
+                if self._first is None or time < self._first:
+                    self._first = time
+                if self._last is None or time > self._last:
+                    self._last = time
+            if not self._user and role == "user":
+                self._user = seq
+        if kind == "session_info":
+            self._info = seq
+        elif kind == "import":
+            self._import = seq
+        elif kind == "observed_rewrite":
+            self._observed.append(seq)
+        if flags & _GIVES_TITLE:
+            self._titles.append(seq)
+
+    def head(self) -> Head:
+        """Return the head after the events that were added."""
+        return Head(
+            name=self._before.name,
+            number=self._before.number,
+            version=self.version,
+            leaf=self.leaf,
+            position=self._position,
+            digest=self.digest,
+            entries=self._entries,
+            info_seq=self._info,
+            user_seq=self._user,
+            import_seq=self._import,
+            observed=tuple(self._observed),
+            first_time=self._first,
+            last_time=self._last,
+            source=self._source,
+            titles=tuple(self._titles),
+        )
+
+
 def advance(head: Head, event: Event, *, source: str = "") -> Head:
     """Return a session's head after one more event, imported from `source` if given."""
-    first, last, is_node = head.first_time, head.last_time, event.is_entry
-    if is_node and event.time is not None:
-        first = event.time if first is None else min(first, event.time)
-        last = event.time if last is None else max(last, event.time)
-    return Head(
-        name=head.name,
-        number=head.number,
-        version=event.seq,
-        leaf=event.seq if is_node else head.leaf,
-        position=event.position,
-        digest=event.digest,
-        entries=head.entries + is_node,
-        info_seq=event.seq if event.kind == "session_info" else head.info_seq,
-        user_seq=head.user_seq or (event.seq if event.role == "user" and is_node else 0),
-        import_seq=event.seq if event.kind == "import" else head.import_seq,
-        observed=(*head.observed, event.seq) if event.kind == "observed_rewrite" else head.observed,
-        first_time=first,
-        last_time=last,
-        source=source or head.source,
-        titles=(*head.titles, event.seq) if event.flags & Flag.GIVES_TITLE else head.titles,
-    )
+    after = HeadFold(head, source)
+    after.add_event(event)
+    return after.head()
 
 
 class SourceState(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -148,6 +198,9 @@ class Snapshot(Protocol):
     def locate(self, session: str, event_id: str) -> int:
         """Return an event's sequence number by its id, 0 if the session has no such event."""
 
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        """Return the names of the sessions that have an event with this id, sorted."""
+
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         """Return the ids of a session's events that start with `prefix`, sorted."""
 
@@ -223,4 +276,4 @@ class StoredLog(EventLog, Protocol):
         """Return the store's size."""
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
-        """Copy a consistent state into an empty folder. Raises StoreError, also for a store that is in none."""
+        """Copy a consistent state into an empty folder. Raises StoreError if the store has none."""

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from eventstore import chain
 from eventstore.append import check_events, check_expected, is_same
-from eventstore.errors import EventConflictError, NotFoundError, no_event
+from eventstore.errors import EventConflictError, NotFoundError, no_event, no_session
 from eventstore.event import Event, Flag, NewEvent, Parent, epoch_milliseconds
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
@@ -220,7 +220,7 @@ class _State:
 
     def head(self, session: str) -> Head:
         if session not in self.head_rows:
-            raise NotFoundError("session", session, "name one that the store has")
+            raise no_session(session)
         return self.head_rows[session]
 
     def frame(self, session: str, seq: int) -> Buffer:
@@ -248,6 +248,9 @@ class _State:
     def locate(self, session: str, event_id: str) -> int:
         self.head(session)
         return next((event.seq for event in self.events[session] if event.id == event_id), 0)
+
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        return [head.name for head in self.heads() if self.locate(head.name, event_id)]
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         self.head(session)

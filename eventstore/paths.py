@@ -1,6 +1,6 @@
 """Read paths and ranges of events, decoding only the fields that are used.
 
-Frames, spans and offsets stay below this module; the rooms above see `Event` and `LazyEvent`, and may cache
+Frames, spans and offsets stay below this module; the packages above see `Event` and `LazyEvent`, and may cache
 results of an event by its digest (`SnapshotCache`).
 """
 
@@ -261,7 +261,7 @@ def messages_of_path(
     """Return the messages of a path as slices of the store, without decoding or copying them.
 
     This loop is the cost of rebuilding a context: one unpacking and one slice per message. That is why it
-    works on frames and is in this room. Entries of `kinds` that are not shown as stored go through `show`,
+    works on frames and is in this package. Entries of `kinds` that are not shown as stored go through `show`,
     which may return none or several messages.
     """
     codes, others = _codes(kinds), list[LazyEvent]()
@@ -298,7 +298,7 @@ class SnapshotCache(Generic[T]):
     """
 
     def __init__(self, entries: int = _ENTRIES) -> None:
-        """Create a cache of up to `entries` results: as many as long sessions have events if they are small."""
+        """Create a cache of up to `entries` results, enough for a long session of small events."""
         self._kept: dict[Hashable, T] = {}
         self._entries = entries
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 
 from eventstore.append import build_stored_event
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
-from eventstore.log import FeedItem, Head, Snapshot, SourceState, advance
+from eventstore.log import FeedItem, Head, Snapshot, advance
 from eventstore.paths import entry_id, find_entry
+from eventstore.snapshot_wrapper import SnapshotWrapper
 
 
-class Preview:
+class Preview(SnapshotWrapper):
     """A `Snapshot` in which a session has more events, for folds to show an append's effect.
 
     Their positions follow that of the session's newest event, without a look at other sessions; the store
@@ -22,7 +22,7 @@ class Preview:
     """
 
     def __init__(self, snapshot: Snapshot, session: str, new: Sequence[NewEvent]) -> None:
-        self._snapshot = snapshot
+        super().__init__(snapshot)
         self._head = snapshot.head(session)
         self._stored_until = self._head.version
         self._events: list[Event] = []
@@ -32,9 +32,6 @@ class Preview:
             self._events.append(event)
             self._frames.append(encode(event))
             self._head = advance(self._head, event)
-
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        return nullcontext(self)
 
     def heads(self) -> Iterator[Head]:
         return (self._head if head.name == self._head.name else head for head in self._snapshot.heads())
@@ -70,6 +67,10 @@ class Preview:
                     return event.seq
         return self._snapshot.locate(session, event_id)
 
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        stored = set(self._snapshot.sessions_with(event_id))
+        return sorted(stored | {event.session for event in self._events if event.id == event_id})
+
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         stored = self._snapshot.ids(session, prefix)
         if session != self._head.name:
@@ -81,18 +82,6 @@ class Preview:
         new = zip(self._events, self._frames, strict=True)
         items = (FeedItem(event.position, event.session, event.seq, frame) for event, frame in new)
         return chain(self._snapshot.feed(after), (item for item in items if after < item.position))
-
-    def blob(self, digest: bytes) -> bytes:
-        return self._snapshot.blob(digest)
-
-    def derived(self, key: bytes) -> bytes | None:
-        return self._snapshot.derived(key)
-
-    def source(self, path: bytes) -> SourceState | None:
-        return self._snapshot.source(path)
-
-    def sources(self) -> Iterator[SourceState]:
-        return self._snapshot.sources()
 
     def _is_new(self, session: str, seq: int) -> bool:
         return session == self._head.name and self._stored_until < seq <= self._head.version

@@ -7,6 +7,7 @@ with default values are omitted from the JSON.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final, Literal
 
 import msgspec
@@ -322,7 +323,6 @@ RECORDS: Final[dict[str, type[Record]]] = {
 BOOKKEEPING: Final = frozenset({"import", "observed_rewrite"})
 """Kinds about what imports store beside the events; only imports write them."""
 
-_DECODERS: Final = {kind: msgspec.json.Decoder(record) for kind, record in RECORDS.items()}
 _encode: Final = msgspec.json.Encoder().encode
 _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -372,6 +372,12 @@ def embedded(raw: msgspec.Raw) -> bytes:
 def record_of(kind: str, body: bytes | memoryview) -> Record:
     """Parse the record of a body that refold wrote. Raises KeyError for other kinds."""
     try:
-        return _DECODERS[kind].decode(body)
+        return _decoder(kind).decode(body)
     except RecursionError:
         raise TooDeepError from None
+
+
+@cache
+def _decoder(kind: str) -> msgspec.json.Decoder[Record]:
+    # A command reads few kinds, and making all decoders takes longer than importing this module otherwise does.
+    return msgspec.json.Decoder(RECORDS[kind])

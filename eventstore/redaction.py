@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,8 +22,10 @@ from eventstore.errors import BadInputError
 from eventstore.frame import Buffer, body_of, digest_of, header_of, with_other_body
 from eventstore.log import EventLog, FeedItem, Snapshot
 
+T = TypeVar("T")
 
-class Finding(NamedTuple):
+
+class FoundSecret(NamedTuple):
     """A secret in a text: the rule that found it, and the bytes from `start` to `stop`."""
 
     rule: str
@@ -31,7 +33,7 @@ class Finding(NamedTuple):
     stop: int
 
 
-FindSecrets = Callable[[bytes], Iterable[Finding]]
+FindSecrets = Callable[[bytes], Iterable[FoundSecret]]
 """Finds the secrets in a text."""
 
 
@@ -50,7 +52,7 @@ def secret_rules() -> FindSecrets:
     # Without a policy, comments that tell scanners to ignore a line are not obeyed.
     scanner = Scanner()
 
-    def find(text: bytes) -> Iterator[Finding]:
+    def find(text: bytes) -> Iterator[FoundSecret]:
         for each in scanner.scan(text):
             # Also what is reported only together with another, such as the secret key of an access key's id.
             start, stop = each.location["start_offset"], each.location["end_offset"]
@@ -59,12 +61,12 @@ def secret_rules() -> FindSecrets:
             at = text.find(secret, start, stop)
             if at >= 0 and len(secret) >= _SHORTEST:
                 start, stop = at, at + len(secret)
-            yield Finding(each.rule_id.rpartition(".")[2], start, stop)
+            yield FoundSecret(each.rule_id.rpartition(".")[2], start, stop)
 
     return find
 
 
-class Redaction(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class MaskCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Counts of what was masked.
 
     `secrets` are distinct ones, `masks` all places; `rules` counts the distinct secrets of each rule. `dropped`
@@ -150,11 +152,11 @@ class Masks:
         for piece in _PIECES.finditer(text):
             raw = piece[0]
             readable = _unescaped(raw)
-            for match in pattern.finditer(readable):
-                if readable is raw:
-                    start, stop = match.span()
-                else:
-                    start, stop = _raw_offset(raw, match.start()), _raw_offset(raw, match.end())
+            found = list(pattern.finditer(readable))
+            offsets = [offset for match in found for offset in match.span()]
+            if readable is not raw:
+                offsets = _raw_offsets(raw, offsets)
+            for match, start, stop in zip(found, offsets[::2], offsets[1::2], strict=True):
                 yield piece.start() + start, piece.start() + stop, match[0]
 
     def _mask(self, secret: bytes, length: int) -> bytes:
@@ -162,9 +164,13 @@ class Masks:
         mask = f"[masked-{number}"
         return (f"{mask:*<{length - 1}}]" if len(mask) < length else f"{number:*>{length}}").encode()
 
-    def count(self) -> Redaction:
+    def restart_count(self) -> None:
+        """Count what is masked from here on; the secrets learned so far stay known."""
+        self._masks = self._dropped = 0
+
+    def count(self) -> MaskCounts:
         """Return what was masked so far."""
-        return Redaction(
+        return MaskCounts(
             secrets=len(self._rules),
             masks=self._masks,
             dropped=self._dropped,
@@ -189,14 +195,15 @@ def _unescape(escape: bytes) -> bytes:
         return escape
 
 
-def _raw_offset(raw: bytes, offset: int) -> int:
-    """Return where in a string with escapes an offset of its unescaped text is."""
+def _raw_offsets(raw: bytes, offsets: Sequence[int]) -> list[int]:
+    """Translate ascending offsets in an unescaped text into offsets in its raw string."""
+    found: list[int] = []
     at = 0
-    for match in _ESCAPES.finditer(raw):
-        if at >= offset:
-            return match.start()
+    for match in _ESCAPES.finditer(raw) if offsets else ():
+        while len(found) < len(offsets) and at >= offsets[len(found)]:
+            found.append(match.start())
         at += len(_unescape(match[0]))
-    return len(raw)
+    return found + [len(raw)] * (len(offsets) - len(found))
 
 
 def _signed_blocks(text: bytes, secrets: Sequence[int]) -> list[tuple[int, int]]:
@@ -269,6 +276,21 @@ def redacted(log: EventLog | Snapshot, masks: Masks) -> Iterator[Snapshot]:
     """
     with log.snapshot() as snapshot:
         yield _RedactedSnapshot(snapshot, masks)
+
+
+def read_redacted(log: EventLog, masks: Masks, read: Callable[[Snapshot], T]) -> T:
+    """Return what `read` makes of a log in which secrets are masked.
+
+    It is called until no call finds another secret, so that one which shows first in a later session is masked in
+    the earlier ones too.
+    """
+    while True:
+        known = masks.count().secrets
+        masks.restart_count()
+        with redacted(log, masks) as snapshot:
+            result = read(snapshot)
+        if masks.count().secrets == known:
+            return result
 
 
 class _RedactedSnapshot(CheckedSnapshot):

@@ -1,9 +1,9 @@
-"""Copy the events that one log has and another lacks; both ends get the same chain of digests."""
+"""Copy the events that one log has and another lacks; both get the same chain of digests."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from typing import Final
 
@@ -14,8 +14,8 @@ from eventstore.event import NewEvent, as_new
 from eventstore.files.glue import segment_digests
 from eventstore.frame import decode, digest_of
 from eventstore.imports import earlier_generation, generations, import_parts, newest_import, started_link
-from eventstore.log import EventLog, Head, Snapshot
-from eventstore.records import Import, record_of
+from eventstore.log import EventLog, Head, Progress, Snapshot
+from eventstore.records import Import, Link, record_of
 from eventstore.verify import check_frame
 from eventstore.writing import retry_on_conflict
 
@@ -23,9 +23,6 @@ BATCH_EVENTS: Final = 1000
 """Maximum number of events in one append."""
 _BATCH_BYTES: Final = 8 << 20
 """Bytes of bodies and payloads from which an append is full."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of events copied so far and in all."""
 
 
 class DivergedError(RefoldError):
@@ -152,7 +149,7 @@ def transfer(
 
 
 def related_sessions(snapshot: Snapshot, session: str) -> set[str]:
-    """Return a session with those that complete it: subagents, generations, others of its files."""
+    """Return a session with its subagents, generations, parents and others of its files."""
     names = {head.name for head in snapshot.heads()}
     found: set[str] = set()
     waiting = [session]
@@ -166,9 +163,33 @@ def related_sessions(snapshot: Snapshot, session: str) -> set[str]:
         waiting += [each for each in names if each.startswith(f"{name}/")]
         started = started_link("")
         waiting += [each.removeprefix(started) for each in snapshot.ids(name, started)]
+        waiting += _parents(snapshot, name)
         if newest := newest_import(snapshot, snapshot.head(name)):
             waiting += [each for part in import_parts(snapshot, name, newest) for each in part.sessions]
     return found
+
+
+def with_parents(snapshot: Snapshot, sessions: Collection[str]) -> set[str]:
+    """Return sessions with those whose contexts they continue."""
+    found: set[str] = set()
+    waiting = [*sessions]
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += _parents(snapshot, name)
+    names = {head.name for head in snapshot.heads()}
+    return found & names
+
+
+def _parents(snapshot: Snapshot, session: str) -> list[str]:
+    """Return the sessions from which a session's context continues, as imported."""
+    try:
+        seqs = [snapshot.locate(session, each) for each in snapshot.ids(session, started_link(""))]
+    except NotFoundError:
+        return []
+    events = [decode(snapshot.frame(session, seq), session) for seq in seqs]
+    links = [record_of("link", event.body) for event in events if event.kind == "link"]
+    return [link.session for link in links if isinstance(link, Link) and link.relation == "parent"]
 
 
 def _compare(source: EventLog, target: EventLog, session: str) -> _Comparison:
@@ -202,7 +223,7 @@ def _id(snapshot: Snapshot, session: str, seq: int) -> str:
 
 
 def _copy_batch(source: EventLog, target: EventLog, session: str, last: int) -> int:
-    """Append the next events of a session, up to number `last`; return how many, 0 if none is missing."""
+    """Append a session's next events, up to number `last`; return how many, 0 if none is left."""
     compared = _compare(source, target, session)
     if compared.common >= last:
         return 0

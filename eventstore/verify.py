@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -18,7 +17,7 @@ from eventstore.files.glue import segment_digests
 from eventstore.formats import facts_of
 from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
 from eventstore.imports import newest_copy
-from eventstore.log import EventLog, Head, Snapshot, advance
+from eventstore.log import EventLog, Head, HeadFold, Progress, Snapshot
 from eventstore.records import Import, record_of
 
 
@@ -52,7 +51,8 @@ def encode_heads(heads: Iterable[Head], by: Literal["backup", "verify"]) -> byte
 def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
     """Read the heads saved in a file. Raises BadInputError."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=SavedHeads)
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=SavedHeads)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadInputError(
             str(path), f"is not a file of saved heads ({error})", "name another file with --heads"
@@ -69,9 +69,6 @@ _FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
 """The flags that depend on the body alone."""
 _ALTERED: Final = "its header has been altered"
 _UNLINKED: Final = "its digest does not match its content and the previous event"
-
-Progress = Callable[[int, int], None]
-"""Called with the number of events checked so far and in all."""
 
 
 class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +170,7 @@ def _unreadable(error: Exception, session: str = "", seq: int = 0) -> IntegrityF
 
 def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, IntegrityFinding | None]]:
     """Yield the number of each verified event, and every finding."""
-    walked = Head(name=head.name, number=head.number, source=head.source)
+    walked = HeadFold(Head(name=head.name, number=head.number, source=head.source))
     seq = 0
     for seq, frame in enumerate(snapshot.frames(head.name), 1):
         try:
@@ -185,7 +182,7 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Int
             return
         for problem in problems:
             yield seq, IntegrityFinding(session=head.name, seq=seq, problem=problem)
-        walked = advance(walked, event)
+        walked.add_event(event)
         yield seq, None
     if seq != head.version:
         yield (
@@ -194,7 +191,7 @@ def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, Int
                 session=head.name, seq=seq, problem=f"{head.version - seq} events are missing after it"
             ),
         )
-    elif walked != head:
+    elif walked.head() != head:
         yield (
             seq,
             IntegrityFinding(

@@ -168,7 +168,7 @@ def shell_text(shell: Shell) -> str:
     return text
 
 
-def answered(messages: Sequence[Message]) -> dict[int, int]:
+def call_indexes(messages: Sequence[Message]) -> dict[int, int]:
     """Map the index of each tool result to that of the message with its call.
 
     Results without a call are omitted. Some harnesses reuse call ids in each turn: a result answers the

@@ -16,13 +16,15 @@ from functools import partial
 from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from eventstore.errors import RefoldError
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Ask = Callable[[Any], Any]
+SendRequest = Callable[[Any], Any]
 
 MAX_PENDING_PER_WORKER: Final = 8
 """Maximum results per process that may wait for their turn."""
@@ -42,7 +44,8 @@ def map_in_processes(
     """Yield `work(item)` for each item, in order, using up to `jobs` processes.
 
     `work`, items and results are pickled; the processes inherit no open file or store from this one. Few
-    results wait for their turn, however many items there are. Raises WorkerLostError if a process is killed.
+    results wait for their turn, however many items there are. Raises WorkerLostError if a process is killed, and
+    a RefoldError that `work` raises.
     The processes end with the iterator, whether it finishes, fails, is interrupted or is closed.
     """
     workers: list[_Worker[Item, Result]] = []
@@ -74,15 +77,15 @@ def cores() -> int:
 
 
 def work_in_order(
-    work: Callable[[Item, Ask], Result],
+    work: Callable[[Item, SendRequest], Result],
     queues: Iterable[Sequence[Item]],
     answer: Callable[[Any], Any],
     *,
     jobs: int,
 ) -> Generator[tuple[Item, Result], None, None]:
-    """Yield each item with `work(item, ask)` as it is done, using up to `jobs` processes.
+    """Yield each item with `work(item, send)` as it is done, using up to `jobs` processes.
 
-    The items of a queue are done one after another, in order. In a process, `ask(question)` waits for
+    The items of a queue are done one after another, in order. In a process, `send(question)` waits for
     `answer(question)` of this one; an exception that it returns is raised there, one that it raises ends the
     iterator. For the rest see `map_in_processes`.
     """
@@ -91,18 +94,18 @@ def work_in_order(
     own: dict[Any, deque[Item]] = {}
     try:
         while rest or any(worker.at is not None for worker in workers):
-            while rest and (worker := _free(workers) or _another(workers, work, jobs, asks=True)):
+            while rest and (worker := _free(workers) or _another(workers, work, jobs, sends_requests=True)):
                 own[worker] = rest.popleft()
                 worker.give(0, own[worker].popleft())
             for worker in _answering(workers):
-                item, is_question, said = worker.hear()
+                item, is_question, message = worker.receive()
                 if is_question:
-                    worker.send(answer(said))
+                    worker.send(answer(message))
                     continue
                 worker.at = None
                 if own[worker]:
                     worker.give(0, own[worker].popleft())
-                yield item, said
+                yield item, message
     finally:
         for worker in workers:
             worker.dismiss()
@@ -115,11 +118,15 @@ def _free(workers: list[_Worker[Item, Result]]) -> _Worker[Item, Result] | None:
 
 
 def _another(
-    workers: list[_Worker[Item, Result]], work: Callable[..., Result], jobs: int, *, asks: bool = False
+    workers: list[_Worker[Item, Result]],
+    work: Callable[..., Result],
+    jobs: int,
+    *,
+    sends_requests: bool = False,
 ) -> _Worker[Item, Result] | None:
     if len(workers) == jobs:
         return None
-    workers.append(_Worker(work, asks=asks))
+    workers.append(_Worker(work, sends_requests=sends_requests))
     return workers[-1]
 
 
@@ -134,11 +141,11 @@ def _answering(workers: list[_Worker[Item, Result]]) -> Iterator[_Worker[Item, R
 class _Worker(Generic[Item, Result]):
     """A process, the pipe to it, and its current item with its index, None if idle."""
 
-    def __init__(self, work: Callable[..., Result], *, asks: bool) -> None:
+    def __init__(self, work: Callable[..., Result], *, sends_requests: bool) -> None:
         # Spawn, do not fork: an open store must not be inherited by another process.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(work, theirs, asks), daemon=True)
+        self._process = context.Process(target=_serve, args=(work, theirs, sends_requests), daemon=True)
         with _interrupts_held():
             self._process.start()
         # Close our copy, so that the pipe closes when the process ends.
@@ -157,18 +164,20 @@ class _Worker(Generic[Item, Result]):
 
     def take(self) -> tuple[int, Result]:
         assert self.at is not None  # noqa: S101  it was given something
-        _, _, result = self.hear()
+        _, _, result = self.receive()
         at, self.at = self.at, None
         return at, result
 
-    def hear(self) -> tuple[Item, bool, Any]:
+    def receive(self) -> tuple[Item, bool, Any]:
         """Return the current item, True for a question, and the question or the result."""
         item = cast("Item", self._item)
         try:
-            is_question, said = self.pipe.recv()
+            is_question, message = self.pipe.recv()
         except (EOFError, OSError):
             raise WorkerLostError(item) from None
-        return item, is_question, said
+        if not is_question and isinstance(message, RefoldError):
+            raise message
+        return item, is_question, message
 
     def dismiss(self) -> None:
         """End the process: by itself if it is idle, otherwise in the middle of its work."""
@@ -181,21 +190,25 @@ class _Worker(Generic[Item, Result]):
         self._process.join()
 
 
-def _serve(work: Callable[..., Result], pipe: Connection, asks: bool) -> None:  # noqa: FBT001  a process's arguments
+def _serve(work: Callable[..., Result], pipe: Connection, sends_requests: bool) -> None:  # noqa: FBT001  a process's arguments
     """Return the result for each item that arrives, until the other end of the pipe is closed."""
     while True:
         try:
             item = pipe.recv()
         except (EOFError, OSError):
             return
-        result = work(item, partial(_ask, pipe)) if asks else work(item)
+        result: Any
+        try:
+            result = work(item, partial(_request, pipe)) if sends_requests else work(item)
+        except RefoldError as error:
+            result = error
         try:
             pipe.send((False, result))
         except OSError:
             return
 
 
-def _ask(pipe: Connection, question: object) -> Any:
+def _request(pipe: Connection, question: object) -> Any:
     """Return the answer of the process that started this one; end this one if the other is gone."""
     try:
         pipe.send((True, question))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
 from projections.context.parts import Context, Fate, Part
-from projections.descriptions import title
-from projections.files import file_operations
+
+# A function with the name of its module cannot be imported on first use: the module may be there before it.
 from projections.settings import settings
 from projections.tree import tree
+
+if TYPE_CHECKING:
+    from projections.descriptions import title
+    from projections.files import file_operations
 
 __all__ = [
     "ROOT",
@@ -21,3 +28,11 @@ __all__ = [
     "title",
     "tree",
 ]
+
+_MODULES: Final = {"file_operations": "projections.files", "title": "projections.descriptions"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -10,7 +10,7 @@ from eventstore.formats import tools_of, view_of, view_of_event
 from eventstore.formats.base import NOTHING, Tools
 from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import event, events, events_of_kinds
+from eventstore.paths import LazyEvent, event, events, events_of_kinds
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.context.parts import is_continuation
 from projections.usage import FAILED
@@ -63,14 +63,14 @@ _BEGINNING: Final = re.compile(r".{0,80}\S{0,400}")
 """Characters of a command to show, up to the end of a word."""
 
 
-def event_name(event: Event) -> str:
+def event_name(event: Event | LazyEvent) -> str:
     """Return the name of an event for people: a message's role, or the event's kind."""
     if is_continuation(event):
         return CONTINUATION
     return event.role if event.kind == "message" and event.role else event.kind
 
 
-def summary_line(event: Event) -> str:
+def summary_line(event: Event | LazyEvent) -> str:
     """Describe an event in a few words, not cut to any width."""
     view = view_of(event)
     return _of_message(view.messages[0], tools_of(event.format)) if view.messages else view.line

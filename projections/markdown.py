@@ -1,4 +1,4 @@
-"""Render a session as a document in GitHub-flavoured Markdown, for people to read and to share.
+"""Render a session as a document in GitHub-flavoured Markdown, to read and to share.
 
 Recorded text cannot change the document's structure. Prose is quoted with its HTML escaped, everything else
 is in code fences that are longer than any run of backticks inside.
@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from eventstore.formats import view_of
-from eventstore.formats.base import CompactionView, View
+from eventstore.formats import tools_of, view_of
+from eventstore.formats.base import NO_TOOLS, CompactionView, Tools, View
 from eventstore.javascript import iso_time
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events, path, upward
-from eventstore.views import Image, Message, Opaque, Shell, Text, Thinking, ToolCall, answered
+from eventstore.views import Image, Message, Opaque, Shell, Text, Thinking, ToolCall, call_indexes
 from projections.overview import SessionOverview
 from projections.rules import rules_at
+from projections.tree import tree
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -31,6 +32,8 @@ MAX_RESULT: Final = 2000
 """Maximum characters of a call's arguments or result; the rest is counted."""
 _MAX_LABEL: Final = 100
 _MAX_TITLE: Final = 80
+_MAX_PATH: Final = 60
+"""Maximum characters of a path; of a longer one, the end is shown."""
 _PASSES: Final = 8
 """Attempts to escape the HTML of a text before it is shown as code."""
 _NEWLINES: Final = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
@@ -42,6 +45,9 @@ _MARKUP: Final = re.compile(r"((?<=[0-9A-Za-z])\*+(?=[\]…]))|[\\`*_{}\[\]<>()#
 
 Stars between a letter or digit and "]" or "…" open no emphasis.
 """
+_TAGS: Final = re.compile(r"</?[\w-]+>")
+_FOLDED: Final = frozenset({"Extension", "Harness"})
+"""Speakers that are neither a person nor a model."""
 _SPEAKERS: Final = {"user": "User", "assistant": "Assistant", "custom": "Extension"}
 
 
@@ -52,6 +58,7 @@ class _Entry(msgspec.Struct, frozen=True):
     view: View
     is_new_branch: bool
     kept_from: int
+    tools: Tools
 
 
 def session_markdown(
@@ -60,14 +67,15 @@ def session_markdown(
     """Yield a session as Markdown, in pieces.
 
     Shows the branch of entry `leaf`, or all branches in log order.
-    Thinking, calls and results are folded. Images are named, not included. Raises NotFoundError.
+    Thinking, calls, results, and what an extension or the harness sent are folded. Images are named, not included.
+    Raises NotFoundError.
     """
     yield _title(overview)
     yield from _facts(overview, leaf)
     entries = list(_entries(snapshot, overview.name, leaf))
     messages = [message for entry in entries for message in entry.view.messages]
     results: dict[tuple[int, str], list[Message]] = {}
-    attached = answered(messages)
+    attached = call_indexes(messages)
     for place, asked in attached.items():
         results.setdefault((asked, messages[place].tool_call_id), []).append(messages[place])
     place, speaker = 0, ""
@@ -83,25 +91,29 @@ def session_markdown(
             if here in attached or entry.view.summary is not None:
                 continue
             now = _speaker(entry.view, message)
+            if now in _FOLDED:
+                yield _aside(now, entry.seq, message)
+                continue
             if now != speaker or entry.view.by_person:
                 yield f"## {now}\n\n{_code(f'#{entry.seq}')}{_model(message)}\n\n"
                 speaker = now
-            yield from _message(
-                message, {call.id: results.get((here, call.id), []) for call in message.tool_calls}
-            )
+            answers = {call.id: results.get((here, call.id), []) for call in message.tool_calls}
+            yield from _message(message, answers, entry.tools)
 
 
 def _entries(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[_Entry]:
     newest = 0
+    # A path to a leaf has no branches, whatever stands beside it.
+    beside = None if leaf else {node.id: node.beside for node in tree(snapshot, session).nodes}
     for each in _recorded(snapshot, session, leaf):
         view = view_of(each, snapshot)
-        if not view.messages and view.summary is None:
+        if not (view.messages or view.summary) or (beside is not None and each.id not in beside):
             continue
-        is_result = all(message.role == "toolResult" for message in view.messages) and view.summary is None
-        is_new = newest > 0 and not is_result and not _continues(snapshot, each, newest)
-        yield _Entry(each.seq, view, is_new, each.target_seq)
-        if not is_result:
+        is_new, is_aside = False, all(message.role == "toolResult" for message in view.messages)
+        if beside is not None and (view.summary or not is_aside) and not beside[each.id]:
+            is_new = newest > 0 and not _continues(snapshot, each, newest)
             newest = each.seq
+        yield _Entry(each.seq, view, is_new, each.target_seq, tools_of(each.format))
 
 
 def _recorded(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[LazyEvent]:
@@ -156,7 +168,7 @@ def _facts(overview: SessionOverview, leaf: str | None) -> Iterator[str]:
 def _speaker(view: View, message: Message) -> str:
     if message.role == "user" and view.continues:
         return "Continuation"
-    if message.shell is not None:
+    if message.shell is not None or view.by_person:
         return "User"
     return _SPEAKERS.get(message.role, "Tool" if message.role == "toolResult" else "Harness")
 
@@ -165,7 +177,13 @@ def _model(message: Message) -> str:
     return f" {_code(_one_line(message.model))}" if message.role == "assistant" and message.model else ""
 
 
-def _message(message: Message, results: Mapping[str, Sequence[Message]]) -> Iterator[str]:
+def _aside(speaker: str, seq: int, message: Message) -> str:
+    """Return a text of neither a person nor the model, folded, labelled by its beginning."""
+    label = f"#{seq} {speaker}: {_TAGS.sub('', message.text)}"
+    return _folded(label, "".join(_message(message, {}, NO_TOOLS)))
+
+
+def _message(message: Message, results: Mapping[str, Sequence[Message]], tools: Tools) -> Iterator[str]:
     if message.shell is not None:
         yield _shell(message.shell)
         return
@@ -178,19 +196,35 @@ def _message(message: Message, results: Mapping[str, Sequence[Message]]) -> Iter
         elif isinstance(block, Thinking):
             yield _folded("Thinking", _quoted(block.text)) if block.text.strip() else ""
         elif isinstance(block, ToolCall):
-            yield _call(block, results.get(block.id, ()))
+            yield _call(block, results.get(block.id, ()), tools)
         else:
             yield _named(block)
+    if not message.blocks and message.stop_reason:
+        yield f"Stopped: {_code(_one_line(message.stop_reason))}\n\n"
 
 
-def _call(call: ToolCall, results: Sequence[Message]) -> str:
-    arguments = call.decoded
-    lead = next((str(value) for value in arguments.values()), "") if isinstance(arguments, dict) else ""
+def _call(call: ToolCall, results: Sequence[Message], tools: Tools) -> str:
+    lead = _lead(call, tools)
     failed = "✗ " if any(result.is_error for result in results) else ""
     body = _fenced(call.arguments.decode("utf-8", "replace"), "json")
     for result in results:
         body += ("Error:\n\n" if result.is_error else "Result:\n\n") + _result(result)
     return _folded(f"{failed}{call.name} {_one_line(lead)}", body)
+
+
+def _lead(call: ToolCall, tools: Tools) -> str:
+    """Return what a call is about: its file or its command, else its first text."""
+    arguments = call.decoded
+    if not isinstance(arguments, dict):
+        return ""
+    name = call.name
+    telling = (
+        *tools.modifies.get(name, ()), *tools.reads.get(name, ()), *tools.shells.get(name, ()), *arguments,
+    )  # fmt: skip
+    values = (arguments.get(each) for each in telling)
+    lead = next((_one_line(value) for value in values if isinstance(value, str) and value.strip()), "")
+    *_, before, last = ("", *lead.split("/"))
+    return f"…/{before}/{last}" if len(lead) > _MAX_PATH and " " not in lead and before else lead
 
 
 def _result(message: Message) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -20,14 +20,15 @@ from eventstore.formats import format_of, view_of
 from eventstore.imports import (
     copied_through,
     earlier_generation,
+    generation_of,
     newest_import,
     origin_of,
     original_of,
     replaced_by_copies,
 )
 from eventstore.javascript import iso_time
-from eventstore.log import EventLog, Head, Snapshot
-from eventstore.paths import events
+from eventstore.log import EventLog, Head, Progress, Snapshot
+from eventstore.paths import event, events, in_effect_on, path
 from eventstore.records import FORMAT, embedded
 from projections.audit.cost import PaidCall, paid_calls
 from projections.audit.prices import Prices, library_prices
@@ -35,13 +36,15 @@ from projections.context.cursor import resolve_cursor
 from projections.descriptions import first_request, title
 from projections.settings import settings_at
 from projections.tree import tree
+from projections.usage import answers
 
-_VERSION: Final = 5
+ANSWERS: Final = "replay-answers-"
+"""The beginning of the names of sessions that hold only what models answered in replays."""
+_TITLE_OF_ANSWERS: Final = "stored answers of replays"
+_VERSION: Final = 8
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
-_DIGITS: Final = 9
-"""Maximum digits of a generation's number."""
 _WORKTREE: Final = re.compile(r"(.+?)[/\\](?:\.claude[/\\]worktrees|\.worktrees)[/\\].+", re.DOTALL)
 """A git worktree inside of the project's folder, where harnesses let agents work."""
 
@@ -93,14 +96,21 @@ class DaySpent(msgspec.Struct, frozen=True):
     spent: Spent
 
 
+def holds_answers(head: Head) -> bool:
+    """Return True for a session that holds answers of replays, and no conversation."""
+    return head.name.startswith(ANSWERS) and not head.entries
+
+
 class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     """A session in one line.
 
-    `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `compactions` are
-    those of all branches; `branches` counts them as `Tree.ends` does. `calls` are the session's own: a fork
-    has none of those that it shares with its original. `original` and `parent` name the session that it was
-    forked or copied from, or that started it as a subagent, and `earlier` its previous generation, "" for none.
-    `problem` says why figures are missing: the session is damaged.
+    `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `ended` is the time of
+    its newest entry, in epoch milliseconds, without what refold appended to compact it, shorten it, move its leaf,
+    undo, label or name. `compactions` are those of all branches, without undone ones; `branches` counts branches as
+    `Tree.ends` does. `calls` are the session's own: a fork has none of those that it shares with its original.
+    `original` and `parent` name the session that it was forked or copied from, or that started it as a subagent,
+    and `earlier` its previous generation, "" for none. `problem` says why figures are missing: the session is
+    damaged.
     """
 
     head: Head
@@ -109,6 +119,7 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     first_request: str = ""
     model: str = ""
+    ended: int | None = None
     compactions: int = 0
     branches: int = 0
     calls: list[DaySpent] = []
@@ -145,7 +156,7 @@ def overviews(
     log: EventLog,
     *,
     prices: Prices | None = None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = lambda _done, _total: None,
 ) -> list[SessionOverview]:
     """Return the overviews of all sessions, sorted by name.
 
@@ -207,7 +218,8 @@ def _overview(log: EventLog, session: str, prices: Prices) -> tuple[SessionOverv
             return session_overview(snapshot, session, prices), copied_through(snapshot, session)
     except CorruptionError as error:
         with log.snapshot() as snapshot:
-            return SessionOverview(head=snapshot.head(session), problem=str(error)), 0
+            head = snapshot.head(session)
+            return SessionOverview(head=head, ended=head.last_time, problem=str(error)), 0
 
 
 def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:
@@ -216,16 +228,20 @@ def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> Sessio
     subagent = origin_of(snapshot, session, "subagent")
     facts = _facts(snapshot, head)
     model = settings_at(snapshot, session, head.leaf).model
+    has_answers = holds_answers(head)
+    answered = answers(snapshot, resolve_cursor(snapshot, session))
+    last = event(snapshot, session, head.version).time if has_answers else head.last_time
     return SessionOverview(
         head=head,
         harness=facts.harness,
         folder=facts.folder,
-        title=title(snapshot, session),
+        title=title(snapshot, session) or (_TITLE_OF_ANSWERS if has_answers else ""),
         first_request=first_request(snapshot, session),
         model=str(model or ""),
+        ended=last if facts.ended is None else facts.ended,
         compactions=facts.compactions,
         branches=tree(snapshot, session).ends,
-        calls=_by_day(paid_calls(snapshot, resolve_cursor(snapshot, session), prices)),
+        calls=_by_day(paid_calls(snapshot, session, answered, prices)),
         original=original_of(snapshot, session),
         parent=subagent.session if subagent else "",
         earlier=_earlier_of(snapshot, session),
@@ -235,18 +251,24 @@ def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> Sessio
 def _earlier_of(snapshot: Snapshot, session: str) -> str:
     """Return the name of the previous generation if its number is lower, "" for none."""
     found = earlier_generation(snapshot, session) or ""
-    return found if _generation(found) < _generation(session) else ""
+    return found if generation_of(found)[1] < generation_of(session)[1] else ""
 
 
-def _generation(session: str) -> int:
-    before, _, number = session.rpartition("~")
-    is_number = number.isascii() and number.isdecimal() and len(number) <= _DIGITS
-    return int(number) if before and is_number else 1
+def working_folder(snapshot: Snapshot, session: str) -> str:
+    """Return the folder where a session works, "" if unknown."""
+    return _facts(snapshot, snapshot.head(session)).folder
+
+
+_CHANGES: Final = frozenset(
+    {"compaction", "rewrite", "undone", "branch_summary", "leaf_moved", "label", "session_info"}
+)
+"""Kinds of entries that refold appends to a session that has ended; they do not prolong it."""
 
 
 class _Facts(msgspec.Struct):
     harness: str = ""
     folder: str = ""
+    ended: int | None = None
     compactions: int = 0
 
 
@@ -257,13 +279,22 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
         its = format_of(imported.source_format)
         facts.harness, facts.folder = its.name, its.folder(embedded(imported.header))
     replaced = replaced_by_copies(snapshot, head.name)
+    compactions, has_undone = list[int](), False
     for each in events(snapshot, head.name):
         if not facts.harness and each.format != FORMAT:
             facts.harness = format_of(each.format).name
         # A session's own information, if it names a folder, is newer than what it began with.
         if not facts.folder or each.kind == "session_info":
             facts.folder = view_of(each).folder or facts.folder
-        facts.compactions += each.is_entry and each.kind == "compaction" and each.seq not in replaced
+        if each.is_entry and each.time is not None and not (each.format == FORMAT and each.kind in _CHANGES):
+            facts.ended = max(facts.ended or 0, each.time)
+        compactions += [each.seq] if each.is_entry and each.kind == "compaction" else []
+        has_undone = has_undone or each.kind == "undone"
+    if has_undone:
+        in_effect = {each.seq for each in in_effect_on(snapshot, head.name, head.leaf)}
+        on_path = {each.seq for each in path(snapshot, head.name, head.leaf)}
+        compactions = [seq for seq in compactions if seq in in_effect or seq not in on_path]
+    facts.compactions = sum(seq not in replaced for seq in compactions)
     facts.harness = facts.harness or format_of(FORMAT).name
     return facts
 
@@ -316,7 +347,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ended(self) -> int | None:
         """The time of the newest entry of all of them, in epoch milliseconds; None if unknown."""
-        times = (each.head.last_time for each in self.members)
+        times = (each.ended for each in self.members)
         return max((time for time in times if time is not None), default=None)
 
     @property

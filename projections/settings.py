@@ -13,19 +13,24 @@ from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, path_of_kinds, upward
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
+from projections.rules import rules_at
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A model, by its provider's name and its own; a field that the record lacks is unset."""
+    """A model, by its provider's name and its own; a field that the record lacks is unset.
+
+    As text it is "PROVIDER/MODEL", and "" if the record names no model.
+    """
 
     provider: Any = UNSET
     model_id: Any = UNSET
 
     def __str__(self) -> str:
-        return "/".join(str(name) for name in (self.provider, self.model_id) if name is not UNSET)
+        names = (self.provider, self.model_id) if isinstance(self.model_id, str) and self.model_id else ()
+        return "/".join(name for name in names if isinstance(name, str) and name)
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The settings at a leaf: `thinkingLevel` ("off" by default) and `model` (None if unnamed)."""
 
     thinking_level: Any = "off"
@@ -37,7 +42,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def settings(
     log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
-) -> Settings:
+) -> ModelSettings:
     """Return the model and thinking level at a leaf, by pi's rules.
 
     The last one on the whole path wins, even in the part that a compaction hides. An assistant message names
@@ -48,7 +53,7 @@ def settings(
         return settings_at(snapshot, session, cursor.leaf)
 
 
-def settings_at(snapshot: Snapshot, session: str, leaf: int) -> Settings:
+def settings_at(snapshot: Snapshot, session: str, leaf: int) -> ModelSettings:
     """Return the settings at an entry, given by its number; 0 is the root."""
     return _read(*_entries(snapshot, event(snapshot, session, leaf) if leaf else None))
 
@@ -63,7 +68,7 @@ def settings_json(snapshot: Snapshot, leaf: LazyEvent | None) -> bytes:
 _JSON: Final = SnapshotCache[bytes]()
 
 
-def encode_settings(settings: Settings) -> bytes:
+def encode_settings(settings: ModelSettings) -> bytes:
     """Encode settings as JSON."""
     try:
         return _encode(settings)
@@ -105,8 +110,8 @@ _NEWEST_ANSWERS: Final = SnapshotCache[int]()
 """The number of the newest answer at or above an entry, 0 for none."""
 
 
-def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> Settings:
-    return Settings(
+def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> ModelSettings:
+    return ModelSettings(
         thinking_level="off" if thinking is None else _set_by(thinking).thinking_level,
         model=None if model is None else _model(_set_by(model)),
     )
@@ -122,5 +127,8 @@ def _model(settings: SettingsView) -> Model:
 
 def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
     """Return the prompt from the newest record on the path that holds one."""
-    found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, prompt_kinds()))
+    if not cursor.leaf:
+        return PromptView()
+    kinds = prompt_kinds(rules_at(snapshot, event(snapshot, cursor.session, cursor.leaf)).name)
+    found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, kinds)) if kinds else []
     return (view_of(found[-1]).prompt if found else None) or PromptView()

@@ -61,7 +61,7 @@ def timeline(
         entries = path(snapshot, cursor)
         along = IncrementalSizes(snapshot, cursor, entries, tokens)
         moments: list[TimelinePoint] = []
-        measured = _measured_at(snapshot, cursor, {entry.seq for entry in entries})
+        measured = _measured_at(snapshot, cursor, {entry.seq: entry for entry in entries})
         for event in entries:
             before = along.sizes[-1]
             along.add(event)
@@ -77,12 +77,12 @@ def timeline(
         )
 
 
-def _measured_at(snapshot: Snapshot, cursor: Cursor, on_path: set[int]) -> dict[int, int]:
+def _measured_at(snapshot: Snapshot, cursor: Cursor, on_path: dict[int, Event]) -> dict[int, int]:
     """Return a path's measured calls, by the number of the last record of their message."""
     return {
         max(records): usage.total
-        for answer in answers(snapshot, cursor)
-        if (records := on_path.intersection(answer.records)) and (usage := measured_usage(answer.message))
+        for answer in answers(snapshot, cursor, read=on_path)
+        if (records := on_path.keys() & answer.records) and (usage := measured_usage(answer.message))
     }
 
 

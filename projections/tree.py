@@ -204,7 +204,7 @@ def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) ->
 
 
 def _hidden(snapshot: Snapshot, cursor: Cursor) -> set[int]:
-    """Return the numbers of the events that have copies in their place, and that nothing else needs."""
+    """Return the numbers of events that copies replace and that nothing else needs."""
     replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
     if not replaced:
         return set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -42,7 +42,10 @@ def billed_usage(message: Message) -> Usage | None:
     return message.usage if message.usage.total > 0 else None
 
 
-class Answer(NamedTuple):
+_NONE_READ: Final[Mapping[int, Event]] = {}
+
+
+class RecordedAnswer(NamedTuple):
     """An assistant message, and the entry whose context its call was sent; 0 is the root."""
 
     event: Event
@@ -51,28 +54,32 @@ class Answer(NamedTuple):
     records: tuple[int, ...]
 
 
-def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
-    """Yield the assistant messages of every branch in log order, each call once.
+def answers(
+    snapshot: Snapshot, cursor: Cursor, *, first: int = 1, read: Mapping[int, Event] = _NONE_READ
+) -> Iterator[RecordedAnswer]:
+    """Yield the assistant messages of every branch from event `first` on, each call once.
+
+    `read` are events that the caller has already decoded, by number.
 
     Records of one group are one call, even if others stand between them: the last one with a usage counts. A
     usage from a later record belongs to its message. Without groups, memory use follows the largest record.
     """
-    late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
+    late = LateUsages(snapshot, cursor.session, first=first, last=cursor.as_of)
     replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
     parents: dict[str, dict[int, int]] = {}
-    for each in events(snapshot, cursor.session, last=cursor.as_of):
+    for each in events(snapshot, cursor.session, first=first, last=cursor.as_of):
         if each.role != "assistant" or each.seq in replaced:
             continue
-        entry = each.decode()
+        entry = read.get(each.seq) or each.decode()
         view = view_of(entry)
         for answer in view.messages:
             if answer.role != "assistant":
                 continue
             message = late.added(entry.id, answer)
             if not view.group and not held:
-                yield Answer(entry, message, entry.parent_seq, (entry.seq,))
+                yield RecordedAnswer(entry, message, entry.parent_seq, (entry.seq,))
                 continue
             if view.group:
                 parents.setdefault(view.group, {})[entry.seq] = entry.parent_seq
@@ -84,7 +91,7 @@ def answers(snapshot: Snapshot, cursor: Cursor) -> Iterator[Answer]:
         counted = message if is_counted else msgspec.structs.replace(message, usage=None)
         of_group = parents.get(group, {entry.seq: entry.parent_seq})
         # Results of calls may stand between the records of a message that the model sent all at once.
-        yield Answer(entry, counted, of_group[min(of_group)], tuple(of_group))
+        yield RecordedAnswer(entry, counted, of_group[min(of_group)], tuple(of_group))
 
 
 class LateUsages:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from compaction.policy.load import InvalidPolicyError
     from compaction.policy.model import Policy
     from compaction.prompts import Prompt
-    from compaction.replay.asking import BudgetError
+    from compaction.replay.model_answers import BudgetError
     from compaction.replay.program import ProgramError
     from compaction.summarizers import (
         Answer,
@@ -121,7 +121,7 @@ __all__ = [
 
 _MODULES: Final = {
     "Answer": "compaction.summarizers",
-    "BudgetError": "compaction.replay.asking",
+    "BudgetError": "compaction.replay.model_answers",
     "ProgramError": "compaction.replay.program",
     "AnswerTooLargeError": "compaction.summarizers",
     "SummarizersFailedError": "compaction.summarizers.chain",
@@ -291,7 +291,7 @@ class Session:
     def context(self, *, as_of: int | None = None, leaf: Leaf = None) -> Context:
         """Rebuild what the model is sent: now, as of an earlier event's number, or at another entry.
 
-        Raises NotFoundError, and CorruptionError where the store is damaged.
+        Raises NotFoundError, also for a new session without a message, and CorruptionError where the store is damaged.
         """
         at = _converted("as_of", as_of, Annotated[int, msgspec.Meta(ge=0)] | None)
         context = build_context(self._log, self.id, as_of=at, leaf=_leaf("leaf", leaf))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,12 +17,18 @@ from eventstore import EventLog, open_store
 from eventstore.lmdb.store import LmdbLog
 from eventstore.memory import MemoryLog
 from tests.support.events import NOW
+from tests.support.madeup import format as madeup_format
+from tests.support.madeup import rules as madeup_rules
 from tests.support.postgres import Server, new_server, remove
 
 PROJECT = Path(__file__).parent.parent
 
 # Without it, every process that a test starts would compile each of refold's modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell starts jobs in the background with this signal ignored, and so would all processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # In memory, a flush costs nothing. What is about disks mounts its own.
 _MEMORY = Path("/dev/shm")  # noqa: S108  pytest and tempfile make folders of their own there
@@ -108,6 +115,13 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventLog]:
     path = tmp_path / "store" if request.param == "lmdb" else request.getfixturevalue("postgres").new_store()
     with open_store(path, clock=lambda: NOW) as opened:
         yield opened
+
+
+@pytest.fixture
+def madeup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the made-up harness."""
+    madeup_format.register(monkeypatch)
+    madeup_rules.register(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -23,6 +24,8 @@ from eventstore.formats import harnesses
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from projections.audit.session import Audit, audit
+from tests.cli.running import command
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
 
 ROOT = Path(__file__).parent.parent
@@ -66,7 +69,7 @@ def test_python_in_the_documentation_runs(code: str, tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.stderr == ""
@@ -98,7 +101,8 @@ def test_what_the_readme_finds_is_what_the_audit_of_the_demo_finds() -> None:
     assert f"#{compaction.seq} | Compaction 2 turns {compaction.before.recomputed:,} tokens into" in section
     assert f"into {compaction.after.recomputed:,}." in section
     assert f"Of {needed.total} things" in section
-    assert f"still had {needed.found}" in section
+    assert f"the context still named {needed.found}." in section
+    assert f"Of the others, {needed.given} were named again" in section
     view = print_lines(found)
     quoted_lines = [line.removeprefix("    ") for line in section.splitlines() if line.startswith("    ")]
     first = view.index(quoted_lines[0])
@@ -174,7 +178,7 @@ def run_in(home: Path, *commands: str) -> subprocess.CompletedProcess[str]:
         [
             "sh",
             "-c",
-            "\n".join(["set -e", f'refold() {{ "{sys.executable}" -m cli.main "$@"; }}', *commands]),
+            "\n".join(["set -e", f'refold() {{ {shlex.join(command())} "$@"; }}', *commands]),
         ],
         cwd=home,
         env={
@@ -186,7 +190,7 @@ def run_in(home: Path, *commands: str) -> subprocess.CompletedProcess[str]:
         },
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=2 * PATIENCE,
         check=False,
     )
 

@@ -25,6 +25,7 @@ from eventstore.records import FORMAT
 from tests.cli.invocations import ENDLESS
 from tests.cli.running import PROJECT, Outcome, Refold
 from tests.cli.tale import SESSION, tale
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, line, said
 from tests.support.talk import assistant, call, result, user
 from tests.support.tampering import tables
@@ -88,6 +89,8 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     refold("import", "session.jsonl")
     targets = [{"target": "u3", "shown": "…"}]
     refold("append", SESSION, stdin=line({"type": "rewrite", "reason": "prune", "targets": targets}))
+    failed = {"reason": "manual", "policy": "pi", "requests": []}
+    refold("append", SESSION, stdin=line({"type": "attempt", "request": failed, "error": "overloaded"}))
     return refold
 
 
@@ -197,7 +200,7 @@ def run_until_it_watches(refold: Refold, *arguments: str) -> Outcome:
         while b"watching" not in printed and (line := process.stdout.readline()):
             printed += line
         process.terminate()
-        rest, errors = process.communicate(timeout=60)
+        rest, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
     return Outcome(process.returncode, printed + rest, errors)
 
@@ -340,6 +343,10 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         )
     if name == "sync":
         (folder / "bad.jsonl").write_text("a shopping list\n")
+    if name == "import":
+        # A copy in which a record before the last has another id.
+        session = Path("session.jsonl")
+        session.write_bytes(session.read_bytes().replace(b'"id":"u1"', b'"id":"x1"', 1))
     if name == "prune":
         Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
         refold("go", SESSION, "a3")

@@ -30,5 +30,5 @@ def test_disturbed_runs_do_not_make_linear_work_quadratic(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("factors", [(), (2.0,), (3.0, 2.0, 1.5)])
-def test_quadratic_work_is_told(monkeypatch: pytest.MonkeyPatch, factors: tuple[float, ...]) -> None:
+def test_quadratic_work_is_reported(monkeypatch: pytest.MonkeyPatch, factors: tuple[float, ...]) -> None:
     assert growth(monkeypatch, lambda size: size**2, *factors) == (MANY / FEW) ** 2 > NO_SQUARE

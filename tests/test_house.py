@@ -13,7 +13,9 @@ from pathlib import Path
 import grimp
 import pytest
 
+from eventstore import formats
 from eventstore.formats import harnesses
+from projections.rules import HARNESS_RULES
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("eventstore", "projections", "compaction", "cli")
@@ -69,7 +71,7 @@ def docstrings_in(module: str) -> Iterator[tuple[int, str]]:
 
 
 NOUN_CLAUSES = ("What", "Whether", "How", "Which", "Where", "Who", "When", "That", "All that")
-LONGEST_FIRST_LINE = 100
+LONGEST_FIRST_LINE = 90
 
 
 def test_no_docstring_opens_with_a_noun_clause() -> None:
@@ -129,9 +131,11 @@ def test_every_module_is_three_imports_from_a_command_or_from_a_registry() -> No
     graph = grimp.build_graph(*ROOMS, FRONT, cache_dir=None)
     modules = {module for module in graph.modules if not graph.find_children(module)}
     reached = {FRONT, "cli.main", *REGISTRIES, *graph.find_children("cli.commands")}
+    # These are imported by their names on first use.
+    reached |= {*formats._FORMATS.values(), *HARNESS_RULES.values()}
     for _ in range(3):
         reached |= {each for module in reached for each in graph.find_modules_directly_imported_by(module)}
-    assert modules - reached == {"refold.__main__"}
+    assert modules - reached == {"refold.__main__", "cli.start"}
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])

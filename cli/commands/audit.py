@@ -124,13 +124,13 @@ def _audits(
     ctx: click.Context, sessions: tuple[str, ...], wanted: AuditOptions, leaf: str | None, as_of: int | None
 ) -> Iterator[AuditView]:
     from cli.auditing import audit_session
-    from cli.store import explained, looks_like_file, opened, resolve_leaf, resolve_session
+    from cli.store import explain_missing, looks_like_file, opened, resolve_leaf, resolve_session
     from cli.views.model import audit_view
 
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         for session in sessions:
             name = resolve_session(log, session)
-            with explained(log, name):
+            with explain_missing(log, name):
                 with log.snapshot() as snapshot:
                     at = resolve_leaf(snapshot, name, leaf)
                 view = audit_view(audit_session(log, name, wanted, leaf=at, as_of=as_of))

@@ -141,19 +141,21 @@ def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) 
 
     with open_store(store, create=False) as log:
         events = _events(log, session)
-        open_rebuild = _median(lambda: context_json(log, session))
-    from_closed, folded = _median(rebuild), fold()
-    given = _messages(rebuild())
+        (open_rebuild,) = _medians(lambda: context_json(log, session))
+    given, folded = _messages(rebuild()), fold()
     peer: dict[str, Any] = {}
-    if folded is not None:
-        seconds = _median(fold)
+    if folded is None:
+        (from_closed,) = _medians(rebuild)
+    else:
+        from_closed, seconds = _medians(rebuild, fold)
         peer = {
             "foldSeconds": seconds,
             "foldRatio": seconds / from_closed,
             "sameMessages": given == _messages(folded),
         }
-    parse = _median(lambda: _parsed(file))
-    imported = _median(import_anew, after=lambda: shutil.rmtree(folder / "imported"))
+    imported, parse = _medians(
+        import_anew, lambda: _parsed(file), after=lambda: shutil.rmtree(folder / "imported")
+    )
     return {
         "session": session,
         "events": events,
@@ -179,15 +181,16 @@ def _messages(context: bytes) -> list[Any]:
     return messages
 
 
-def _median(run: Callable[[], object], *, after: Callable[[], object] = lambda: None) -> float:
-    """Return the median duration of a run in seconds, without the time that `after` takes."""
-    times: list[float] = []
-    while len(times) < _FEWEST or (len(times) < _MOST and sum(times) < _ENOUGH):
-        begun = _clock()
-        run()
-        times.append(_clock() - begun)
+def _medians(*runs: Callable[[], object], after: Callable[[], object] = lambda: None) -> list[float]:
+    """Run each in turn; return their median durations in seconds. `after` is not timed."""
+    times: list[list[float]] = [[] for _ in runs]
+    while len(times[0]) < _FEWEST or (len(times[0]) < _MOST and sum(map(sum, times)) < len(runs) * _ENOUGH):
+        for run, each in zip(runs, times, strict=True):
+            begun = _clock()
+            run()
+            each.append(_clock() - begun)
         after()
-    return round(median(times), 9)
+    return [round(median(each), 9) for each in times]
 
 
 def _parsed(file: Path) -> list[dict[str, Any]]:
@@ -230,13 +233,15 @@ def _appends(folder: Path) -> dict[str, Any]:
     }
 
 
-_LEGEND: Final = """\
-REBUILD     opening the store and building the messages of the next request
-STORE OPEN  the same, with the store already open
-JSON FOLD   the same from the session's file, with Python's json
-SPEED       JSON FOLD divided by REBUILD
-IMPORT      the session's file into a new store
-PARSING     every line of the file, with Python's json"""
+_MEANING: Final = {
+    "REBUILD": "opening the store and building the messages of the next request",
+    "STORE OPEN": "the same, with the store already open",
+    "JSON FOLD": "the same from the session's file, with Python's json",
+    "SPEED": "JSON FOLD divided by REBUILD",
+    "IMPORT": "the session's file into a new store",
+    "PARSING": "every line of the file, with Python's json",
+}
+"""The columns of the table that need an explanation."""
 
 
 def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
@@ -260,9 +265,11 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
                 _time(each["importSeconds"]),
                 _time(each["parseSeconds"]),
             )
-        out.print(rows)
+        out.print(rows, crop=False)
         out.print()
-        print_line(out, _LEGEND)
+        for name in rows.headings:
+            if name in _MEANING:
+                print_line(out, f"{name:<10}  {_MEANING[name]}")
         out.print()
     append = found["append"]
     print_line(
@@ -273,7 +280,7 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
     if others := [each["session"] for each in sessions if not each.get("sameMessages", True)]:
         harnesses = " and ".join(sorted({rules[session].name for session in others}))
         echo_note(
-            f"JSON FOLD gives other messages for {counted(len(others), 'session')}: "
+            f"JSON FOLD builds different messages for {counted(len(others), 'session')}: "
             f"it reads the files of {harnesses}, which have no rewrites and no undos"
         )
 

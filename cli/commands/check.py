@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 _PREFIX: Final = 8
-"""Characters of an event's id in the lines below a table of sessions; its number is beside it."""
+"""Characters of an event's id in the lines below a table; its number is beside it."""
 _NOTHING: Final = "-"
 """Shown where the records say nothing that could be checked."""
-_OF_ESTIMATES: Final = "'about' marks an estimate: a difference from it does not fail the check."
+_OF_ESTIMATES: Final = "; differences from estimates ('about') do not count"
 
 
 @click.command("check", epilog="Example:  refold check session.jsonl")
@@ -63,7 +63,7 @@ def command(
         else:
             found.extend(_checked(log, names, problems, shows_progress=is_all))
     if not as_json:
-        _print(found, is_all=is_all)
+        _print(found, is_all=is_all, is_complete=not problems)
     for problem in problems:
         echo_problem(problem)
     has_failed = has_failed or any(checks.failed for checks in found)
@@ -77,8 +77,8 @@ def _checked(
     from contextlib import nullcontext
 
     from cli.output import progress_bar
-    from cli.store import explained
-    from eventstore.errors import RefoldError
+    from cli.store import explain_missing
+    from eventstore.errors import RefoldError, StoreError
     from projections.audit.checks import check_session
 
     bar = progress_bar("checking") if shows_progress else nullcontext(lambda _done, _total: None)
@@ -86,14 +86,16 @@ def _checked(
         for done, name in enumerate(names):
             progress(done, len(names))
             try:
-                with explained(log, name):
+                with explain_missing(log, name):
                     checks = check_session(log, name)
                 yield checks
+            except StoreError:
+                raise
             except RefoldError as error:
                 problems.append(f"session {name!r} cannot be checked: {error}")
 
 
-def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
+def _print(found: Sequence[SessionChecks], *, is_all: bool, is_complete: bool) -> None:
     from cli.output import console, paged, print_line, safe_line
     from cli.store import short_names
 
@@ -117,14 +119,29 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool) -> None:
                         f"{where}{result.name}, {safe_line(failure.event[:length])} #{failure.seq}: {figures}"
                     )
                     print_line(out, line, style="red" if result.exact else "yellow")
-        if any(result.failures and not result.exact for checks in found for result in checks.results):
-            print_line(out, _OF_ESTIMATES, style="dim")
+        if verdict := _verdict(
+            [result for checks in found for result in checks.results], is_complete=is_complete
+        ):
+            print_line(out, verdict, style="dim")
+
+
+def _verdict(results: Sequence[CheckResult], *, is_complete: bool) -> str:
+    """Return the outcome as a line, "" if it is unknown: too little could be checked."""
+    from cli.output import counted
+
+    if wrong := sum(len(each.failures) for each in results if each.exact):
+        verdict = f"failed: {counted(wrong, 'exact figure differs', 'exact figures differ')}"
+    elif is_complete and any(each.checked for each in results):
+        verdict = "passed"
+    else:
+        return ""
+    return verdict + _OF_ESTIMATES * any(each.failures for each in results if not each.exact)
 
 
 def _checks_table(results: Sequence[CheckResult]) -> object:
     from cli.output import safe_line, table
 
-    listing = table("CHECK", "PASSED", "FARTHEST OFF", right=("PASSED",))
+    listing = table("CHECK", "AGREE", "FARTHEST OFF", right=("AGREE",))
     for each in results:
         worst = each.worst
         off = (
@@ -139,6 +156,7 @@ def _checks_table(results: Sequence[CheckResult]) -> object:
 def _sessions_table(found: Sequence[SessionChecks]) -> object:
     from cli.output import safe_line, table
     from cli.store import short_names
+    from cli.views.texts import part_of
 
     short = short_names([checks.session for checks in found])
     names = list(dict.fromkeys(result.name for checks in found for result in checks.results))
@@ -146,14 +164,14 @@ def _sessions_table(found: Sequence[SessionChecks]) -> object:
     for checks in found:
         by_name = {result.name: result for result in checks.results}
         shares = [
-            _share(by_name[name].passed, by_name[name].checked) if name in by_name else _NOTHING
+            part_of(by_name[name].passed, by_name[name].checked) if name in by_name else _NOTHING
             for name in names
         ]
         listing.add_row(safe_line(short[checks.session]), *shares)
     sums = [
         [result for checks in found for result in checks.results if result.name == name] for name in names
     ]
-    totals = [_share(sum(each.passed for each in of), sum(each.checked for each in of)) for of in sums]
+    totals = [part_of(sum(each.passed for each in of), sum(each.checked for each in of)) for of in sums]
     if len(found) > 1:
         listing.add_row("all", *totals)
     return listing

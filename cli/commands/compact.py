@@ -13,7 +13,6 @@ from cli.summarizing import SummarizerOptions, summarizer_options
 if TYPE_CHECKING:
     from compaction.cuts import AnyCut
     from compaction.policy.model import Policy
-    from compaction.templates import Source
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
@@ -63,15 +62,15 @@ def command(
     leaf: str | None,
     dry_run: bool,
     as_json: bool,
-    **asking: Unpack[SummarizerOptions],
+    **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Replace a session's older messages with a summary.
 
     INSTRUCTIONS are for the summary's author. Everything stays in the log, and refold undo reverts a
     compaction. Ctrl-C cancels it: the session is unchanged except for a record of the attempt.
     """
-    from cli.compacting import check_templates, policy_named, template_sources, warn_of_misfits
-    from cli.options import text_of, tools_of
+    from cli.compacting import check_templates, policy_named, warn_of_misfits, with_template
+    from cli.options import text_of, tool_definitions
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
     from cli.summarizing import (
@@ -91,15 +90,15 @@ def command(
     from projections.tokens import counter as counter_named
 
     chosen = policy_named(policy)
-    sources, template = with_template(template_sources(), template)
+    sources, template = with_template(template)
     options = SummaryOptions(
         instructions=instructions,
         template=template,
         system=text_of(system) if system else "",
-        tools=tools_of(tools) if tools else b"",
+        tools=tool_definitions(tools) if tools else b"",
     )
     cut = None if keep_recent is None else _cut_keeping(chosen, keep_recent)
-    asked = choose_summarizer(ctx, asking, chosen)
+    choice = choose_summarizer(ctx, summarizer_options, chosen)
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
@@ -111,7 +110,7 @@ def command(
             chain=SummarizerChain(summarizers=[])
             if dry_run
             else build_summarizer_chain(
-                ctx, log, asking, interrupt, chosen, session=name, instructions=instructions
+                ctx, log, summarizer_options, interrupt, chosen, session=name, instructions=instructions
             ),
             limits=Limits(window=window),
             tokens=counter_named(counter or chosen.counter, log=log),
@@ -127,12 +126,12 @@ def command(
             if isinstance(found, str):
                 echo_json(None) if as_json else print_nothing(found, chosen, cut)
                 return
-            for note in ignored_instructions(asked.summarizer) if instructions else ():
+            for note in ignored_instructions(choice.summarizer) if instructions else ():
                 echo_note(note)
             if as_json:
                 echo_json(plan_json(compactor, name, found, estimated=estimated))
             else:
-                print_plan(compactor, name, found, asked, template=template, estimated=estimated)
+                print_plan(compactor, name, found, choice, template=template, estimated=estimated)
             return
         done = compactor.compact(SessionWriter(log, name), options=options, cut=cut, leaf=at)
         if done.outcome == "nothing" and not as_json:
@@ -147,14 +146,3 @@ def _cut_keeping(policy: Policy, tokens: int) -> AnyCut:
     from compaction.cuts import KeepRecent
 
     return (policy.cut and policy.cut.keeping(tokens)) or KeepRecent(tokens=tokens)
-
-
-def with_template(sources: list[Source], name: str) -> tuple[list[Source], str]:
-    """Return sources that contain the named template, and its name; a template file comes first."""
-    from cli.compacting import template_of_file
-    from cli.user_files import TEMPLATES
-
-    if not TEMPLATES.is_path(name):
-        return sources, name
-    own = template_of_file(name)
-    return [lambda wanted: own if wanted == own.name else None, *sources], own.name

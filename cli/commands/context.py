@@ -9,21 +9,19 @@ import click
 
 from cli.options import LazyChoice, as_of_option, counter_option, leaf_option, redact_option, utf8
 from cli.output import (
+    columns,
     counted,
     cut_line,
     echo_json,
     echo_json_bytes,
     echo_note,
     echo_problem,
-    print_line,
     printable,
     safe_line,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console
+    from collections.abc import Callable, Iterator, Sequence
 
     from eventstore.log import Snapshot
     from eventstore.redaction import Masks
@@ -46,41 +44,45 @@ _COLOURS: Final = {
 
 
 def print_context(
-    out: Console, snapshot: Snapshot, context: Context, tokens: Counter, *, is_full: bool
+    show: Callable[..., None], snapshot: Snapshot, context: Context, tokens: Counter, *, is_full: bool
 ) -> None:
-    """Print every message under a header line, then the gaps and the totals."""
-    from msgspec import UNSET
-    from rich.text import Text
+    """Print every message under a header line, then the gaps and the totals.
 
+    `show` prints a line of spans; see `styled_lines`.
+    """
+    from msgspec import UNSET
+
+    from cli.store import fitted_id
     from cli.views.texts import gap_text
     from projections.audit.gaps import context_gaps
     from projections.tokens import is_estimate
 
-    counts = tokens.count(context.parts)
+    counts, width = tokens.count(context.parts), columns(sys.stdout)
     is_estimated = is_estimate(tokens, context.settings.model)
     about = "about " if is_estimated else ""
     for part, count in zip(context.parts, counts, strict=True):
-        head = Text(f"── {part.role} ", style=f"bold {_COLOURS.get(part.role, 'yellow')}")
-        head.append(
-            f"{safe_line(part.id)} #{part.seq}  {about}{counted(count, 'token')}", style="not bold dim"
+        colour, name = (
+            _COLOURS.get(part.role, "yellow"),
+            fitted_id(snapshot, part.session or context.session, part.id, width),
         )
-        if part.fate != "kept":
-            head.append(f"  {part.fate}", style="bold yellow")
-        out.print(head, crop=False, overflow="fold")
-        print_line(out, printable(_body(part, is_full=is_full)) + "\n")
+        show(
+            (f"── {part.role} ", f"bold {colour}"),
+            (f"{safe_line(name)} #{part.seq}  {about}{counted(count, 'token')}", f"dim {colour}"),
+            (f"  {part.fate}" if part.fate != "kept" else "", "bold yellow"),
+        )
+        show((printable(_body(part, is_full=is_full)) + "\n", ""))
     for gap in context_gaps(snapshot, context, tokens):
-        print_line(out, gap_text(gap), style="dim")
+        show((gap_text(gap, measured_by="usage up to here"), "dim"))
     model, level = str(context.settings.model or ""), context.settings.thinking_level
     estimate = ", an estimate" if is_estimated else ""
-    print_line(
-        out,
+    totals = (
         f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name}{estimate})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"
-        f" model {model or 'none'}, thinking {'none' if level is UNSET else level}",
-        style="bold",
+        f" model {model or 'none'}, thinking {'none' if level is UNSET else level}"
     )
+    show((totals, "bold"))
     if tokens.note:
-        print_line(out, tokens.note, style="yellow")
+        show((tokens.note, "yellow"))
 
 
 def _body(part: Part, *, is_full: bool) -> str:
@@ -144,12 +146,14 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
 
 _NATIVE: Final = "native"
 """The format that the session's own harness builds."""
+_FORMATS: Final = ("text", _NATIVE, "transcript", "anthropic")
+"""The formats that any session has."""
 
 
 def _formats() -> list[str]:
     from projections.rules import format_names
 
-    return ["text", _NATIVE, *format_names(), "transcript", "anthropic"]
+    return [*_FORMATS[:2], *format_names(), *_FORMATS[2:]]
 
 
 @click.command("context", epilog="Example:  refold context @last --as-of 10 --full")
@@ -159,7 +163,7 @@ def _formats() -> list[str]:
 @click.option(
     "--format",
     "form",
-    type=LazyChoice("format", _formats),
+    type=LazyChoice("format", _formats, always=_FORMATS),
     default="text",
     show_default=True,
     help="text: for people; native: as the session's harness builds it; pi: as pi does; transcript: deprecated, see"
@@ -224,12 +228,11 @@ def command(
 ) -> None:
     """Show what the model was sent at a leaf: messages, model and thinking level."""
     from cli.options import text_of
-    from cli.output import console, echo_json, echo_json_bytes, echo_problem, paged
+    from cli.output import echo_json, echo_json_bytes, echo_problem, styled_lines
     from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
     from eventstore.errors import CorruptionError
     from projections.context.build import build_context, harness_json
-    from projections.tokens import counter as counter_named
 
     if form != "anthropic":
         _refuse_options_of_requests(ctx, form)
@@ -251,7 +254,7 @@ def command(
         if form == "anthropic":
             from projections.requests import request
 
-            asked = request(
+            api_request = request(
                 context,
                 form,
                 model=model,
@@ -260,9 +263,11 @@ def command(
                 tools=tools.read() if tools else None,
                 cache_breakpoints=cache_breakpoints,
             )
-            echo_request(asked, masks=masks, as_json=as_json, is_full=full)
-            is_refused = bool(asked.violations)
+            echo_request(api_request, masks=masks, as_json=as_json, is_full=full)
+            is_refused = bool(api_request.violations)
         elif as_json:
+            from projections.tokens import counter as counter_named
+
             found = context_json(snapshot, context, counter_named(counter, log=log))
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         elif form == "transcript":
@@ -272,9 +277,10 @@ def command(
             _refuse_another_harness(ctx, form, context)
             echo_json_bytes(harness_json(context))
         else:
-            out = console()
-            with paged(out):
-                print_context(out, snapshot, context, counter_named(counter, log=log), is_full=full)
+            from projections.tokens import counter as counter_named
+
+            with styled_lines() as show:
+                print_context(show, snapshot, context, counter_named(counter, log=log), is_full=full)
     ctx.exit(1 if is_refused else 0)
 
 

@@ -20,7 +20,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     These compactions cause the losses in the audit.
 
     The store is kept, so that you can try other commands on it. It is in a temporary folder, or in the one
-    that --store names.
+    that --store names. REFOLD_STORE is ignored, because your own sessions may be there.
     """
     import shlex
     import tempfile
@@ -31,28 +31,29 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     from cli.views.screen import print_screen
     from cli.views.session_tree import print_tree
     from eventstore import open_store
+    from eventstore.addresses import without_password
     from projections.audit.session import audit
     from projections.tree import tree
 
     # REFOLD_STORE holds real sessions, so write the demo there only if the user names it.
     is_named = ctx.find_root().get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     store = ctx.obj if is_named else tempfile.mkdtemp(prefix="refold-demo-")
-    ctx.meta[STORE] = store
+    ctx.meta[STORE] = place = without_password(store)
     with open_store(store) as log:
-        _refuse_sessions(log, store)
+        _refuse_sessions(log, place)
         session = play(log)
         found = audit(log, session)
         if as_json:
-            echo_json({"store": store, "session": session, "audit": found})
+            echo_json({"store": place, "session": session, "audit": found})
             return
         out = console()
         with log.snapshot() as snapshot:
             print_tree(out, tree(snapshot, session), snapshot, session, is_full=False)
         out.print()
         print_screen(out, audit_view(found))
-    echo_text(f"The store is {store}. To go on:")
+    echo_text(f"The store is {place}. To go on:")
     for line in ("audit @last --full", "context @last", "timeline @last", "tree @last --full"):
-        echo_text(f"  refold --store {shlex.quote(store)} {line}")
+        echo_text(f"  refold --store {shlex.quote(place)} {line}")
 
 
 def _refuse_sessions(log: StoredLog, store: str) -> None:

@@ -9,6 +9,10 @@ import click
 from cli.options import counter_option, json_option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
     from projections.diff import Diff
 
 
@@ -27,8 +31,8 @@ def command(
 
     A and B are ids, unique prefixes of ids, #N for event number N, or root.
     """
-    from cli.output import echo_json
-    from cli.store import opened_session, resolve_leaf
+    from cli.output import console, echo_json
+    from cli.store import fitted_id, opened_session, resolve_leaf
     from projections.diff import diff
     from projections.tokens import counter as counter_named
 
@@ -37,16 +41,20 @@ def command(
             here, there = (resolve_leaf(snapshot, name, leaf) for leaf in (first, second))
         tokens = counter_named(counter, log=log)
         found = diff(log, name, here, there, tokens=tokens)
-    if as_json:
-        echo_json(found)
-    else:
-        _print(found, tokens.note, show_all=show_all)
+        if as_json:
+            echo_json(found)
+            return
+        out = console()
+        with log.snapshot() as snapshot:
+            names = {each.event: fitted_id(snapshot, name, each.event, out.width) for each in found.changes}
+    _print(out, found, names, tokens.note, show_all=show_all)
 
 
-def _print(found: Diff, note: str, *, show_all: bool) -> None:
+def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, show_all: bool) -> None:
+    """Print a comparison, each event under its name."""
     from rich.text import Text
 
-    from cli.output import console, counted, paged, print_line, safe_line, table, thousands
+    from cli.output import counted, paged, print_line, safe_line, table, thousands
     from cli.views.texts import tokens_heading
     from projections.descriptions import CONTINUATION
 
@@ -69,7 +77,7 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
         if show_all or each.change != "kept":
             listing.add_row(
                 str(each.seq),
-                safe_line(each.event),
+                safe_line(names[each.event]),
                 CONTINUATION if each.continues else each.role,
                 Text(each.change, style=colours[each.change]),
                 thousands(each.tokens_before),
@@ -79,7 +87,6 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
     for change, (count, before, after) in totals.items():
         summary.add_row(Text(change, style=colours[change]), *map(thousands, (count, before, after)))
     summary.add_row("all", *map(thousands, (len(found.changes), found.tokens_before, found.tokens_after)))
-    out = console()
     with paged(out):
         if listing.row_count:
             out.print(listing, crop=False)
@@ -89,5 +96,8 @@ def _print(found: Diff, note: str, *, show_all: bool) -> None:
         print_line(out, f"tokens by {found.counter}{estimate}", style="dim")
         if note:
             print_line(out, note, style="yellow")
-        same = counted(found.shared_prefix, "message at the beginning is", "messages at the beginning are")
-        print_line(out, f"{same} the same in both", style="dim")
+        count = found.shared_prefix
+        same = counted(count, "message at the beginning is", "messages at the beginning are")
+        print_line(
+            out, f"{same if count else 'no message at the beginning is'} the same in both", style="dim"
+        )

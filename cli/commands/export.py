@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _ORIGINAL: Final = "original"
 _MARKDOWN: Final = "markdown"
+_GITHUB_LIMIT: Final = 65_536
+"""Characters of a comment on GitHub; a document has about as many as bytes."""
 
 
 def _formats() -> list[str]:
@@ -55,14 +58,13 @@ def command(
 ) -> None:
     """Write a session to a file.
 
-    The file is written completely or not at all. An existing file that is not empty is replaced only with
-    --force.
+    If SESSION is a session file, only its own records are written, whatever the store has. The file is written
+    completely or not at all. An existing file that is not empty is replaced only with --force.
     """
     from pathlib import Path
 
     from cli.output import counted, echo_json, echo_note, echo_text
     from cli.redacting import masked, masked_file, masks_if
-    from cli.store import opened_session
     from eventstore.errors import BadInputError
     from eventstore.files.exporting import export_original, unconverted_messages
 
@@ -72,7 +74,7 @@ def command(
     if not force and output != "-" and target.is_file() and target.stat().st_size:
         raise BadInputError(output, "already exists", "name another file with -o, or replace it with --force")
     masks = masks_if(redact)
-    with opened_session(ctx, session) as (log, name):
+    with _opened(ctx, session) as (log, name):
         unconverted = unconverted_messages(log, name, form) if form not in (_ORIGINAL, _MARKDOWN) else 0
         if unconverted:
             echo_note(
@@ -92,6 +94,27 @@ def command(
         echo_json(report | ({"redaction": masks.count()} if masks else {}))
     else:
         echo_text(f"{output}  {size:,} bytes")
+    if form == _MARKDOWN and size > _GITHUB_LIMIT and not as_json:
+        echo_note(
+            "a comment on GitHub takes 65,536 characters: attach the file, or name a branch with --leaf"
+        )
+
+
+@contextmanager
+def _opened(ctx: click.Context, name: str) -> Iterator[tuple[EventLog, str]]:
+    """Open the store and resolve a session name in it; read a file alone."""
+    import os
+
+    from cli.store import opened_session, resolve_session
+    from eventstore.memory import MemoryLog
+
+    # Its session may have grown in the store: a person who passes on a file names all that it shows.
+    if os.path.isfile(name):  # noqa: PTH113  a Path refuses long names
+        log = MemoryLog()
+        yield log, resolve_session(log, name)
+        return
+    with opened_session(ctx, name) as found:
+        yield found
 
 
 def _write(output: str, pieces: Iterable[bytes]) -> int:

@@ -26,7 +26,7 @@ def command(
     as_json: bool,
 ) -> None:
     """List the files that a session read and modified, from its tool calls up to a leaf."""
-    from cli.output import console, echo_json, echo_note, paged, print_line, safe_line
+    from cli.output import console, echo_json, echo_note, paged, path_end, print_line, safe_line
     from cli.store import opened_session, resolve_leaf
     from projections.files import file_operations
 
@@ -47,5 +47,5 @@ def command(
     with paged(out):
         for done, paths in (("modified", modified), ("read", read)):
             for path in paths:
-                name = safe_line(path)
-                print_line(out, name if only_read or only_modified else f"{done:<8}  {name}")
+                kind = "" if only_read or only_modified else f"{done:<8}  "
+                print_line(out, kind + path_end(safe_line(path), out.width - len(kind)))

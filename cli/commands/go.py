@@ -57,7 +57,7 @@ def command(
     label: str | None,
     dry_run: bool,
     as_json: bool,
-    **asking: Unpack[SummarizerOptions],
+    **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Go to another entry of a session's tree, to continue from there.
 
@@ -71,7 +71,7 @@ def command(
     from compaction.branching.move import go
     from eventstore.writing import SessionWriter
 
-    _check_options(ctx, summary, instructions, asking)
+    _check_options(ctx, summary, instructions, summarizer_options)
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             leaf = resolve_leaf(snapshot, name, target)
@@ -84,7 +84,9 @@ def command(
         chain = (
             None
             if instructions is None
-            else build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
+            else build_summarizer_chain(
+                ctx, log, summarizer_options, interrupt, session=name, instructions=instructions
+            )
         )
         gone = _navigator(chain, window).go(
             writer, leaf, summary=text, instructions=instructions or "", label=label
@@ -93,9 +95,9 @@ def command(
 
 
 def _check_options(
-    ctx: click.Context, summary: str | None, instructions: str | None, asking: SummarizerOptions
+    ctx: click.Context, summary: str | None, instructions: str | None, summarizer_options: SummarizerOptions
 ) -> None:
-    if instructions is None and any(asking.values()):
+    if instructions is None and any(summarizer_options.values()):
         raise click.UsageError("--summarizer, --model and --endpoint need --summarize", ctx)
     if instructions is not None and summary is not None:
         raise click.UsageError("--summary and --summarize are mutually exclusive", ctx)

@@ -42,14 +42,14 @@ def command(
     system: BinaryIO | None,
     tools: BinaryIO | None,
     as_json: bool,
-    **asking: Unpack[SummarizerOptions],
+    **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Start a new session with a document that sums up this one.
 
     This session is unchanged. INSTRUCTIONS are for the document's author.
     """
     from cli.compacting import template_sources
-    from cli.options import text_of, tools_of
+    from cli.options import text_of, tool_definitions
     from cli.output import echo_json, echo_note, echo_text, safe_line
     from cli.store import opened_session
     from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable
@@ -58,14 +58,16 @@ def command(
 
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
-        chain = build_summarizer_chain(ctx, log, asking, interrupt, session=name, instructions=instructions)
+        chain = build_summarizer_chain(
+            ctx, log, summarizer_options, interrupt, session=name, instructions=instructions
+        )
         with _report_name_conflict():
             done = hand_off(
                 SessionWriter(log, name),
                 new,
                 chain,
                 system=text_of(system) if system else "",
-                tools=tools_of(tools) if tools else b"",
+                tools=tool_definitions(tools) if tools else b"",
                 instructions=instructions,
                 sources=template_sources(),
             )

@@ -10,7 +10,7 @@ import click
 from cli.options import json_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from eventstore.errors import BadInputError, CorruptionError
     from eventstore.files.importing import ImportResult
@@ -131,10 +131,13 @@ def _list_found(*, as_json: bool) -> int:
 def print_searched(searched: list[tuple[str, str]]) -> None:
     """Print that no session file was found in these folders, each with its harness."""
     from cli.output import echo_text, safe_line
+    from eventstore.formats.unread import UNREAD
 
+    unread = {each.name for each in UNREAD}
     echo_text("no session files found; looked in:")
     for folder, harness in searched:
-        echo_text(f"  {safe_line(from_home(folder))} ({harness})")
+        whose = f"{harness}, recognized but not imported" if harness in unread else harness
+        echo_text(f"  {safe_line(from_home(folder))} ({whose})")
 
 
 def from_home(path: str) -> str:
@@ -165,7 +168,7 @@ def is_one_of_many(folder: str, error: BadInputError) -> bool:
     return bool(folder) and isinstance(error, ForeignSessionError)
 
 
-def of_folders(failed: list[tuple[str, BadInputError]]) -> Iterator[str]:
+def of_folders(failed: Sequence[tuple[str, BadInputError]]) -> Iterator[str]:
     """Yield a problem for each folder and harness whose sessions cannot be imported."""
     from eventstore.files.discovery import ForeignSessionError
 
@@ -190,7 +193,7 @@ _NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
 
 def print_imported(path: str, imported: ImportResult) -> None:
     """Print a line for an imported file and one per remark; many of one kind share a line."""
-    from cli.output import counted, echo_text, safe_line
+    from cli.output import command_line, counted, echo_text, safe_line
 
     facts = [f"{imported.added:,} of {counted(imported.events, 'event')} new"]
     if imported.rewritten:
@@ -204,9 +207,14 @@ def print_imported(path: str, imported: ImportResult) -> None:
         echo_text(f"  {what}: the file was rewritten, and most of it differs from that session")
     if imported.diverged:
         echo_text("  both the session and the file have grown: the leaf stays where it was")
+    if imported.left:
+        back = command_line("go", imported.id, imported.left)
+        echo_text(
+            f"  the leaf is now on another branch: the file lacks {imported.left!r}; to go back to it: {back}"
+        )
     for line, reason in _grouped(imported.skipped):
         echo_text(f"  {path}:{line}: skipped: {reason}")
-    for line, reason in _grouped([*imported.differs_from_harness, *imported.orphans]):
+    for line, reason in _grouped([*imported.differs_from_harness, *imported.orphans, *imported.inserted]):
         echo_text(f"  {path}:{line}: {reason}")
     if imported.not_utf8:
         count, first = len(imported.not_utf8), imported.not_utf8[0].line

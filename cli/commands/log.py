@@ -57,13 +57,17 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
         leaf = resolve_cursor(snapshot, name).leaf
         out = console()
         with paged(out):
-            print_line(out, _line(_HEADING, out.width), style="bold")
+            if out.width >= _WIDE:
+                print_line(out, _line(_HEADING._replace(text=f"TEXT {_MARKS}"), out.width), style="bold")
+            else:
+                print_line(out, _MARKS, style="dim")
+                print_line(out, _line(_HEADING, out.width), style="bold")
             for event in events:
                 print_line(out, _line(_row(snapshot, event, leaf, out.width), out.width))
 
 
 class _Row(NamedTuple):
-    """The cells of a line; `mark` stands behind the number."""
+    """The cells of a line; `mark` follows the number."""
 
     number: str
     name: str
@@ -74,9 +78,9 @@ class _Row(NamedTuple):
     mark: str = " "
 
 
-_HEADING: Final = _Row(
-    "#", "EVENT", "TIME (UTC)", "ROLE OR KIND", "EST. TOKENS", "TEXT (* the leaf, - not in the tree)"
-)
+_HEADING: Final = _Row("#", "EVENT", "TIME (UTC)", "ROLE OR KIND", "EST. TOKENS", "TEXT")
+_MARKS: Final = "(* the leaf, - not in the tree)"
+"""Explains the marks behind numbers; a narrow terminal has no room for it in the heading."""
 
 
 def _row(snapshot: Snapshot, event: Event, leaf: int, width: int) -> _Row:

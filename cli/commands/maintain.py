@@ -55,7 +55,7 @@ def command(
     tools: BinaryIO | None,
     settings_file: str | None,
     _as_json: bool,
-    **asking: Unpack[SummarizerOptions],
+    **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Keep a session's context small while its harness runs: a JSON line in, a JSON line out.
 
@@ -67,7 +67,7 @@ def command(
     """
     from cli.compacting import check_templates, new_session_name, policy_named, template_sources
     from cli.harness_protocol import BLANK, ReadAheadLines, load_settings, parse_line, reply_to
-    from cli.options import text_of, tools_of
+    from cli.options import text_of, tool_definitions
     from cli.output import echo_json
     from cli.store import opened_session
     from cli.summarizing import Interrupt, build_summarizer_chain
@@ -89,7 +89,7 @@ def command(
     settings = load_settings(settings_file, limits) if settings_file is not None else Settings()
     remote = settings.remote_endpoint if settings.remote_enabled else None
     sent_before = PromptView(
-        system=text_of(system) if system else "", tools=tools_of(tools) if tools else b""
+        system=text_of(system) if system else "", tools=tool_definitions(tools) if tools else b""
     )
 
     def is_cancelled() -> bool:
@@ -103,7 +103,7 @@ def command(
             compactor=Compactor(
                 policy=chosen,
                 chain=build_summarizer_chain(
-                    ctx, log, asking, is_cancelled, chosen, session=name, remote=remote
+                    ctx, log, summarizer_options, is_cancelled, chosen, session=name, remote=remote
                 ),
                 limits=limits,
                 tokens=counter(chosen.counter, log=log),
@@ -131,5 +131,5 @@ def _check_window(policy: Policy, limits: Limits) -> None:
 
     if policy.trigger.leaves_nothing(limits):
         problem = f"every context is too large for a window of {limits.window:,} tokens"
-        raise BadInputError(f"policy {policy.name}", problem, "lower what its trigger keeps free")
+        raise BadInputError(f"policy {policy.name}", problem, "reserve fewer tokens in its trigger")
     warn_of_misfits(policy, limits)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     help=f"With check: the model's context window.  [default: {DEFAULT_WINDOW}]",
 )
 @click.pass_context
-def command(ctx: click.Context, *, window: int | None, **asked: Unpack[ActionOptions]) -> None:
+def command(ctx: click.Context, *, window: int | None, **options: Unpack[ActionOptions]) -> None:
     """List policies, show one, start your own, or check it.
 
     Your own policy is a TOML file: `extends` names one of refold's, and everything else overrides it.
@@ -33,10 +33,10 @@ def command(ctx: click.Context, *, window: int | None, **asked: Unpack[ActionOpt
     """
     from compaction.part import Limits
 
-    if window is not None and asked["action"] != "check":
+    if window is not None and options["action"] != "check":
         raise click.UsageError(f"--window needs '{ctx.info_name} check'", ctx)
     limits = Limits(window=window or DEFAULT_WINDOW)
-    run_action(ctx, asked, listing=_list, begin=_new, show=partial(_show, limits=limits))
+    run_action(ctx, options, listing=_list, begin=_new, show=partial(_show, limits=limits))
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:
@@ -127,7 +127,7 @@ def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limit
         misfits = policy_warnings(policy, limits=limits)
     except InvalidPolicyError as error:
         source, prompting = error.source, error.prompting
-        problems += error.faults
+        problems += error.issues
     problems += find_missing_names(prompting, template_sources()) if prompting else []
     if as_json:
         echo_json({"policy": policy, "warnings": misfits, "problems": problems})

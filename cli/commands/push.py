@@ -127,7 +127,7 @@ def transfer_sessions(
 def _chosen(source: EventLog, session: str | None, since: int | None) -> set[str] | None:
     """Return the sessions to copy, None for all. Raises NotFoundError, AmbiguousError."""
     from cli.store import looks_like_file, resolve_session
-    from eventstore.transfer import related_sessions
+    from eventstore.transfer import related_sessions, with_parents
 
     if session is not None and not looks_like_file(session):
         session = resolve_session(source, session)
@@ -137,7 +137,8 @@ def _chosen(source: EventLog, session: str | None, since: int | None) -> set[str
         if since is None:
             return chosen
         heads = [head for head in snapshot.heads() if chosen is None or head.name in chosen]
-        return {head.name for head in heads if head.last_time is not None and head.last_time >= since}
+        recent = {head.name for head in heads if head.last_time is None or head.last_time >= since}
+        return with_parents(snapshot, recent)
 
 
 def _print(results: list[SessionTransfer], *, is_dry: bool) -> None:

@@ -12,13 +12,14 @@ from cli.options import json_option, prices_option, require_all_or_names, sessio
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from cli.asking import Answers
+    from cli.answers import Answers
     from cli.replaying import ReplayOptions, SessionReplay
-    from compaction.replay import ReplayResult
+    from cli.views.page.replay_page import Origin
     from compaction.replay.boundaries import Where
-    from compaction.replay.comparison import VariantSummary
+    from compaction.replay.comparison import BoundaryFigures, VariantSummary
+    from compaction.replay.results import ReplayResult
     from compaction.replay.triggered import TriggeredRun
     from projections.overview import SessionFilter
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     "--all",
     "is_all",
     is_flag=True,
-    help="Replay all sessions but forks and copies, or those that the next options choose.",
+    help="Replay all sessions except forks and copies, or those that the next options choose.",
 )
 @session_filters
 @click.option(
@@ -39,32 +40,34 @@ if TYPE_CHECKING:
     multiple=True,
     help="A policy by name or TOML file, or POLICY:TEMPLATE, or POLICY@MODEL; 'recorded' for what the session did,"
     " 'drop' for no summary at all; repeatable. The first is compared with the others."
-    "  [default: refold's policies, and drop]",
+    "  [default: refold's policies, and drop; with --at recorded, recorded before them]",
 )
 @click.option(
     "--command",
     "commands",
     metavar="PROG",
     multiple=True,
-    help="A variant by a program of yours: it reads the context as JSON and prints the compacted one; repeatable.",
+    help="A variant made by your own program, which reads a context as JSON and prints the compacted one; repeatable.",
 )
 @click.option(
     "--timeout",
     type=click.IntRange(1),
-    default=60,
-    show_default=True,
     metavar="SECONDS",
-    help="How long a program may take for one context.",
+    help="How long a program may take for one context.  [default: 60]",
+)
+@click.option(
+    "--template",
+    metavar="NAME|FILE",
+    default="",
+    help="Use this template instead of the policies', in each variant that names none.",
 )
 @summarizer_options_with("extractive, whatever the policies say")
-@click.option(
-    "--yes", "is_agreed", is_flag=True, help="Ask the models without a question about the estimate."
-)
+@click.option("--yes", "is_agreed", is_flag=True, help="Send requests to models without asking you first.")
 @click.option(
     "--budget",
     type=click.FloatRange(0),
     metavar="DOLLARS",
-    help="Ask the models, but never spend more; leave out boundaries beyond that.",
+    help="The same, but spend no more than this, and leave out the boundaries that it does not cover.",
 )
 @prices_option
 @click.option(
@@ -78,13 +81,13 @@ if TYPE_CHECKING:
     "--horizon",
     type=click.IntRange(1),
     metavar="ANSWERS",
-    help="Look for what was needed in so many answers of the model at most.  [default: until the next compaction]",
+    help="Look for what was needed in at most this many answers of the model.  [default: until the next compaction]",
 )
 @click.option(
     "--match-size",
     "matches_size",
     is_flag=True,
-    help="Let each policy keep as much as makes its context as large as the recorded one, within 2 %.",
+    help="Choose for each policy how much it keeps, so that its context has the recorded size within 2 %.",
 )
 @click.option(
     "--keep-recent",
@@ -115,7 +118,8 @@ def command(
     chosen: SessionFilter,
     variants: tuple[str, ...],
     commands: tuple[str, ...],
-    timeout: int,
+    timeout: int | None,
+    template: str,
     is_agreed: bool,
     budget: float | None,
     prices: str | None,
@@ -128,7 +132,7 @@ def command(
     fail_under: float | None,
     output: str | None,
     as_json: bool,
-    **asking: Unpack[SummarizerOptions],
+    **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Show what other policies and templates would have kept of recorded sessions.
 
@@ -138,25 +142,30 @@ def command(
     VARIANT does, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
-    from cli.asking import Consent, answers_for
+    from cli.answers import Consent, get_answers
     from cli.output import counted, echo_note, echo_problem
     from cli.replaying import (
         ReplayOptions,
-        asks,
         default_variants,
+        own_template,
         replay_sessions,
+        uses_models,
         variants_of,
         without_copies,
     )
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from cli.summarizing import EXIT_INTERRUPTED
+    from cli.views.page.replay_page import MOST, Origin
+    from cli.views.replay_table import LISTED
+    from compaction.replay.program import TIMEOUT
     from compaction.summarizers import CancelledError
+    from eventstore.event import epoch_milliseconds
     from eventstore.workers import cores
 
     wanted = ReplayOptions(
-        variants=variants or default_variants(),
+        variants=variants or default_variants(at),
         commands=commands,
-        timeout=timeout,
+        timeout=timeout or TIMEOUT,
         at="clean" if at == "triggered" else at,
         is_triggered=at == "triggered",
         horizon=horizon,
@@ -164,23 +173,29 @@ def command(
         prices=prices,
         keep_recent=keep_recent,
         window=window,
-        summarizer=asking["summarizer"],
-        models=asking["models"],
-        endpoint=asking["endpoint"],
+        template=template,
+        summarizer=summarizer_options["summarizer"],
+        models=summarizer_options["models"],
+        endpoint=summarizer_options["endpoint"],
     )
+    if timeout is not None and not commands:
+        raise click.UsageError("--timeout is for programs: name one with --command")
     # Complain about a policy or template before anything is done.
-    variants_of(wanted)
+    found = variants_of(wanted)
+    if template and not any(each.template and not own_template(each.name) for each in found):
+        raise click.UsageError("--template needs a variant that summarizes and names no template")
     _require_consistent(wanted, fail_under, output)
     is_paid = is_agreed or budget is not None or (prices is not None and not wanted.is_triggered)
-    if is_paid and not asks(wanted):
+    if is_paid and not uses_models(wanted):
         raise click.UsageError(
             "--yes, --budget and --prices are for models: name one with --model or POLICY@MODEL"
         )
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
+        place = log.place
         names = (
             without_copies(log, chosen_names(log, chosen))
             if is_all
-            else [resolve_session(log, each) for each in sessions]
+            else list(dict.fromkeys(resolve_session(log, each) for each in sessions))
         )
         if wanted.is_triggered:
             ctx.exit(
@@ -192,56 +207,85 @@ def command(
             )
         try:
             consent = Consent(is_given=is_agreed, budget=budget, prices=prices)
-            answers = answers_for(log, store_path(ctx.obj), names, wanted, consent, jobs=jobs or cores())
+            answers = get_answers(log, store_path(ctx.obj), names, wanted, consent, jobs=jobs or cores())
         except CancelledError as error:
             # A terminal shows ^C at the cursor.
             click.echo(err=True)
-            echo_problem(str(error), "answers that came before are kept, and are not asked for again")
+            echo_problem(str(error), "answers received so far are stored, and will not be requested again")
             ctx.exit(EXIT_INTERRUPTED)
-    if answers.left_out:
-        places = counted(answers.left_out, "boundary", "boundaries")
-        echo_note(f"{places} left out: {answers.why}")
-    wanted = structs.replace(wanted, only=answers.only)
+    for why, count in answers.left_out.items():
+        if count:
+            echo_note(f"{counted(count, 'boundary', 'boundaries')} left out: {why}")
+    wanted = structs.replace(
+        wanted,
+        only=answers.only,
+        unplanned=answers.unplanned,
+        errors=answers.errors,
+        cases=LISTED if output is None else MOST,
+        has_summaries=output is not None,
+    )
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
-    shown = _show(wanted, results, len(names), answers, fail_under=fail_under, output=output, as_json=as_json)
+    origin = Origin(store=place, command=_command(ctx), made=epoch_milliseconds())
+    shown = _show(
+        wanted,
+        results,
+        len(names),
+        answers,
+        origin,
+        fail_under=fail_under,
+        output=output,
+        as_json=as_json,
+    )
     ctx.exit(shown)
 
 
 def _require_consistent(wanted: ReplayOptions, fail_under: float | None, output: str | None) -> None:
-    """Raise UsageError for options that contradict each other, BadInputError for a file of others."""
-    from cli.replaying import asks
+    """Raise UsageError for conflicting options, BadInputError for a file that is not a report."""
+    from cli.replaying import uses_models
     from cli.views.page.html import refuse_other_files
 
-    if wanted.matches_size and (wanted.at != "recorded" or wanted.keep_recent is not None or asks(wanted)):
-        problem = (
-            "--match-size needs --at recorded, chooses how much is kept, and tries too often to ask a model"
-        )
+    if wanted.matches_size and (
+        wanted.at != "recorded" or wanted.keep_recent is not None or uses_models(wanted)
+    ):
+        problem = "--match-size needs --at recorded, and excludes --keep-recent and summaries by models"
         raise click.UsageError(problem)
     if wanted.is_triggered and (
-        fail_under is not None or wanted.horizon is not None or output is not None or asks(wanted)
+        fail_under is not None
+        or wanted.horizon is not None
+        or output is not None
+        or wanted.endpoint
+        or uses_models(wanted)
     ):
         raise click.UsageError(
             "--at triggered measures sizes and costs, not what was needed, and asks no model: leave out --fail-under,"
-            " --horizon, --output, --summarizer and --model"
+            " --horizon, --output, --summarizer, --endpoint and --model"
         )
     if output is not None:
         refuse_other_files(output)
 
 
+def _received(replays: Iterable[SessionReplay], sessions: int) -> Iterator[SessionReplay]:
+    """Yield the replays of sessions as they are done; report progress and problems."""
+    from cli.output import echo_problem, progress_bar
+
+    with progress_bar("replaying") as advance:
+        for done, each in enumerate(replays, 1):
+            advance(done, sessions)
+            if each.problem:
+                echo_problem(each.problem)
+            yield each
+
+
 def _show_runs(replays: Iterable[SessionReplay], sessions: int, *, as_json: bool) -> int:
-    """Print the runs of so many sessions under their policies' triggers, and return the exit code."""
-    from cli.output import console, echo_json, echo_problem, paged, progress_bar
+    """Print the sessions' runs under their policies' triggers, and return the exit code."""
+    from cli.output import console, echo_json, paged
     from cli.views.triggered_table import print_runs
 
     runs: list[TriggeredRun] = []
     is_sound = True
-    with progress_bar("replaying") as advance:
-        for done, each in enumerate(replays, 1):
-            advance(done, sessions)
-            runs += each.runs
-            if each.problem:
-                echo_problem(each.problem)
-                is_sound = False
+    for each in _received(replays, sessions):
+        runs += each.runs
+        is_sound = is_sound and not each.problem
     if as_json:
         echo_json({"runs": runs})
     else:
@@ -256,31 +300,34 @@ def _show(
     replays: Iterable[SessionReplay],
     sessions: int,
     answers: Answers,
+    origin: Origin,
     *,
     fail_under: float | None,
     output: str | None,
     as_json: bool,
 ) -> int:
     """Print the results of so many sessions, or write their page, and return the exit code."""
-    from cli.asking import with_errors
-    from cli.output import console, echo_bytes, echo_json, echo_problem, echo_text, paged, progress_bar
+    from cli.output import console, echo_bytes, echo_json, echo_note, echo_problem, echo_text, paged
+    from cli.replaying import uses_extractive
     from cli.views.page.replay_page import replay_page
-    from cli.views.replay_table import print_replay
+    from cli.views.replay_table import print_replay, session_line
     from cli.whole_file import write_atomically
-    from compaction.replay.comparison import summaries
+    from compaction.replay.comparison import summaries, worst_cases
 
-    results: list[ReplayResult] = []
+    figures: list[BoundaryFigures] = []
+    worst: list[ReplayResult] = []
     is_sound = True
-    with progress_bar("replaying") as advance:
-        for done, each in enumerate(replays, 1):
-            advance(done, sessions)
-            results += with_errors(each.results, answers)
-            if each.problem:
-                echo_problem(each.problem)
-                is_sound = False
-    found = summaries(results, wanted.names)
+    for each in _received(replays, sessions):
+        figures += each.figures
+        # Of each boundary only numbers are held; what was kept, and summaries, of the worst cases alone.
+        worst = worst_cases([*worst, *each.worst], wanted.cases)
+        is_sound = is_sound and not each.problem
+        if sessions > 1 and each.figures:
+            echo_note(session_line(each.session, len(each.figures), summaries(each.figures, wanted.names)))
+    found, left_out = summaries(figures, wanted.names), sum(answers.left_out.values())
+    extracts = uses_extractive(wanted)
     if output is not None:
-        content = replay_page(results, found)
+        content = replay_page(figures, worst, found, origin=origin, is_extractive=extracts)
         if output == "-":
             echo_bytes(content)
         else:
@@ -288,28 +335,46 @@ def _show(
             if not as_json:
                 echo_text(f"{output}  {size:,} bytes")
     if as_json and output != "-":
-        echo_json(_json(results, found) | {"leftOut": answers.left_out})
-    elif output is None and (results or not answers.left_out):
+        echo_json(_json(figures, found) | {"leftOut": left_out})
+    elif output is None and (figures or not left_out):
         out = console()
         with paged(out):
-            print_replay(out, results, found)
-    least = fail_under or 0.0
-    for summary in found:
-        if summary.kept_share is not None and summary.kept_share < least:
-            echo_problem(
-                f"{summary.variant} keeps {summary.kept_share:.4g} of what was needed, under {least:g}"
-            )
-            is_sound = False
-    return 0 if is_sound else 1
+            is_recorded = wanted.at == "recorded"
+            print_replay(out, figures, worst, found, is_recorded=is_recorded, is_extractive=extracts)
+    problems = [] if fail_under is None else list(_under(found, fail_under))
+    for problem in problems:
+        echo_problem(problem)
+    # A boundary that was left out has no result either.
+    is_empty = any(each.failed == len(figures) for each in found) and bool(figures or left_out)
+    return 1 if problems or is_empty or not is_sound else 0
 
 
-def _json(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> dict[str, object]:
+def _command(ctx: click.Context) -> str:
+    """Return the command line of this run, without secrets."""
+    from shlex import join
+
+    from cli.output import ARGUMENTS, command_line
+    from compaction.summarizers.refusals import mask_secrets
+
+    return mask_secrets(command_line(join(ctx.meta[ARGUMENTS])).rstrip())
+
+
+def _under(found: Iterable[VariantSummary], least: float) -> Iterator[str]:
+    """Yield a line for each variant that keeps less than `least`, or has no result."""
+    for each in found:
+        if each.kept_share is not None and each.kept_share < least:
+            yield f"{each.variant} keeps {each.kept_share:.4g} of what was needed, under {least:g}"
+        elif each.failed and not each.trials:
+            yield f"{each.variant} has no result to compare"
+
+
+def _json(figures: Sequence[BoundaryFigures], summaries: Sequence[VariantSummary]) -> dict[str, object]:
     return {
         "variants": summaries,
-        "boundaries": [each.boundary for each in results],
+        "boundaries": [each.boundary for each in figures],
         "trials": [
-            structs.replace(trial, boundary=place)
-            for place, each in enumerate(results)
+            structs.replace(trial, boundary=number)
+            for number, each in enumerate(figures)
             for trial in each.trials
         ],
     }

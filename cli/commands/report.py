@@ -54,6 +54,8 @@ def command(
     from cli.views.page.material import read_material
     from cli.whole_file import write_atomically
     from projections.audit.prices import library_prices, prices_of_file
+    from projections.audit.session import audit
+    from projections.audit.stored_audit import stored_audit
     from projections.tokens import counter as counter_named
 
     table = prices_of_file(prices) if prices else library_prices()
@@ -65,7 +67,13 @@ def command(
             with source.snapshot() as snapshot:
                 at = resolve_leaf(snapshot, name, leaf)
             tokens = counter_named(counter, log=log)
-            material = read_material(source, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+            # An audit of masked records is another one, so it is not kept.
+            audited = (
+                audit(source, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+                if masks
+                else stored_audit(log, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+            )
+            material = read_material(source, audited, leaf=at, tokens=tokens, prices=table)
             content = page_bytes(build_page(material, is_full=full))
     if target == "-":
         echo_bytes(content)

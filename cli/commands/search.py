@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,12 +9,10 @@ import click
 from cli.options import json_option, redact_option, session_filters, utf8
 
 if TYPE_CHECKING:
-    from eventstore.log import Snapshot, StoredLog
+    from eventstore.log import EventLog, Snapshot, StoredLog
     from projections.overview import SessionFilter
     from projections.search import Hit
 
-_PREFIX: Final = 8
-"""Minimum characters of an event's id to show."""
 _INDENT: Final = "    "
 _WIDTH: Final = 200
 """Characters of an excerpt, unless a terminal has no room for them."""
@@ -65,8 +62,8 @@ def command(
     is a phrase, and findM* matches every word that begins with findM. The newest events come first.
     """
     from cli.output import console, echo_json, echo_note, paged, progress_bar
-    from cli.redacting import masked, masks_if
-    from cli.store import opened
+    from cli.redacting import masked_throughout, masks_if
+    from cli.store import opened, unique_prefix
     from eventstore.errors import BadInputError
     from projections.search import search
     from projections.search.words import Query
@@ -77,46 +74,65 @@ def command(
         raise click.BadParameter(f"it {error.problem}; {error.remedy}", param_hint="QUERY") from None
     out = console()
     masks = masks_if(redact)
-    with opened(ctx) as log, masked(log, masks) as source:
+    with opened(ctx) as log:
         sessions = _chosen(log, chosen, session)
-        with progress_bar("indexing") as progress:
-            hits = search(
-                log,
-                log.folder,
-                parsed,
-                limit=limit + 1,
-                sessions=sessions,
-                lost=lost,
-                width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
-                progress=progress,
-                read=source,
-            )
+
+        def find(source: EventLog | Snapshot) -> list[Hit]:
+            with progress_bar("indexing") as progress:
+                return search(
+                    log,
+                    log.folder,
+                    parsed,
+                    limit=limit + 1,
+                    sessions=sessions,
+                    lost=lost,
+                    width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
+                    progress=progress,
+                    read=source,
+                )
+
+        hits = masked_throughout(find, log, masks)
         shown, more = hits[:limit], len(hits) > limit
         if as_json:
             found = {"hits": [_json(hit) for hit in shown], "more": more}
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         else:
             with log.snapshot() as snapshot:
-                prefixes = [_prefix(snapshot, hit) for hit in shown]
+                prefixes = [unique_prefix(snapshot, hit.session, hit.id) for hit in shown]
             with paged(out):
                 _print(out, shown, prefixes)
             if not hits:
-                echo_note("no event matches")
+                echo_note(f"no event matches{_unsearched(log) if session is None else ''}")
             elif more:
                 echo_note(f"more events match; see them with --limit {max(100, limit * 5)}")
     ctx.exit(0 if shown else 1)
 
 
 def _chosen(log: StoredLog, chosen: SessionFilter, session: str | None) -> set[str] | None:
-    """Return the sessions to search, None for all."""
-    from cli.store import chosen_sessions, resolve_session
-    from projections.overview import SessionFilter
+    """Return the sessions to search, None for all.
 
-    names = None if session is None else {resolve_session(log, session)}
-    if chosen == SessionFilter():
-        return names
-    members = {each.name for family in chosen_sessions(log, chosen) for each in family.members}
-    return members if names is None else members & names
+    Earlier generations and answers of replays are searched only by name.
+    """
+    from cli.store import chosen_names, chosen_sessions, resolve_session
+
+    if session is not None:
+        names = {resolve_session(log, session)}
+        if chosen.is_empty:
+            return names
+        return names & {each.name for family in chosen_sessions(log, chosen) for each in family.members}
+    names = set(chosen_names(log, chosen))
+    with log.snapshot() as snapshot:
+        return None if all(head.name in names for head in snapshot.heads()) else names
+
+
+def _unsearched(log: StoredLog) -> str:
+    """Say which sessions were left out, "" for none."""
+    from cli.output import counted
+    from eventstore.imports import earlier_generations
+
+    with log.snapshot() as snapshot:
+        count = len(earlier_generations(snapshot))
+    return f"; {counted(count, 'earlier generation')} not searched: name one with --session" if count else ""
 
 
 def _json(hit: Hit) -> dict[str, Any]:
@@ -132,14 +148,6 @@ def _json(hit: Hit) -> dict[str, Any]:
         "excerpt": hit.excerpt.text,
         "marks": [{"start": start, "stop": stop} for start, stop in hit.excerpt.marks],
     }
-
-
-def _prefix(snapshot: Snapshot, hit: Hit) -> str:
-    """Return the shortest unique beginning of an event's id that is long enough to recognize."""
-    length = _PREFIX
-    while len(list(islice(snapshot.ids(hit.session, hit.id[:length]), 2))) > 1 and length < len(hit.id):
-        length += 1
-    return hit.id[:length]
 
 
 def _print(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
@@ -161,4 +169,6 @@ def _print(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
             at = stop
         text.append(printable(hit.excerpt.text[at:]))
         for line in text.wrap(out, out.width - len(_INDENT)) if out.is_terminal else (text,):
+            # A line that was wrapped ends in the space between two words.
+            line.rstrip()
             out.print(Text(_INDENT) + line, crop=False, no_wrap=True, overflow="ignore")

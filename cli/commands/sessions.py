@@ -37,7 +37,7 @@ _ORDERS: Final = {
     "--all",
     "is_all",
     is_flag=True,
-    help="Also list each session's subagents and its earlier generations, below it.",
+    help="Also list each session's subagents and earlier generations, below it, and answers of replays.",
 )
 @click.option(
     "--sort",
@@ -69,7 +69,8 @@ def command(
     from projections.audit.prices import prices_of_file
 
     with opened(ctx) as log:
-        found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
+        table_of_prices = prices_of_file(prices) if prices else None
+        found = chosen_sessions(log, chosen, prices=table_of_prices, with_answers=is_all)
         # A short id has to be unique in the store, not only in the list.
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
@@ -80,10 +81,10 @@ def command(
     else:
         out = console()
         with paged(out):
-            out.print(_listing(found, names, out.width, is_all=is_all), crop=False)
+            if found:
+                out.print(_listing(found, names, out.width, is_all=is_all), crop=False)
         if not found:
-            empty = "the store is empty: run refold sync" if chosen.is_empty else "no session matches"
-            echo_note(empty)
+            echo_note("the store is empty: run refold sync" if chosen.is_empty else "no session matches")
     damaged = [each for family in found for each in family.members if each.problem]
     for each in damaged:
         echo_problem(each.problem)
@@ -128,7 +129,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
         for each in _listed(family, is_all=is_all):
             is_root = each is family.overview
             spent = each.spent if is_all else family.spent
-            ended = each.head.last_time if is_all else family.ended
+            ended = each.ended if is_all else family.ended
             listing.add_row(
                 ("" if is_root else "└ ") + safe_line(shown[each.name]),
                 when(ended)[:16] if is_wide else _age(ended),
@@ -189,7 +190,7 @@ def _json(family: Family, each: SessionOverview) -> dict[str, Any]:
         "compactions": each.compactions,
         "branches": each.branches,
         "started": iso_time(each.head.first_time),
-        "ended": iso_time(each.head.last_time),
+        "ended": iso_time(each.ended),
         "parent": each.parent or None,
         "newer": newer,
         "original": each.original or None,

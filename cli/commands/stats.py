@@ -73,7 +73,9 @@ def _show_spent(
     from projections.overview import model_name, total
 
     with opened(ctx) as log:
-        found = chosen_sessions(log, chosen, prices=prices_of_file(prices) if prices else None)
+        table_of_prices = prices_of_file(prices) if prices else None
+        # Answers of replays were paid for, too.
+        found = chosen_sessions(log, chosen, prices=table_of_prices, with_answers=True)
     parts: dict[str, list[Spent]] = {}
     sessions: dict[str, set[str]] = {}
     for family in found:

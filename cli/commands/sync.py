@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import homes_option, json_option, paths_option
+from cli.options import homes_option, json_option, paths_option, require_no_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from eventstore.files.discovery import SessionFile
     from eventstore.files.importing import ImportResult
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MEGABYTE: Final = 1_000_000
 
 
-@click.command("sync", epilog="Example:  refold sync --dry-run")
+@click.command("sync", context_settings={"allow_extra_args": True}, epilog="Example:  refold sync --dry-run")
 @homes_option
 @paths_option
 @click.option("--dry-run", is_flag=True, help="Show what would be imported; import nothing.")
@@ -43,25 +43,51 @@ def command(
     """Import what is new in the session files of all harnesses.
 
     Files that have not changed since they were last imported are not opened. If you interrupt it, run it again: it
-    continues where it stopped. If a file cannot be read, the others are imported all the same. The exit code is then 1,
-    and also if no session is found.
+    continues where it stopped. If a file cannot be read, the others are imported all the same. The exit code is then
+    1, until the next run finds the file unchanged; an empty file, or one of a harness that refold cannot import,
+    gets only a note. It is 1 also if no session is found.
     """
     import os
 
-    from cli.commands.importing import print_searched
-    from cli.output import echo_json, echo_problem
-    from eventstore.files.discovery import session_files, session_places
+    from cli.commands.importing import of_folders, print_searched
+    from cli.output import counted, echo_json, echo_note, echo_problem
+    from cli.store import note_remarks_of_many
+    from eventstore.errors import BadInputError
+    from eventstore.files.discovery import ForeignSessionError, session_files, session_places
 
+    require_no_folder(ctx)
     files = session_files(os.environ, homes, [os.path.abspath(path) for path in paths])
     summary = _Summary(files)
     if dry_run:
         _preview(ctx, summary)
     elif summary.files:
         _import(ctx, summary, jobs)
-    for line in _problems(summary.failed):
-        echo_problem(line)
+    new = [each for each in summary.failed if each.file.path not in summary.known]
+    # A harness makes a file before its first line: that is no failure.
+    empty = [each for each in new if not each.file.status.st_size]
+    foreign = {
+        each.file.path: each.error for each in summary.failed if isinstance(each.error, ForeignSessionError)
+    }
+    summary.unread = sorted({*summary.unread, *(error.harness for error in foreign.values())})
+    noted = [(each.file.place, foreign[each.file.path]) for each in new if each.file.path in foreign]
+    new = [each for each in new if each.file.status.st_size and each.file.path not in foreign]
+    if empty:
+        echo_note(f"{counted(len(empty), 'file')} still empty, such as {empty[0].file.path}")
+    for each in new:
+        echo_problem(
+            str(each.error) if isinstance(each.error, BadInputError) else f"{each.file.path}: {each.error}"
+        )
+    for line in of_folders(noted):
+        echo_note(line)
+    note_remarks_of_many(summary.damaged)
+    if summary.known:
+        files_known = counted(len(summary.known), "unreadable file")
+        echo_note(f"{files_known} unchanged since the last report; --json lists what is wrong")
     if as_json:
-        failed = [{"file": each.file.path, "problem": str(each.error)} for each in summary.failed]
+        failed = [
+            {"file": each.file.path, "problem": str(each.error), "known": each.file.path in summary.known}
+            for each in summary.failed
+        ]
         projects = list(summary.projects.values())
         echo_json({"dryRun": dry_run, "projects": projects, "failed": failed, "unread": summary.unread})
     elif not files:
@@ -70,26 +96,15 @@ def command(
     else:
         _print(summary, is_dry=dry_run)
     # What runs after sync needs a store, and sync makes one only for sessions.
-    ctx.exit(1 if summary.failed or not summary.files else 0)
-
-
-def _problems(failed: list[FileImport]) -> Iterator[str]:
-    """Yield a line for each problem; many files of an unsupported harness share one."""
-    from cli.commands.importing import is_one_of_many, of_folders
-    from eventstore.errors import BadInputError
-
-    named = [(each.file.place, each.error) for each in failed if isinstance(each.error, BadInputError)]
-    yield from (str(error) for place, error in named if not is_one_of_many(place, error))
-    yield from of_folders(named)
-    for each in failed:
-        if not isinstance(each.error, BadInputError):
-            yield f"{each.file.path}: {each.error}"
+    ctx.exit(1 if new or len(summary.files) == len(foreign) else 0)
 
 
 class _Summary:
     """Count files, sessions and events by harness and project.
 
-    `files` are those of harnesses that refold reads, `unread` the names of the others.
+    `files` are those of harnesses that refold reads, `unread` the names of the others. `known` are the paths of
+    the failed files that an earlier sync reported, and that have not changed since. `generations` are the sessions
+    with new events that are later generations of others.
     """
 
     def __init__(self, files: list[SessionFile]) -> None:
@@ -99,11 +114,16 @@ class _Summary:
         self.files = [file for file in files if file.harness in readable]
         self.unread = sorted({file.harness for file in files} - readable)
         self.failed: list[FileImport] = []
+        self.known: set[str] = set()
+        self.damaged: list[tuple[str, ImportResult]] = []
         self.projects: dict[tuple[str, str], dict[str, Any]] = {}
+        self.generations: set[str] = set()
         self._sessions: dict[tuple[str, str], set[str]] = {}
 
     def add(self, source: SourceComparison, harness: str, imported: Sequence[ImportResult] = ()) -> None:
         """Count a file, with the results of its sessions."""
+        from cli.store import remarks_on
+
         project = self.projects.setdefault(
             (harness, source.file.folder),
             {
@@ -115,6 +135,7 @@ class _Summary:
                 "bytes": 0,
                 "sessions": 0,
                 "events": 0,
+                "skipped": 0,
             },
         )
         change = "unchanged" if _is_read_again(source, imported) else source.change
@@ -124,7 +145,11 @@ class _Summary:
         sessions = self._sessions.setdefault((harness, source.file.folder), set())
         sessions.update(each.id for each in imported if each.added)
         project["sessions"] = len(sessions)
+        self.generations.update(each.id for each in imported if each.added and each.earlier)
         project["events"] += sum(each.added for each in imported)
+        project["skipped"] += sum(len(each.skipped) for each in imported)
+        if change != "unchanged":
+            self.damaged += [(source.file.path, each) for each in imported if remarks_on(each)]
 
     def count(self, name: str) -> int:
         """Return a count over all projects."""
@@ -151,7 +176,7 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
     from eventstore.errors import BadInputError
     from eventstore.files.discovery import open_source, writer_of
     from eventstore.files.importing import opened_source
-    from eventstore.files.syncing import FileImport, compare_sources
+    from eventstore.files.syncing import FileImport, compare_sources, reported_before
     from eventstore.memory import MemoryLog
 
     with (
@@ -167,6 +192,7 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
                     summary.failed.append(FileImport(file=source.file, error=error))
                     continue
             summary.add(source, source.known.harness if source.known else writer_of(source.file))
+        summary.known = reported_before(snapshot, summary.failed)
 
 
 def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
@@ -177,7 +203,7 @@ def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
     from cli.store import opened
     from eventstore.errors import StoreError
     from eventstore.files.discovery import SessionFile
-    from eventstore.files.syncing import compare_sources, import_files
+    from eventstore.files.syncing import compare_sources, import_files, keep_reported, reported_before
     from eventstore.formats import format_of
     from eventstore.workers import WorkerLostError, cores
 
@@ -202,10 +228,17 @@ def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
                         continue
                     harness = format_of(each.sessions[0].format).name
                     summary.add(to_import[each.file.path], harness, each.sessions)
-        except StoreError:
+            with log.snapshot() as snapshot:
+                summary.known = reported_before(snapshot, summary.failed)
+            keep_reported(log, summary.failed)
+        except (StoreError, KeyboardInterrupt) as error:
+            is_interrupt = isinstance(error, KeyboardInterrupt)
+            if is_interrupt:
+                # A terminal shows ^C at the cursor; click would end that line only after the note.
+                click.echo(err=True)
             done = counted(summary.count("new") + summary.count("changed"), "file")
             echo_note(f"{done} imported before that; run sync again to continue")
-            raise
+            raise (click.Abort() if is_interrupt else error) from None
         except WorkerLostError as error:
             path = error.item.path if isinstance(error.item, SessionFile) else error.item
             raise click.ClickException(
@@ -216,7 +249,7 @@ def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
 def _print(summary: _Summary, *, is_dry: bool) -> None:
     """Print a line for each project with news, and one for all."""
     from cli.commands.importing import from_home
-    from cli.output import console, counted, echo_text, safe_line, table, thousands
+    from cli.output import command_line, console, counted, echo_text, safe_line, table, thousands
     from cli.terminal import CutLine
 
     projects = [each for each in summary.projects.values() if each["new"] or each["changed"]]
@@ -239,5 +272,10 @@ def _print(summary: _Summary, *, is_dry: bool) -> None:
         else f"imported {counted(summary.count('events'), 'event')} from {files}"
     )
     echo_text(f"{done}; {summary.count('unchanged'):,} unchanged")
-    if summary.unread:
+    if summary.generations:
+        which = counted(
+            len(summary.generations), "session is another generation", "sessions are other generations"
+        )
+        echo_text(f"{which} of one whose file was rewritten; {command_line('sessions', '--all')} lists all")
+    if summary.unread and (projects or not summary.count("unchanged")):
         echo_text(f"refold cannot import sessions of {' or '.join(summary.unread)} yet")

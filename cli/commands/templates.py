@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 @click.command("templates", epilog="Example:  refold templates show compaction")
 @action_options(origin_help="With new: the template to copy.")
 @click.pass_context
-def command(ctx: click.Context, **asked: Unpack[ActionOptions]) -> None:
+def command(ctx: click.Context, **options: Unpack[ActionOptions]) -> None:
     """List templates, show one, start your own, or check it.
 
     A template is a Markdown file with TOML between two lines `+++`: its name, version and sections. Your own
     are stored as NAME.md in the folder `templates` of REFOLD_CONFIG, or of the platform's settings folder,
     and override refold's by name.
     """
-    run_action(ctx, asked, listing=_list, begin=_new, show=_show)
+    run_action(ctx, options, listing=_list, begin=_new, show=_show)
 
 
 def _list(ctx: click.Context, *, as_json: bool) -> None:

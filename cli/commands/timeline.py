@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 _WIDE: Final = 80
 """Columns from which whole times fit."""
+_PREFIX: Final = 8
+"""Characters of an event's id where whole ids have no room; its number is beside it."""
+_WIDEST: Final = 100
+"""Columns from which whole ids fit beside times."""
 _LARGEST: Final = 12
 """Number of largest changes to list, unless all are."""
 
@@ -82,7 +86,7 @@ def _print(found: Timeline, note: str, *, is_full: bool) -> None:
             what = CONTINUATION if each.continues else safe_line(each.role or each.kind)
             listing.add_row(
                 str(each.seq),
-                safe_line(each.id),
+                safe_line(each.id if out.width >= _WIDEST else each.id[:_PREFIX]),
                 when(epoch_ms(each.time))[of_time],
                 Text(what, no_wrap=True, overflow="ellipsis"),
                 thousands(each.tokens),

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import homes_option, json_option, paths_option
+from cli.options import homes_option, json_option, paths_option, require_no_folder
 
 if TYPE_CHECKING:
     from eventstore.files.discovery import SessionFile
     from eventstore.files.syncing import FileImport
 
 _FORCE_POLLING: Final = "WATCHFILES_FORCE_POLLING"
-"""A variable of the environment that all programs built on watchfiles obey."""
+"""The environment variable that all programs built on watchfiles obey."""
 
 
-@click.command("watch", epilog="Example:  refold watch")
+@click.command("watch", context_settings={"allow_extra_args": True}, epilog="Example:  refold watch")
 @homes_option
 @paths_option
 @json_option
@@ -40,6 +40,7 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
     from eventstore.formats import harnesses
     from eventstore.workers import cores
 
+    require_no_folder(ctx)
     readable = {"", *(each.name for each in harnesses())}
     named = [os.path.abspath(path) for path in paths]
     usual = [each.folder for each in session_places(os.environ, homes) if each.harness in readable]
@@ -49,19 +50,17 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
         return [file for file in session_files(os.environ, homes, named) if file.harness in readable]
 
     def on_polling(reason: str) -> None:
-        echo_note(
-            f"notifications of changes do not work here ({reason}): looking at the files again and again instead"
-        )
+        echo_note(f"change notifications do not work here ({reason}): polling the files instead")
 
     polls = os.environ.get(_FORCE_POLLING, "").lower() not in {"", "false", "disable", "disabled"}
-    with opened(ctx, create=True) as log, _ended_by_sigterm():
+    with opened(ctx, create=True) as log, _ended_by_signals():
         watcher = Watcher(log, find, folders, polls=polls, on_polling=on_polling)
         events = 0
         with progress_bar("importing") as progress:
             for each in watcher.sync(jobs=cores(), progress=progress):
                 events += sum(session.added for session in each.sessions)
-                if as_json or each.error:
-                    _print(each, as_json=as_json)
+                if as_json:
+                    _print(each, as_json=True)
         if as_json:
             echo_json({"watching": folders})
         else:
@@ -76,6 +75,7 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
 def _print(imported: FileImport, *, as_json: bool) -> None:
     """Print a line for each session with news of a file, or for the file's error."""
     from cli.output import counted, echo_json, echo_problem, echo_text, safe_line
+    from cli.store import note_remarks
     from eventstore.formats import format_of
 
     if imported.error is not None:
@@ -84,6 +84,8 @@ def _print(imported: FileImport, *, as_json: bool) -> None:
         if not each.added and not each.rewritten:
             continue
         harness, path = format_of(each.format).name, imported.file.path
+        if each.inserted or each.left:
+            note_remarks(path, each)
         if as_json:
             news = {"added": each.added, "rewritten": each.rewritten}
             echo_json({"session": each.id, "harness": harness, **news, "file": path})
@@ -94,20 +96,18 @@ def _print(imported: FileImport, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """End the block without an error on SIGTERM, by which services are stopped."""
-    is_ended = False
+def _ended_by_signals() -> Iterator[None]:
+    """End the block without an error on Ctrl-C, and on SIGTERM, by which services are stopped."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        nonlocal is_ended
-        is_ended = True
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, end)
     try:
         yield
     except KeyboardInterrupt:
-        if not is_ended:
-            raise
+        if sys.stderr.isatty():
+            # A terminal shows ^C at the cursor.
+            sys.stderr.write("\n")
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -47,18 +47,26 @@ def counted_by(tokens: Counter, *, estimated: bool) -> str:
 
 
 def print_plan(
-    compactor: Compactor, session: str, plan: Plan, asked: SummarizerChoice, *, template: str, estimated: bool
+    compactor: Compactor,
+    session: str,
+    plan: Plan,
+    choice: SummarizerChoice,
+    *,
+    template: str,
+    estimated: bool,
 ) -> None:
     """Print a plan and who would write its summary; `template` replaces the policy's, unless ""."""
     expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
     prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
-    by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(asked)])
+    by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(choice)])
     echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}, {by}")
     begin = f" from {safe_line(plan.cut.first_kept)} on" if plan.kept else ""
     echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}{_shrinking(plan, expected)}")
-    likely = f"about {expected.likely:,}, " if expected.likely < expected.at_most else ""
+    likely = f"about {expected.likely:,}" if expected.likely < expected.at_most else ""
+    # Few summaries are as long as they may be: that bound says nothing where it is no smaller than the context.
+    bound = f"at most {expected.at_most:,}" if not likely or expected.at_most < plan.tokens_before else ""
     echo_text(
-        f"context: {plan.tokens_before:,} -> {likely}at most {expected.at_most:,} tokens"
+        f"context: {plan.tokens_before:,} -> {', '.join(filter(None, (likely, bound)))} tokens"
         f" {counted_by(compactor.tokens, estimated=estimated)}"
     )
     _print_files(plan.files)
@@ -97,8 +105,8 @@ def made_by(policy: str, template: str, summarizers: list[str]) -> str:
     return f"by {', '.join(map(safe_line, named))}"
 
 
-def _named(asked: SummarizerChoice) -> str:
-    return " ".join([asked.summarizer, " or ".join(asked.models)]).rstrip()
+def _named(choice: SummarizerChoice) -> str:
+    return " ".join([choice.summarizer, " or ".join(choice.models)]).rstrip()
 
 
 def _template(compactor: Compactor, plan: Plan, instead: str) -> str:

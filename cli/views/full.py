@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, one_line, printable, safe_line, thousands, wrapped
-from cli.views.screen import print_overview
+from cli.output import counted, cut_line, one_line, printable, safe_line, thousands, wrapped
+from cli.views.screen import print_gaps, print_overview
 from cli.views.texts import dollars, fit_text, part_of, percent, unexplained_text
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
@@ -32,12 +32,14 @@ _LOST: Final = 20
 def print_metrics(out: Console, metrics: Metrics) -> None:
     """Print all metrics of a replacement."""
     _print(out, "size", _size(metrics.size))
-    _print(out, "needed later", _future_use(metrics.future_use), _losses(metrics.future_use))
+    _print(out, "needed later", _future_use(metrics.future_use), _missing(metrics.future_use), style="dim")
     room = max(out.width - INDENT, 20)
     _print(out, "removed", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
-    _print(out, "user's rules", _rules(metrics.instructions), _gone(metrics.instructions))
-    _print(out, "user's tasks", _tasks(metrics.instructions), _open_tasks(metrics.instructions))
-    _print(out, "repeated", _rework(metrics.rework), _repeats(metrics.rework))
+    _print(out, "user's rules", _rules(metrics.instructions), _not_found(metrics.instructions), style="dim")
+    for breach in _breaches(metrics.instructions):
+        print_field(out, "", breach, style="red")
+    _print(out, "user's tasks", _tasks(metrics.instructions), _unfinished(metrics.instructions))
+    _print(out, "repeated", _rework(metrics.rework), _repeats(metrics.rework), style="dim")
     if metrics.sections is not None:
         _print(out, "sections", _sections(metrics.sections))
     if metrics.growth is not None:
@@ -80,12 +82,12 @@ def _sources(use: FutureUse) -> Iterator[tuple[int, str]]:
     yield use.searched, "found by a search"
     yield use.reread, "only read again"
     yield use.common, "with common names"
-    yield len(use.losses), "lost"
+    yield len(use.losses), "not there"
 
 
-def _losses(use: FutureUse) -> Iterator[str]:
+def _missing(use: FutureUse) -> Iterator[str]:
     for loss in use.losses:
-        yield f"lost {loss.kind} {loss.value}: known since #{loss.had_seq}, needed at #{loss.needed_seq}"
+        yield f"{loss.kind} {loss.value}: known since #{loss.had_seq}, not there at #{loss.needed_seq}"
 
 
 def _recall(recall: Recall) -> Iterator[str]:
@@ -111,15 +113,19 @@ def _rules(instructions: Instructions) -> Iterator[str]:
         yield "none were given"
         return
     yield f"{instructions.kept:,} kept"
-    yield f"{instructions.gone:,} gone"
+    yield f"{instructions.gone:,} not found"
     yield f"{instructions.tail:,} in messages that were kept"
 
 
-def _gone(instructions: Instructions) -> Iterator[str]:
+def _not_found(instructions: Instructions) -> Iterator[str]:
     for rule in instructions.rules:
         if rule.state == "gone":
             near = f"; nearest, {rule.similarity:.0%} alike: {rule.nearest}" if rule.nearest else ""
-            yield f"gone #{rule.seq}: {rule.text}{near}"
+            yield f"not found #{rule.seq}: {rule.text}{near}"
+
+
+def _breaches(instructions: Instructions) -> Iterator[str]:
+    for rule in instructions.rules:
         for name, found in ("broken", rule.broken_by), ("repeated", rule.repeated_by):
             if found:
                 yield f"{name} at {', '.join(f'#{each.seq}' for each in found)}: {rule.text}"
@@ -129,14 +135,13 @@ def _tasks(instructions: Instructions) -> Iterator[str]:
     if not instructions.tasks:
         yield "none were given"
         return
-    for state in ("done", "unfinished", "dropped"):
-        yield f"{sum(task.state == state for task in instructions.tasks):,} {state}"
+    yield f"{instructions.tasks:,} given"
+    yield f"{len(instructions.unfinished):,} unfinished"
 
 
-def _open_tasks(instructions: Instructions) -> Iterator[str]:
-    for task in instructions.tasks:
-        if task.state == "unfinished":
-            yield f"unfinished #{task.seq}: {task.text}"
+def _unfinished(instructions: Instructions) -> Iterator[str]:
+    for task in instructions.unfinished:
+        yield f"unfinished #{task.seq}: {task.text}"
 
 
 def _rework(rework: Rework) -> Iterator[str]:
@@ -207,6 +212,7 @@ _BAR: Final = 40
 def print_full(out: Console, view: AuditView) -> None:
     """Print a session's replacements one by one, in log order within each kind."""
     print_overview(out, view.audit)
+    print_gaps(out, view.audit.gaps)
     out.print()
     for kind in ("compaction", "branch_summary", "rewrite"):
         for each in view.replacements:
@@ -309,6 +315,7 @@ def _files(out: Console, files: FilesAudit) -> None:
 
 
 INDENT: Final = 16
+_HANGING: Final = 3
 
 
 def print_rule(
@@ -321,14 +328,22 @@ def print_rule(
     line.append(f"{safe_line(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
     if is_undone:
         line.append("  undone", style="bold yellow")
-    out.print(line, crop=False, overflow="fold")
+    # Break the line before the event, not within its id or its time.
+    if line.cell_len > out.width:
+        head, rest = line.divide([line.plain.index(safe_line(event_id))])
+        head.rstrip()
+        rest.pad_left(_HANGING)
+        line = Text("\n").join([head, rest])
+    out.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
 def print_field(out: Console, name: str, value: str, *, style: str = "") -> None:
-    """Print a name and a value; a long value continues below its beginning."""
+    """Print a name and a value; a long value continues below its beginning, a long word is cut."""
     from rich.text import Text
 
-    lines = wrapped(safe_line(value), max(out.width - INDENT, 20), hanging=0).split("\n")
+    room = max(out.width - INDENT, 20)
+    words = (cut_line(word, room) for word in safe_line(value).split(" "))
+    lines = wrapped(" ".join(words), room, hanging=0).split("\n")
     for number, value_line in enumerate(lines):
         line = Text(f"   {'' if number else name:<13}", style="dim")
         line.append(value_line, style=f"not dim {style}")

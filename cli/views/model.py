@@ -24,7 +24,7 @@ class ViewStruct(msgspec.Struct, frozen=True, kw_only=True):
 class ReplacementView(ViewStruct, frozen=True):
     """A compaction, a branch summary or a rewrite, with everything to show about it.
 
-    `name` counts by kind: "compaction 2", "branch summary 1". `losses` describes what it lost, worst first;
+    `name` counts by kind: "compaction 2", "branch summary 1". `counts` tells what was not there or came again;
     `remarks` lists other problems. `grew`: the context should have become smaller but did not (a branch
     summary is expected to add to its branch). If a rewrite `came_with_compaction`, the compaction's losses
     include its own.
@@ -36,7 +36,7 @@ class ReplacementView(ViewStruct, frozen=True):
     grew: bool
     is_undone: bool
     came_with_compaction: bool
-    losses: tuple[str, ...]
+    counts: tuple[str, ...]
     remarks: tuple[str, ...]
 
     @property
@@ -46,7 +46,7 @@ class ReplacementView(ViewStruct, frozen=True):
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """The trouble behind it, the worst first."""
+        """Its findings, the worst first."""
         return self.result.findings
 
     def count(self, weight: Weight) -> int:
@@ -86,17 +86,28 @@ class FindingView(ViewStruct, frozen=True):
         return f"After {self.replacement.name}, {self.finding.sentence}"
 
 
+class Sizes(ViewStruct, frozen=True):
+    """The tokens of the context before and after a replacement.
+
+    `counted`: "measured" is the provider's count of the calls before and after; "estimated" and "exact" are
+    refold's count of the messages.
+    """
+
+    before: int
+    after: int
+    counted: Literal["measured", "estimated", "exact"]
+
+
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
     `serious` and `minor` count findings, `dropped` messages with no summary covering them, and `losses` things
     that were needed later. `future_use` is the smallest share among its replacements. Undone
     replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
-    include them. `earlier` is the session's previous generation.
+    include them.
     """
 
     session: str
-    earlier: str | None = None
     title: str
     compactions: int
     dropped: int = 0
@@ -129,8 +140,21 @@ class AuditView(ViewStruct, frozen=True):
         return sorted(found, key=lambda each: rank_of_finding(each.finding))
 
     @property
+    def sizes(self) -> dict[int, Sizes]:
+        """The size of each replacement by its event's number; measured if all of them were."""
+        measured = {each.seq: _measured(each.result) for each in self.replacements}
+        found = {seq: size for seq, size in measured.items() if size is not None}
+        if len(found) == len(measured):
+            return found
+        counted: Literal["estimated", "exact"] = "estimated" if self.audit.estimate else "exact"
+        return {
+            each.seq: Sizes(before=each.metrics.size.before, after=each.metrics.size.after, counted=counted)
+            for each in self.replacements
+        }
+
+    @property
     def has_missing_names(self) -> bool:
-        """True if the model used something later that the context no longer had; not of undone replacements."""
+        """True if the model later used something that the context lacked; False if it was undone."""
         uses = (each.metrics.future_use for each in self.replacements if not each.is_undone)
         return any(use.found < use.total for use in uses)
 
@@ -142,7 +166,6 @@ class AuditView(ViewStruct, frozen=True):
         once = [each.metrics for each in measured if not each.came_with_compaction]
         return SessionRow(
             session=self.audit.session,
-            earlier=self.audit.earlier,
             title=one_line(self.audit.title, _LONGEST_TITLE),
             compactions=len(self.audit.compactions),
             dropped=sum(each.dropped for each in measured),
@@ -168,6 +191,17 @@ def audit_view(audit: Audit) -> AuditView:
     )
 
 
+def _measured(result: AuditedReplacement) -> Sizes | None:
+    """Return the provider's counts for the calls before and after; None without both."""
+    if (
+        not isinstance(result, CompactionAudit)
+        or result.before.measured is None
+        or result.after.measured is None
+    ):
+        return None
+    return Sizes(before=result.before.measured, after=result.after.measured, counted="measured")
+
+
 def _rank(each: ReplacementView) -> Rank:
     use = each.metrics.future_use
     return rank(each.dropped, each.count("serious"), each.count("minor"), use.share, len(use.losses))
@@ -185,7 +219,7 @@ def _replacement(
         # A branch summary cannot be undone.
         is_undone=not isinstance(result, BranchSummaryAudit) and result.undone,
         came_with_compaction=isinstance(result, RewriteAudit) and result.compaction is not None,
-        losses=tuple(_losses(result)),
+        counts=tuple(_counts(result)),
         remarks=tuple(_remarks(result, grew=grew)),
     )
 
@@ -239,14 +273,12 @@ def _listed(headings: list[str]) -> str:
     return ", ".join(map(safe_line, headings))
 
 
-def _losses(result: AuditedReplacement) -> Iterator[str]:
+def _counts(result: AuditedReplacement) -> Iterator[str]:
     metrics = result.metrics
-    if isinstance(result, CompactionAudit) and result.messages.dropped:
-        yield f"{counted(result.messages.dropped, 'message')} left the context with no summary covering them"
     if metrics.future_use.losses:
-        yield f"{len(metrics.future_use.losses):,} needed later and lost"
+        yield f"{len(metrics.future_use.losses):,} needed later and not there"
     if metrics.instructions.gone:
-        yield f"{counted(metrics.instructions.gone, 'rule')} gone"
+        yield f"{counted(metrics.instructions.gone, 'rule')} not found"
     if metrics.rework.repeated:
         yield f"{counted(metrics.rework.repeated, 'call')} repeated"
     if metrics.rework.errors:

@@ -8,32 +8,56 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from cli.output import counted, print_line, safe_line, short_paths, table, thousands
+from cli.output import command_line, counted, print_line, safe_line, short_paths, table, thousands
 from cli.store import short_names
 from cli.views.texts import percent
-from compaction.replay import ReplayResult
-from compaction.replay.comparison import VariantSummary
+from compaction.replay.comparison import BoundaryFigures, VariantSummary
+from compaction.replay.results import ReplayedBoundary, ReplayResult
 from compaction.replay.statistics import FEWEST_SESSIONS, Difference
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_WORST: Final = 5
-"""The most boundaries to list below the table."""
+LISTED: Final = 5
+"""The most worst cases to list below the table."""
+_NONE_RECORDED: Final = "The sessions were never compacted: leave out --at recorded."
+_NONE_CLEAN: Final = "There is no place to compact: the sessions are too short, or were compacted too early."
+_LONGEST_HEADING: Final = 20
+"""The most characters of a variant's name in a heading; names of models are longer."""
 
 
-def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> None:
-    """Print the table of variants, what it is about, and the worst cases."""
+def session_line(session: str, boundaries: int, summaries: Sequence[VariantSummary]) -> str:
+    """Return the result of a session in one line: what each variant kept of what was needed."""
+    shares = (f"{safe_line(each.variant)} {percent(each.kept_share)}" for each in summaries)
+    places = counted(boundaries, "boundary", "boundaries")
+    return f"{safe_line(session)}: {places}; kept: {', '.join(shares)}"
+
+
+def print_replay(
+    out: Console,
+    results: Sequence[BoundaryFigures],
+    worst: Sequence[ReplayResult],
+    summaries: Sequence[VariantSummary],
+    *,
+    is_recorded: bool,
+    is_extractive: bool,
+) -> None:
+    """Print the table of variants, the counts above it, and the worst cases below.
+
+    `is_recorded`: the boundaries are recorded ones. `is_extractive`: the summaries of a variant are extracted, without
+    a model.
+    """
     variants = [each.variant for each in summaries]
     sessions = {each.boundary.session for each in results}
     needed = sum(each.boundary.needed_count for each in results)
-    places = f"{counted(len(results), 'boundary', 'boundaries')} in {counted(len(sessions), 'session')}"
     if not results:
-        print_line(
-            out, "There is no place to compact: the sessions are too short, or were compacted at once."
-        )
+        print_line(out, _NONE_RECORDED if is_recorded else _NONE_CLEAN)
         return
-    print_line(out, f"{places}; {counted(needed, 'thing')} needed behind them", style="bold")
+    at = results[0].boundary.at
+    places = counted(len(results), f"{at} boundary", f"{at} boundaries")
+    where = ", chosen in stretches that were never compacted" if at == "clean" else ""
+    heading = f"{places} in {counted(len(sessions), 'session')}{where}; {counted(needed, 'thing')} needed after them"
+    print_line(out, heading, style="bold")
     out.print()
     numbers = (
         "BOUNDARIES",
@@ -42,9 +66,9 @@ def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Seque
         "NEEDED AND KEPT",
         "KEPT",
         "ANSWERED",
-        f"AGAINST {safe_line(variants[0])}",
+        f"AGAINST {_heading(variants[0])}",
     )
-    listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED",))
+    listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED", "BOUNDARIES"))
     for each in summaries:
         listing.add_row(
             safe_line(each.variant),
@@ -54,19 +78,27 @@ def print_replay(out: Console, results: Sequence[ReplayResult], summaries: Seque
             f"{each.kept_count:,}/{each.needed_count:,}",
             percent(each.kept_share),
             percent(each.answered_share),
-            _points(each.difference),
+            difference_text(each.difference),
         )
     out.print(listing, crop=False)
-    if results[0].boundary.at == "recorded" and len(variants) > 1:
+    for note in failures_of(results, summaries):
+        print_line(out, note, style="dim")
+    if at == "recorded" and len(variants) > 1:
         _print_overlaps(out, summaries, variants[0])
-    _print_worst(out, results, variants)
-    for note in (*_failures(results, summaries), *notes_of(results, variants, len(sessions))):
+    if any(each.trials for each in summaries):
+        _print_worst(out, worst, variants)
+    for note in notes_of(results, summaries, len(sessions), is_extractive=is_extractive):
         print_line(out, note, style="dim")
 
 
+def _heading(first: str) -> str:
+    """Return the first variant's name, unless it would make a column too wide."""
+    return safe_line(first) if len(first) <= _LONGEST_HEADING else "the first"
+
+
 def _print_overlaps(out: Console, found: Sequence[VariantSummary], first: str) -> None:
-    """Print how many of the needed things each variant kept that the first one did or did not keep."""
-    numbers = ("BOTH", f"ONLY {safe_line(first)}", "ONLY THE VARIANT", "NEITHER")
+    """Print which of the needed things each variant, the first one, both or neither kept."""
+    numbers = ("BOTH", f"ONLY {_heading(first)}", "ONLY THE VARIANT", "NEITHER")
     listing = table("NEEDED AND KEPT BY", *numbers, right=numbers)
     for each in found:
         if each.overlap is not None:
@@ -76,7 +108,8 @@ def _print_overlaps(out: Console, found: Sequence[VariantSummary], first: str) -
     out.print(listing, crop=False)
 
 
-def _points(difference: Difference | None) -> str:
+def difference_text(difference: Difference | None) -> str:
+    """Return a paired difference in percentage points, with its interval if it has one."""
     if difference is None:
         return "-"
     mean = f"{100 * difference.mean:+.1f}"
@@ -101,20 +134,34 @@ def _print_worst(out: Console, results: Sequence[ReplayResult], variants: Sequen
         return
     short = short_names(sorted({each.boundary.session for each in results}))
     out.print()
-    listing = table(
-        "WORST FIRST", "SESSION", "EVENT", f"ONLY {safe_line(first)} KEEPS", "SUCH AS", shrinks="SUCH AS"
-    )
-    for count, each, name, missing in lost[:_WORST]:
+    listing = table("WORST FIRST", "AT", f"ONLY {_heading(first)} KEEPS", "SUCH AS", shrinks="SUCH AS")
+    for count, each, name, missing in lost[:LISTED]:
         names = ", ".join(
             safe_line(short_paths(value)) for value in sorted(value for _, value in missing)[:3]
         )
-        session = safe_line(short[each.boundary.session])
-        listing.add_row(safe_line(name), session, f"#{each.boundary.seq}", thousands(count), names)
+        place = f"{safe_line(short[each.boundary.session])}#{each.boundary.seq}"
+        listing.add_row(safe_line(name), place, thousands(count), names)
     out.print(listing, crop=False)
+    print_line(
+        out, f"to try again at the first: {command_line(*fork_arguments(lost[0][1].boundary))}", style="dim"
+    )
 
 
-def _failures(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:
-    """Yield the most frequent reason for which each variant had no result."""
+def fork_arguments(boundary: ReplayedBoundary) -> tuple[str, str]:
+    """Return the command, and its session, that forks at a boundary to compact differently."""
+    return f"fork --leaf '#{boundary.seq}' --as trial", boundary.session
+
+
+def failures_of(results: Sequence[BoundaryFigures], summaries: Sequence[VariantSummary]) -> Iterator[str]:
+    """Yield why rows count fewer boundaries than there are: the variants' most frequent errors."""
+    rows = next((each for each in summaries if each.trials), None)
+    if rows is not None and rows.trials < len(results):
+        yield (
+            f"rows count the {thousands(rows.trials)} of {counted(len(results), 'boundary', 'boundaries')}"
+            f" at which every variant has a result: {counted(rows.needed_count, 'thing')}"
+        )
+    elif rows is None and any(each.failed < len(results) for each in summaries):
+        yield "there is nothing to compare: at no boundary does every variant have a result; name fewer variants"
     for each in summaries:
         errors = Counter(
             trial.error
@@ -123,20 +170,31 @@ def _failures(results: Sequence[ReplayResult], summaries: Sequence[VariantSummar
             if trial.variant == each.variant and trial.error
         )
         for error, count in errors.most_common(1):
-            places = f"at {thousands(count)} of " if len(errors) > 1 else "at "
-            yield (
-                f"{safe_line(each.variant)} has no result {places}"
-                f"{counted(each.failed, 'boundary', 'boundaries')}: {safe_line(error)}"
-            )
+            places = counted(each.failed, "boundary", "boundaries")
+            most = f"; at {thousands(count)} of them" if len(errors) > 1 else ""
+            yield f"{safe_line(each.variant)} has no result at {places}{most}: {safe_line(error)}"
 
 
-def notes_of(results: Sequence[ReplayResult], variants: Sequence[str], sessions: int) -> list[str]:
-    """Return what a reader has to know about the figures."""
-    notes = [
-        "extractive summaries list names by the rules that also find what was needed: they are flattered"
-    ]
-    if len(variants) > 1 and sessions < FEWEST_SESSIONS:
+def notes_of(
+    results: Sequence[BoundaryFigures],
+    summaries: Sequence[VariantSummary],
+    sessions: int,
+    *,
+    is_extractive: bool,
+) -> list[str]:
+    """Return notes on how to read the figures."""
+    notes = (
+        ["extractive summaries are flattered: they choose names by the same rules that find what was needed"]
+        if is_extractive
+        else []
+    )
+    is_recorded = any(each.boundary.at == "recorded" for each in results)
+    sizes = [each.size for each in summaries if each.size is not None]
+    # Sizes cannot be matched with summaries by models.
+    if is_recorded and is_extractive and sizes and min(sizes) < max(sizes) / 2:
+        notes.append("larger contexts keep more: compare variants at one size with --match-size")
+    if len(summaries) > 1 and sessions < FEWEST_SESSIONS:
         notes.append(f"no intervals: they need {FEWEST_SESSIONS} sessions or more")
-    if any(each.boundary.at == "recorded" for each in results):
+    if is_recorded:
         notes.append("what followed was written under the recorded summary, which favours it")
     return notes

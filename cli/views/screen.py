@@ -20,20 +20,21 @@ from cli.views.texts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
     from rich.table import Table
 
-    from cli.views.model import AuditView, FindingView, ReplacementView, SessionRow
+    from cli.views.model import AuditView, FindingView, ReplacementView, SessionRow, Sizes
     from projections.audit.cost import SessionCost
     from projections.audit.session import Audit
+    from projections.rules.base import Gap
 
 _TITLE: Final = 100
 
 
-def print_overview(out: Console, audit: Audit, *, most_gaps: int | None = None) -> None:
-    """Print a session in a few lines, with at most `most_gaps` gaps."""
+def print_overview(out: Console, audit: Audit) -> None:
+    """Print a session in a few lines."""
     print_line(out, safe_line(audit.session), style="bold")
     print_line(out, one_line(audit.title, min(out.width, _TITLE)))
     counts = [
@@ -52,11 +53,16 @@ def print_overview(out: Console, audit: Audit, *, most_gaps: int | None = None) 
     if audit.original is not None:
         own = "only its own calls count" if audit.cost.spent.calls else "it has no calls of its own"
         print_line(out, f"{own}: the others are those of {safe_line(audit.original)}", style="dim")
-    for gap in audit.gaps[:most_gaps]:
-        print_line(out, gap_text(gap), style="dim")
+    if audit.failed_compactions:
+        failed, last = counted(len(audit.failed_compactions), "compaction"), audit.failed_compactions[-1]
+        text = f"{failed} failed, the last at #{last.seq}: {safe_line(last.error)}"
+        print_line(out, wrapped(text, min(out.width, _WIDE)), style="bold red")
 
-    if most_gaps is not None:
-        _print_rest(out, len(audit.gaps) - most_gaps, "gap")
+
+def print_gaps(out: Console, gaps: Sequence[Gap]) -> None:
+    """Print how requests differ from the session, a line each."""
+    for gap in gaps:
+        print_line(out, gap_text(gap), style="dim")
 
 
 def _cost(cost: SessionCost) -> str:
@@ -91,34 +97,29 @@ _STYLES: Final = {"serious": "bold red", "minor": "bold yellow"}
 def print_screen(out: Console, view: AuditView) -> None:
     """Print a session's audit: findings, what replacements kept, remarks, and how to see more."""
     audit, worst = view.audit, view.worst
-    print_overview(out, audit, most_gaps=GAPS)
+    print_overview(out, audit)
     if not worst:
         print_line(out, "Nothing in the context was replaced.")
+    else:
         out.print()
-        return
-    out.print()
-    _print_findings(out, view.findings, has_missing_names=view.has_missing_names)
-    out.print(_table(worst[:ROWS], is_wide=out.width >= _WIDE, is_estimate=audit.estimate), crop=False)
-    _print_rest(out, len(worst) - ROWS, "replacement")
-    _print_fits(out, worst[:ROWS])
-    _print_remarks(out, worst)
-    for what, command in (("all details", "audit --full"), ("as a page", "report")):
+        _print_findings(out, view.findings, has_missing_names=view.has_missing_names)
+        out.print(_table(worst[:ROWS], view.sizes, is_wide=out.width >= _WIDE), crop=False)
+        _print_rest(out, len(worst) - ROWS, "replacement")
+        _print_fits(out, worst[:ROWS])
+        _print_remarks(out, worst)
+    print_gaps(out, audit.gaps[:GAPS])
+    _print_rest(out, len(audit.gaps) - GAPS, "gap")
+    for what, command in (("all details", "audit --full"), ("as a page", "report")) if worst else ():
         print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
     out.print()
 
 
-def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool) -> Table:
+def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_wide: bool) -> Table:
     from rich.text import Text
 
+    is_estimate = sizes[worst[0].seq].counted == "estimated"
     before, after = (tokens_heading(when, is_estimate=is_estimate) for when in ("BEFORE", "AFTER"))
-    numbers = (
-        before,
-        after,
-        "FOUND WHEN NEEDED",
-        "USER'S RULES KEPT",
-        _REPEATED,
-        "DOLLARS SAVED",
-    )
+    numbers = (before, after, "STILL IN CONTEXT", _REPEATED, "DOLLARS SAVED")
     times = (_TIME,) if is_wide else ()
     listing = table(
         "WORST FIRST",
@@ -129,17 +130,16 @@ def _table(worst: Sequence[ReplacementView], *, is_wide: bool, is_estimate: bool
         drops=(_TIME, _REPEATED, before, _EVENT),
     )
     for each in worst:
-        metrics = each.metrics
-        use, rules = metrics.future_use, metrics.instructions
+        size, metrics = sizes[each.seq], each.metrics
+        use = metrics.future_use
         name = each.name + (" ↶" if each.is_undone else "")
         listing.add_row(
             Text(name if is_wide else name.replace("branch summary", "branch")),
             f"#{each.seq}",
             *([(each.result.time or "-")[:16].replace("T", " ")] if is_wide else []),
-            thousands(metrics.size.before),
-            Text(thousands(metrics.size.after), style="bold red" if each.grew else ""),
-            Text(part_of(use.found, use.total), style="bold red" if use.losses else ""),
-            Text(part_of(rules.total - rules.gone, rules.total), style="bold red" if rules.gone else ""),
+            thousands(size.before),
+            Text(thousands(size.after), style="bold red" if each.grew else ""),
+            part_of(use.found, use.total),
             thousands(metrics.rework.repeated),
             dollars(metrics.cost.net, is_signed=True),
             style="dim" if each.is_undone else "",
@@ -172,20 +172,16 @@ def _print_fits(out: Console, shown: Sequence[ReplacementView]) -> None:
     texts = {each.name: fit_text(each.metrics.cost) for each in shown}
     for name, text in texts.items():
         if text and text != WINDOW_UNKNOWN:
-            print_line(out, one_line(f"{name}: {text}", out.width), style="dim")
+            print_line(out, f"{name}: {text}", style="dim")
     if WINDOW_UNKNOWN in texts.values():
-        print_line(out, one_line(f"dollars saved: {WINDOW_UNKNOWN}", out.width), style="dim")
+        print_line(out, f"dollars saved: {WINDOW_UNKNOWN}", style="dim")
 
 
 def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:
     found = [f"! {each.name}: {remark}" for each in worst for remark in each.remarks]
-    _print_red(out, found)
+    for line in found[:REMARKS]:
+        print_line(out, line, style="bold red")
     _print_rest(out, len(found) - REMARKS, "remark")
-
-
-def _print_red(out: Console, lines: Sequence[str]) -> None:
-    for line in lines[:REMARKS]:
-        print_line(out, one_line(line, out.width), style="bold red")
 
 
 def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
@@ -194,7 +190,7 @@ def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
 
 
 def sessions_table(rows: Iterable[SessionRow]) -> Table:
-    """Return the table of sessions, the worst first, those with nothing lost or needed later last."""
+    """Return the table of sessions, the worst first, those without losses or later needs last."""
     from rich.text import Text
 
     from cli.terminal import CutLine
@@ -207,8 +203,10 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
     dropped = ("MESSAGES DROPPED",) if any(row.dropped for row in worst) else ()
-    numbers = (times, *dropped, "SERIOUS", "MINOR", "FOUND WHEN NEEDED", cost)
-    listing = table("SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost))
+    numbers = (times, *dropped, "SERIOUS", "MINOR", "STILL IN CONTEXT", cost)
+    listing = table(
+        "SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost, "MINOR")
+    )
     for row in worst:
         listing.add_row(
             safe_line(short[row.session]),
@@ -221,12 +219,3 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
             CutLine(row.title),
         )
     return listing
-
-
-def generations_line(rows: Iterable[SessionRow]) -> list[str]:
-    """Yield a line if some sessions are generations of one session."""
-    later = sum(row.earlier is not None for row in rows)
-    if not later:
-        return []
-    lines = "1 line is a later generation" if later == 1 else f"{later:,} lines are later generations"
-    return [f"{lines} (ID~2, ID~3, …) of a session whose file was rewritten: each is audited separately"]

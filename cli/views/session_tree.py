@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from cli.output import one_line, safe_line
+from cli.store import fitted_id
 from cli.views.texts import SIGNS
+from eventstore import paths
 from eventstore.event import Event
+from eventstore.paths import LazyEvent
 from projections.context.parts import is_continuation
 from projections.descriptions import event_name, summary_line
 from projections.tree import Node, Tree
@@ -47,7 +50,7 @@ class EntryRow(msgspec.Struct, frozen=True):
 
     level: int
     node: Node
-    event: Event
+    event: Event | LazyEvent
 
 
 class CollapsedRun(msgspec.Struct):
@@ -60,7 +63,11 @@ class CollapsedRun(msgspec.Struct):
 
 
 def tree_rows(
-    tree: Tree, event_of: Callable[[str], Event], is_main: Callable[[str], bool], *, is_full: bool = False
+    tree: Tree,
+    event_of: Callable[[str], Event | LazyEvent],
+    is_main: Callable[[str], bool],
+    *,
+    is_full: bool = False,
 ) -> Iterator[EntryRow | CollapsedRun]:
     """Yield the rows of a tree, root first; `is_main` is true for ids on the path to the leaf.
 
@@ -106,7 +113,7 @@ def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[Node
         ]
 
 
-def _is_turn(node: Node, event: Event, branches: int) -> bool:
+def _is_turn(node: Node, event: Event | LazyEvent, branches: int) -> bool:
     return (
         (not is_continuation(event) and (event.kind in SIGNS or event.role == "user"))
         or node.label is not None
@@ -117,13 +124,16 @@ def _is_turn(node: Node, event: Event, branches: int) -> bool:
 
 def print_tree(out: Console, tree: Tree, snapshot: Snapshot, session: str, *, is_full: bool) -> None:
     """Print the tree, root first."""
-    from eventstore.paths import event
 
-    def event_of(node_id: str) -> Event:
-        return event(snapshot, session, snapshot.locate(session, node_id)).decode()
+    def event_of(node_id: str) -> LazyEvent:
+        return paths.event(snapshot, session, snapshot.locate(session, node_id))
 
     for each in tree_rows(tree, event_of, _path_to_leaf(tree).__contains__, is_full=is_full):
-        line = _turn(each, tree.leaf, out.width) if isinstance(each, EntryRow) else _hidden(each)
+        if isinstance(each, EntryRow):
+            name = fitted_id(snapshot, session, each.node.id, out.width)
+            line = _turn(each, name, tree.leaf, out.width)
+        else:
+            line = _hidden(each)
         out.print(line, crop=False, no_wrap=True, overflow="ignore")
 
 
@@ -137,15 +147,15 @@ def _path_to_leaf(tree: Tree) -> set[str]:
     return found
 
 
-def _turn(turn: EntryRow, leaf: str | None, width: int) -> Text:
+def _turn(turn: EntryRow, name: str, leaf: str | None, width: int) -> Text:
     from rich.text import Text
 
-    node, name = turn.node, event_name(turn.event)
-    sign, colour = SIGNS.get(name, "●" if name == "user" else "·"), _COLOURS.get(name, "cyan")
+    node, kind = turn.node, event_name(turn.event)
+    sign, colour = SIGNS.get(kind, "●" if kind == "user" else "·"), _COLOURS.get(kind, "cyan")
     line = Text("│ " * turn.level)
     line.append(f"{sign} ", style=f"bold {colour}")
-    line.append(f"{safe_line(node.id):<8} ", style="dim")
-    line.append(f"{safe_line(name)}  ", style=colour)
+    line.append(f"{safe_line(name):<8} ", style="dim")
+    line.append(f"{safe_line(kind)}  ", style=colour)
     marks = Text()
     if node.label is not None:
         marks.append(f"  [{one_line(node.label, 40)}]", style="bold yellow")

@@ -41,10 +41,15 @@ def line_of(text: str, longest: int = LONGEST_LINE) -> str:
     return cut_line(short_paths(line) if len(line) > _SEEN else line, longest)
 
 
-def gap_text(gap: Gap) -> str:
-    """Describe how a request differs from the session: what, from where, and its known size."""
+def gap_text(gap: Gap, *, measured_by: str = "usage") -> str:
+    """Describe how a request differs from the session: what, from where, and its known size.
+
+    `measured_by` names the calls that gave the size.
+    """
     where = "" if gap.event is None else f" at {safe_line(gap.event)} #{gap.seq}"
-    size = "of unknown size" if gap.tokens is None else f"{counted(abs(gap.tokens), 'token')} by usage"
+    size = (
+        "of unknown size" if gap.tokens is None else f"{counted(abs(gap.tokens), 'token')} by {measured_by}"
+    )
     is_kept_back = gap.tokens is not None and gap.tokens < 0
     kind = "in the session, but not sent" if is_kept_back else "not in the session"
     return f"{kind}: {gap.what}{where}, {size}"
@@ -75,7 +80,7 @@ def dollars(amount: float | None, *, is_signed: bool = False) -> str:
 
 
 def fit_text(cost: Cost) -> str:
-    """Say what is known of the context window that the longer context needed; "" if nothing was saved."""
+    """Explain why a compaction saved nothing, or that the window is unknown; "" otherwise."""
     if cost.too_long:
         calls = f"{cost.too_long:,} of {counted(cost.calls, 'later call')}"
         return f"no saving: {calls} would not have fitted the window of {cost.window:,} tokens without it"
@@ -94,7 +99,7 @@ NO_HARM: Final = (
 
 
 def unexplained_text(tokens: int) -> str:
-    """Name the difference between the tokens that a provider measured and those that refold counts."""
+    """Name the difference between the tokens that a provider measured and those counted here."""
     return f"{tokens:+,} for system prompt, tools and error of the estimate"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.output import counted, print_line, safe_line, table, thousands
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 _HEIGHT = 4
 """Lines of a plot."""
+_FAR_ABOVE = 1.1
+"""A measured context is this many times its estimate before a warning says so."""
 
 
 def print_runs(out: Console, runs: Sequence[TriggeredRun]) -> None:
-    """Print a line for each variant, over the sessions that all could run, and plots of a single one."""
+    """Print a line per variant, over the sessions that all could run; plot a single session."""
     failed = {(run.session, run.variant): run.error for run in runs if run.error}
     works = list(dict.fromkeys(run.variant for run in runs if not run.error))
     left_out = {session for session, name in failed if name in works}
@@ -43,9 +45,24 @@ def print_runs(out: Console, runs: Sequence[TriggeredRun]) -> None:
     notes = [f"{safe_line(name)}: {safe_line(error)}" for (_, name), error in failed.items() if error]
     for note in (
         *dict.fromkeys(notes),
-        "tokens by pi's estimate, without system prompt and tools; a call reads from the cache what the last one sent",
+        *_too_small([run for run in runs if run.session in sessions]),
+        (
+            "tokens by pi's estimate, without system prompt and tools; each call is assumed to read from the cache"
+            " what the one before sent"
+        ),
     ):
         print_line(out, note, style="dim")
+
+
+def _too_small(runs: Iterable[TriggeredRun]) -> Iterator[str]:
+    """Yield a warning if the provider counted much more than the estimate that triggers see."""
+    recorded = [(run.measured_peak or 0, run.peak_tokens or 0) for run in runs]
+    measured, estimated = max(recorded, key=lambda peaks: peaks[0] - peaks[1], default=(0, 0))
+    if measured > _FAR_ABOVE * estimated:
+        yield (
+            f"policies would compact earlier than shown: the provider counted {thousands(measured)} tokens where the"
+            f" estimate's largest context has {thousands(estimated)}"
+        )
 
 
 def _print_plots(out: Console, runs: Sequence[TriggeredRun]) -> None:

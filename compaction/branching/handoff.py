@@ -10,19 +10,24 @@ import msgspec
 
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
+from compaction.summarizers.facts.lines import one_line
 from compaction.templates import Source, find_template, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.formats.base import PromptView
-from eventstore.records import CustomMessage, Link, ModelChange, Record
+from eventstore.records import CustomMessage, Link, ModelChange, Record, SessionInfo
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, resolve_cursor
-from projections.settings import Settings, harness_prompt
+from projections.descriptions import first_request, title
+from projections.overview import working_folder
+from projections.settings import ModelSettings, harness_prompt
 
 HANDOFF: Final = "handoff"
 """The name of the template, and the type of the message that holds the document."""
+_LONGEST_TITLE: Final = 120
+"""Maximum characters of the new session's title."""
 
 
 class HandoffResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +53,11 @@ def hand_off(
 ) -> HandoffResult:
     """Have a handoff document written, and start a new session with it.
 
-    The document is about the context at `leaf`; the old session stays unchanged. `system` is the harness's
-    system prompt and `tools` its definitions, a JSON list; missing ones are taken from the log. The model may
-    not call tools. The new session starts with a link to its parent, the model in use, and the document as a
-    visible message. Raises SummarizersFailedError, CancelledError, BadInputError for a session without
-    messages, VersionConflictError if the new session exists. If it was created while the document was being
+    The document is about the context at `leaf`; the old session stays unchanged. `system` is the harness's system
+    prompt and `tools` its definitions, a JSON list; missing ones are taken from the log. The model may not call
+    tools. The new session starts with a link to its parent, a title and the parent's folder, the model in use, and
+    the document as a visible message. Raises SummarizersFailedError, CancelledError, BadInputError for a session
+    without messages, VersionConflictError if the new session exists. If it was created while the document was being
     written, an `attempt` in the old session keeps the document.
     """
     _check_is_new(new)
@@ -60,6 +65,11 @@ def hand_off(
         cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
         context = context_at(snapshot, cursor)
         template = find_template(HANDOFF, with_session(sources, snapshot, cursor))
+        about = title(snapshot, writer.session) or first_request(snapshot, writer.session)
+        info = SessionInfo(
+            name=one_line(f"Handoff of {about or writer.session}", _LONGEST_TITLE),
+            cwd=working_folder(snapshot, writer.session),
+        )
         sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, cursor))
     if not context.parts:
         raise BadInputError(f"session {writer.session!r}", "has no messages to hand off", "name another")
@@ -79,6 +89,7 @@ def hand_off(
     )
     records: list[Record] = [
         Link(relation="parent", session=writer.session, event=context.leaf or ""),
+        info,
         *_model(context.settings),
         document,
     ]
@@ -93,7 +104,7 @@ def _check_is_new(new: SessionWriter) -> None:
         raise VersionConflictError(new.session, "new", snapshot.head(new.session).version)
 
 
-def _model(settings: Settings) -> list[Record]:
+def _model(settings: ModelSettings) -> list[Record]:
     model = settings.model
     if model is None or not isinstance(model.provider, str) or not isinstance(model.model_id, str):
         return []

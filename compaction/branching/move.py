@@ -9,7 +9,7 @@ import msgspec
 
 from compaction.branching.move_plan import Move, plan_move
 from compaction.branching.summarize import branch_summary, has_content, summarize_branch
-from compaction.hooks import Cancel, Hooks, SuppliedSummary, ask_hooks_before, recording_hook_errors
+from compaction.hooks import Cancel, Hooks, SuppliedSummary, call_hooks_before, recording_hook_errors
 from compaction.part import Limits
 from compaction.plan import LEFT
 from compaction.summarizers.chain import SummarizerChain, request_record
@@ -195,20 +195,20 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         move = plan_move(writer.log, writer.session, target)
         move = msgspec.structs.replace(move, summary_requested=summary is None and self.chain is not None)
         with recording_hook_errors(writer) as hook_errors:
-            answer = ask_hooks_before(self.hooks, "before_move", move, hook_errors)
+            answer = call_hooks_before(self.hooks, "before_move", move, hook_errors)
             if isinstance(answer, Cancel):
                 writer.append(Decision(outcome=DecisionOutcome.CANCELLED, reason=answer.reason))
                 return MoveResult(
                     outcome="cancelled", move=move, reason=answer.reason, hook_errors=hook_errors
                 )
-            asked, reason = None, ""
+            branch_summary, reason = None, ""
             written = None if summary is None else BranchSummaryText(text=summary, of=move)
             if isinstance(answer, SuppliedSummary) and has_content(move.to_summarize):
                 written = BranchSummaryText(
                     text=answer.summary, is_supplied=True, details=answer.details, of=move
                 )
             elif written is None and self.chain is not None:
-                asked = summarize_branch(
+                branch_summary = summarize_branch(
                     writer,
                     move.to_summarize,
                     self.chain,
@@ -218,26 +218,26 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
                     instructions=instructions,
                     reserve=self.reserve,
                 )
-                if asked is None:
+                if branch_summary is None:
                     reason = NOTHING_TO_SUMMARIZE
                 else:
-                    request = request_record(asked.requests, missing=asked.missing)
-                    written = BranchSummaryText(text=asked.text, request=request, of=move)
+                    request = request_record(branch_summary.requests, missing=branch_summary.missing)
+                    written = BranchSummaryText(text=branch_summary.text, request=request, of=move)
             try:
                 moved = retry_on_conflict(lambda: go(writer, target, summary=written, label=label))
             except StaleSummaryError as error:
-                if asked is not None:
-                    request = {"reason": "branch", "requests": asked.requests}
+                if branch_summary is not None:
+                    request = {"reason": "branch", "requests": branch_summary.requests}
                     writer.append(Attempt(request=request, error=str(error)))
                 return MoveResult(outcome="stale", move=move, reason=str(error), hook_errors=hook_errors)
             for hooks in self.hooks:
-                hook_errors.ask(hooks, "after_move", list(moved.events))
+                hook_errors.call(hooks, "after_move", list(moved.events))
         return MoveResult(
             outcome="moved",
             move=moved.move,
             reason=reason,
             is_summarized=written is not None,
             events=list(moved.events),
-            missing=asked.missing if asked else [],
+            missing=branch_summary.missing if branch_summary else [],
             hook_errors=hook_errors,
         )

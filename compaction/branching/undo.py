@@ -98,8 +98,8 @@ def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context
     """Return the context after an undo; append nothing."""
     with log.snapshot() as snapshot:
         event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
-        prospect = Preview(snapshot, session, [event])
-        return context_at(prospect, resolve_cursor(prospect, session))
+        preview = Preview(snapshot, session, [event])
+        return context_at(preview, resolve_cursor(preview, session))
 
 
 class _Branch:
@@ -230,7 +230,7 @@ def _main_of(entries: tuple[Event, ...]) -> Event | None:
 
 
 def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[Label]:
-    """Yield the earlier values of labels that an append set and nobody changed since."""
+    """Yield the earlier values of labels that an append set and that have not changed since."""
     own = {entry.seq for entry in entries}
     labelled = {_labelled(entry) for entry in entries if entry.kind == "label"} - {""}
     before = LabelFold()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from threading import Lock, RLock
 from typing import Final
 from weakref import WeakValueDictionary
@@ -59,27 +59,20 @@ class ActiveCalls:
     @contextmanager
     def first(self, session: str) -> Iterator[None]:
         """Enter a block that excludes other calls, and cancel those that run."""
-        calls = self._of(session)
-        with ExitStack() as waits:
-            waits.enter_context(self._going_first(calls))
+        calls, own = self._of(session), object()
+        try:
+            calls.go_first.add(own)
             with calls.running:
-                waits.close()
+                calls.go_first.discard(own)
                 yield
+        finally:
+            # A wait may be interrupted at any point.
+            calls.go_first.discard(own)
 
     def is_cancelled(self, session: str) -> bool:
         """Return True if a call with priority is waiting."""
         calls = self._sessions.get(session)
-        return calls is not None and calls.go_first > 0
-
-    @contextmanager
-    def _going_first(self, calls: _Session) -> Iterator[None]:
-        with self._lock:
-            calls.go_first += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                calls.go_first -= 1
+        return calls is not None and bool(calls.go_first)
 
     def _of(self, session: str) -> _Session:
         with self._lock:
@@ -91,7 +84,7 @@ class _Session:
 
     def __init__(self) -> None:
         self.running = RLock()
-        self.go_first = 0
+        self.go_first = set[object]()
 
 
 REWRITES_WERE_ENOUGH: Final = "rewrites made the context small enough"

@@ -46,8 +46,8 @@ _USUAL: Final = {
 class InvalidPolicyError(InvalidInputError):
     """A text is not a valid policy; `prompting` is the valid rest of its prompting table."""
 
-    def __init__(self, source: str, faults: Sequence[ValidationIssue], prompting: Prompting) -> None:
-        super().__init__(f"policy {source}", faults)
+    def __init__(self, source: str, issues: Sequence[ValidationIssue], prompting: Prompting) -> None:
+        super().__init__(f"policy {source}", issues)
         self.prompting = prompting
 
 

@@ -38,18 +38,20 @@ def find_missing_templates(
     `instead` overrides the summaries' templates, "" for none.
     """
     names = template_names(prompting, instead=instead)
-    return [fault for key, name in names.items() for fault in _template(key, name, sources)]
+    return [issue for key, name in names.items() for issue in _template(key, name, sources)]
 
 
 def policy_warnings(policy: Policy, *, limits: Limits) -> list[str]:
     """Return a line for each setting that makes no sense for a model of these limits."""
     trigger, window = policy.trigger, f"a window of {limits.window:,} tokens"
     if trigger.leaves_nothing(limits):
-        return [f"every context is too large for {window}: lower what its trigger keeps free"]
+        return [f"every context is too large for {window}: reserve fewer tokens in its trigger"]
     threshold, kept = trigger.threshold(limits), policy.cut.most_kept(limits) if policy.cut else None
     if kept is None or kept < threshold:
         return []
-    return [f"with {window}, it keeps up to {kept:,} and acts at {threshold:,}: lower what its cut keeps"]
+    return [
+        f"with {window}, the policy keeps up to {kept:,} and acts at {threshold:,}: keep fewer tokens in its cut"
+    ]
 
 
 def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[ValidationIssue]:
@@ -58,8 +60,8 @@ def _template(where: str, name: str, sources: Sequence[Source]) -> Iterator[Vali
     except NotFoundError as error:
         yield ValidationIssue(where, f"there is no template {name!r}", error.remedy)
     except InvalidInputError as error:
-        for fault in error.faults:
-            yield ValidationIssue(where, f"{error.source}: {fault.description}", fault.remedy)
+        for issue in error.issues:
+            yield ValidationIssue(where, f"{error.source}: {issue.description}", issue.remedy)
     except BadInputError as error:
         yield ValidationIssue(where, f"{error.source}: {error.problem}", error.remedy)
 

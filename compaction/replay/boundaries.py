@@ -16,9 +16,9 @@ from projections.context.incremental import IncrementalContexts
 Where = Literal["clean", "recorded"]
 SMALLEST: Final = 30_000
 STEP: Final = 10_000
-"""Tokens of the context at the first clean boundary, and from one to the next, by pi's estimate."""
+"""Tokens, by pi's estimate, up to the first clean boundary and between two of them."""
 _FEWEST_ANSWERS: Final = 3
-"""Answers of the model behind a clean boundary; with fewer, hardly anything can be needed."""
+"""Minimum answers of the model after a clean boundary; fewer can hardly need anything."""
 
 
 class Boundary(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
-    """Yield places above a path's first compaction, a step of the context's growth apart.
+    """Yield boundaries before a path's first compaction, each after a step of growth.
 
     No summary has shaped what follows them. No call is open at them, so that any harness could compact there.
     """

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from statistics import fmean
 
-from compaction.replay import ReplayResult, ReplayStruct, Trial
+from msgspec.structs import astuple
+
+from compaction.replay.results import Kept, ReplayedBoundary, ReplayResult, ReplayStruct, Trial
 from compaction.replay.statistics import Difference, paired_difference
 
 
@@ -19,10 +22,22 @@ class Overlap(ReplayStruct, frozen=True):
     neither: int
 
 
+class BoundaryFigures(ReplayStruct, frozen=True):
+    """A boundary with its trials, and their overlaps with the first variant's.
+
+    `overlaps` count needed things, in the order of the trials; None for the first variant, and where it or the
+    other has no result.
+    """
+
+    boundary: ReplayedBoundary
+    trials: list[Trial]
+    overlaps: list[Overlap | None]
+
+
 class VariantSummary(ReplayStruct, frozen=True):
     """A variant over the boundaries at which all variants had results.
 
-    So all shares have one denominator. A variant that had none anywhere does not count for that. `trials`
+    So all figures but `failed` count the same things; a variant without any result is ignored here. `trials`
     counts these boundaries, and `failed` all at which this variant had no result. `size` is the mean share of
     the tokens that it left, `kept_share` the share of all needed things that its contexts name. `difference`
     is the paired difference of kept shares from the first variant, and `overlap` compares the things that
@@ -43,30 +58,69 @@ class VariantSummary(ReplayStruct, frozen=True):
     overlap: Overlap | None
 
 
-def summaries(results: Sequence[ReplayResult], variants: Sequence[str]) -> list[VariantSummary]:
-    """Return a line for each variant, in the given order."""
-    works = {name for name in variants for each in results if _trial(each, name).error is None}
-    shared = [each for each in results if works <= each.kept.by_variant.keys()]
-    return [_summary(results, shared if name in works else [], name, variants[0]) for name in variants]
+def figures_of(result: ReplayResult) -> BoundaryFigures:
+    """Return the figures of a boundary, without the things and summaries that they count."""
+    first, *others = (trial.variant for trial in result.trials)
+    return BoundaryFigures(
+        boundary=result.boundary,
+        trials=result.trials,
+        overlaps=[None, *(_overlap(result.kept, first, other) for other in others)],
+    )
+
+
+def _overlap(kept: Kept, first: str, other: str) -> Overlap | None:
+    if not {first, other} <= kept.by_variant.keys():
+        return None
+    one, two = kept.by_variant[first], kept.by_variant[other]
+    return Overlap(
+        both=len(one & two),
+        first_only=len(one - two),
+        variant_only=len(two - one),
+        neither=len(kept.needed - one - two),
+    )
+
+
+def worst_cases(results: Iterable[ReplayResult], most: int) -> list[ReplayResult]:
+    """Return this many results, those in which a variant lost the most against the first one."""
+    return nsmallest(most, results, key=_by_loss)
+
+
+def _by_loss(result: ReplayResult) -> tuple[int, str, int]:
+    return -largest_loss(result), result.boundary.session, result.boundary.seq
+
+
+def largest_loss(result: ReplayResult) -> int:
+    """Return how many things a variant lost at most that the first one keeps."""
+    kept = result.kept.by_variant
+    first = kept.get(result.trials[0].variant, frozenset())
+    return max((len(first - names) for names in kept.values()), default=0)
+
+
+def summaries(results: Sequence[BoundaryFigures], variants: Sequence[str]) -> list[VariantSummary]:
+    """Return a line for each variant, in the given order: that of the trials of each boundary."""
+    places = range(len(variants))
+    works = {place for place in places for each in results if each.trials[place].error is None}
+    shared = [each for each in results if all(each.trials[place].error is None for place in works)]
+    return [_summary(results, shared if place in works else [], place, variants[place]) for place in places]
 
 
 def _summary(
-    results: Sequence[ReplayResult], shared: Sequence[ReplayResult], name: str, first: str
+    results: Sequence[BoundaryFigures], shared: Sequence[BoundaryFigures], place: int, name: str
 ) -> VariantSummary:
-    done = [(each, _trial(each, name)) for each in shared]
-    needed = sum(each.boundary.needed_count for each, _ in done)
-    kept = sum(trial.kept_count or 0 for _, trial in done)
-    probes = sum(each.boundary.probe_count for each, _ in done)
-    answers = sum(trial.answered_count or 0 for _, trial in done)
+    trials = [each.trials[place] for each in shared]
+    needed = sum(each.boundary.needed_count for each in shared)
+    kept = sum(trial.kept_count or 0 for trial in trials)
+    probes = sum(each.boundary.probe_count for each in shared)
+    answers = sum(trial.answered_count or 0 for trial in trials)
     sizes = [
         trial.tokens_after / trial.tokens_before
-        for _, trial in done
+        for trial in trials
         if trial.tokens_before and trial.tokens_after is not None
     ]
     return VariantSummary(
         variant=name,
-        trials=len(done),
-        failed=sum(_trial(each, name).error is not None for each in results),
+        trials=len(trials),
+        failed=sum(each.trials[place].error is not None for each in results),
         size=fmean(sizes) if sizes else None,
         needed_count=needed,
         kept_count=kept,
@@ -74,31 +128,21 @@ def _summary(
         probe_count=probes,
         answered_count=answers,
         answered_share=answers / probes if probes else None,
-        difference=None if name == first else paired_difference(_differences(results, name, first)),
-        overlap=None if name == first else _overlap(results, name, first),
+        difference=paired_difference(_differences(shared, place)) if place else None,
+        overlap=_sum([each.overlaps[place] for each in shared]) if place else None,
     )
 
 
-def _overlap(results: Sequence[ReplayResult], name: str, first: str) -> Overlap:
-    kept = [each.kept for each in results if {name, first} <= each.kept.by_variant.keys()]
-    pairs = [(each.by_variant[first], each.by_variant[name], each.needed) for each in kept]
-    return Overlap(
-        both=sum(len(one & other) for one, other, _ in pairs),
-        first_only=sum(len(one - other) for one, other, _ in pairs),
-        variant_only=sum(len(other - one) for one, other, _ in pairs),
-        neither=sum(len(needed - one - other) for one, other, needed in pairs),
-    )
+def _sum(overlaps: Iterable[Overlap | None]) -> Overlap:
+    rows = [astuple(each) for each in overlaps if each is not None]
+    return Overlap(*map(sum, zip(*rows, strict=True))) if rows else Overlap(0, 0, 0, 0)
 
 
-def _differences(results: Sequence[ReplayResult], name: str, first: str) -> dict[str, list[float]]:
-    """Return the differences of kept shares at boundaries where both variants have a result, by session."""
+def _differences(results: Sequence[BoundaryFigures], place: int) -> dict[str, list[float]]:
+    """Return the differences of kept shares by session, where both variants have a result."""
     by_session = defaultdict[str, list[float]](list)
     for each in results:
-        one, other = _trial(each, name).kept_count, _trial(each, first).kept_count
+        one, other = each.trials[place].kept_count, each.trials[0].kept_count
         if one is not None and other is not None and each.boundary.needed_count:
             by_session[each.boundary.session].append((one - other) / each.boundary.needed_count)
     return by_session
-
-
-def _trial(result: ReplayResult, name: str) -> Trial:
-    return next(trial for trial in result.trials if trial.variant == name)

@@ -1,7 +1,7 @@
 """Ask a compacted context questions whose answers the log holds.
 
-Future-use recall finds names by rules, and so do extractive summaries. Probes share nothing with these rules: they look
-for the text of an answer, as it was recorded.
+Future-use recall finds names in a context by rules, and so do extractive summaries. A probe is answered if the text of
+its answer is in the context, as it was recorded. What to ask is read from the log by the same facts of messages.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from eventstore.formats import view_of_event
 from projections.context.parts import Context, is_by_person
 from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.mentions.prose import prose_lines, sentences
+from projections.mentions.standing_rules import InstructionKind, find_instructions
 
 Question = Literal["modified", "forbidden", "failed", "asked"]
 """Modified files, prohibitions, failed commands and how they failed, and requests."""
 MOST_OF_A_QUESTION: Final = 10
-"""The newest answers to a question that are asked for, so that no question outweighs the others."""
+"""Maximum answers per question, the newest ones: no question outweighs the others."""
 ENOUGH: Final = 0.8
 """The share of an answer's words that one paragraph must have."""
 _FORBIDS: Final = re.compile(
@@ -36,7 +37,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Probe(NamedTuple):
-    """A question with one of its answers: texts to find as they are, and words to find in one paragraph."""
+    """A question with one of its answers: texts to find verbatim, and words for one paragraph."""
 
     question: Question
     literal: str = ""
@@ -44,16 +45,16 @@ class Probe(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A message's text in lower case with white space collapsed, and the words of each paragraph."""
+    """A message's text in lower case with white space collapsed, and each paragraph's words."""
 
     folded: str
     paragraphs: tuple[frozenset[str], ...]
 
 
 def probes_at(earlier: Sequence[Event], facts: SessionFacts) -> list[Probe]:
-    """Return the probes for a context below these entries, the same whatever a policy makes of it."""
+    """Return the probes for a context after these entries; they do not depend on the policy."""
     messages = facts.of_events(earlier)
-    said = [view.text for event in earlier if is_by_person(event) and (view := view_of_event(event))]
+    texts = [view.text for event in earlier if is_by_person(event) and (view := view_of_event(event))]
     failed = {message.result_of for message in messages if message.is_error}
     modified = (
         _path_end(path)
@@ -62,14 +63,17 @@ def probes_at(earlier: Sequence[Event], facts: SessionFacts) -> list[Probe]:
         for path in message.modified
     )
     forbidden = (
-        sentence for text in said for sentence in sentences(prose_lines(text)) if _FORBIDS.search(sentence)
+        each.text
+        for text in texts
+        for each in find_instructions(text)
+        if each.kind is InstructionKind.RULE and _FORBIDS.search(each.text)
     )
-    asked = (next(sentences(prose_lines(text)), "") for text in said)
+    requests = (next(sentences(prose_lines(text)), "") for text in texts)
     found = [
         *(Probe("modified", literal=path) for path in _newest(modified)),
         *(Probe("forbidden", words=words) for words in _newest(map(_words, forbidden))),
         *_newest(_failures(messages)),
-        *(Probe("asked", words=words) for words in _newest(map(_words, asked))),
+        *(Probe("asked", words=words) for words in _newest(map(_words, requests))),
     ]
     return [each for each in found if each.literal or len(each.words) >= _FEWEST_WORDS]
 
@@ -93,7 +97,7 @@ def _answers(texts: Sequence[_Text], probe: Probe) -> bool:
 
 
 def _failures(messages: Sequence[MessageFacts]) -> Iterator[Probe]:
-    """Yield a probe for each failed command: the command, and the words of the last line that it printed."""
+    """Yield a probe per failed command: the command, and the words of its last line of output."""
     commands = {
         call.id: str(script)
         for message in messages

@@ -1,4 +1,4 @@
-"""Compact a context by a program of someone else's: JSON on its stdin, JSON from its stdout."""
+"""Compact a context by a user's program: JSON on its stdin, JSON from its stdout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from projections.context.parts import Context, Fate, Part, role_and_estimates
 from projections.tokens import counter
 
 TIMEOUT: Final = 60.0
-"""Seconds that a program may take for one context."""
+"""Maximum seconds of a program for one context."""
 MAX_OUTPUT: Final = 64 * 1024 * 1024
 """Maximum bytes of a program's answer."""
 _MAX_ERRORS: Final = 64 * 1024
@@ -41,14 +41,14 @@ class ProgramError(RefoldError):
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that compacts contexts, as a command line; `timeout` is in seconds, for each context."""
+    """A program that compacts contexts, as a command line; `timeout` is in seconds per context."""
 
     command: str
     timeout: float = TIMEOUT
 
     @property
     def words(self) -> list[str]:
-        """The program and its arguments. Raises BadInputError for a command line that cannot be split."""
+        """The program and its arguments. Raises BadInputError if the command line cannot be split."""
         try:
             words = shlex.split(self.command)
         except ValueError as error:
@@ -101,7 +101,9 @@ def _parts(before: Sequence[Part], messages: Sequence[Any]) -> Iterator[Part]:
             continue
         candidates = unused.get(event, []) if isinstance(event, str) else []
         if not candidates:
-            raise ProgramError(f'messages[{place}] has the "event" of no message that is left')
+            raise ProgramError(
+                f'messages[{place}] has an "event" that is not in the context, or that it repeats'
+            )
         same = next((at for at, (_, given) in enumerate(candidates) if given == message), None)
         part, _ = candidates.pop(same or 0)
         yield part if same is not None else _changed(part, message, place)
@@ -214,7 +216,7 @@ def _terminable() -> Iterator[None]:
 def _exchange(
     process: subprocess.Popen[bytes], given: bytes, output: bytearray, errors: bytearray, *, end: float
 ) -> str | None:
-    """Send the input and read until the program closes its pipes; return the problem, None for none."""
+    """Send the input, and read until the program closes its pipes; return the problem or None."""
     assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018  they are pipes
     rest = memoryview(given)
     with selectors.DefaultSelector() as selector:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 FEWEST_SESSIONS: Final = 8
-"""Sessions from which on an interval is given: with fewer, it would be too narrow too often."""
+"""Minimum sessions for an interval: with fewer, it would be too narrow too often."""
 CONFIDENCE: Final = 0.95
 
 
@@ -31,7 +31,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def paired_difference(by_session: Mapping[str, Sequence[float]]) -> Difference | None:
-    """Return the mean of differences at boundaries, with Student's interval; None for no session.
+    """Return the mean of differences at boundaries, with Student's interval; None if empty.
 
     Boundaries of one session are not independent, so that each session counts once.
     """
@@ -46,7 +46,7 @@ def paired_difference(by_session: Mapping[str, Sequence[float]]) -> Difference |
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """Return a quantile of Student's t distribution, to four digits from seven degrees of freedom on.
+    """Return a quantile of Student's t; exact to four digits from 7 degrees of freedom on.
 
     This is the expansion in powers of 1 / freedom around the normal quantile.
     """

@@ -29,14 +29,14 @@ from projections.replacement import end_of_change
 from projections.tokens import counter
 
 _SAME_SIZE: Final = 0.02
-"""The largest difference of two sizes that count as the same, as a share."""
+"""The maximum relative difference of two sizes that count as the same."""
 _NO_GAIN: Final = "the context would not get smaller"
 
 
 def try_variant(
     snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
 ) -> Context | str:
-    """Return the context that a variant makes of the one at a boundary, or why there is nothing to do.
+    """Return the context that a variant makes at a boundary, or why there is nothing to do.
 
     Raises SummarizersFailedError, and what a policy's parts raise.
     """
@@ -60,7 +60,7 @@ def try_variant(
 def try_of_recorded_size(
     snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
 ) -> Context | str:
-    """Return a variant's context with the kept tail that makes it about as large as the recorded one.
+    """Return a variant's context, cut so that it is about as large as the recorded one.
 
     The sizes differ by at most 2 %. Return why there is none, also if no tail makes it so. A variant without a policy
     is tried as it is. Raises SummarizersFailedError.
@@ -68,7 +68,7 @@ def try_of_recorded_size(
     if variant.policy is None or boundary.compaction is None:
         return try_variant(snapshot, cursor, boundary, variant, limits=limits)
     if variant.policy.cut is None:
-        return "the policy keeps no tail whose size could be chosen"
+        return "the policy has no cut whose size could be chosen"
     recorded = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
     wanted = _size(recorded)
     # A longer tail makes a larger context, but for the summary of what is left.
@@ -91,7 +91,7 @@ def try_of_recorded_size(
         least, most = (tokens + 1, most) if size < wanted else (least, tokens - 1)
     if not nearest:
         return reason
-    return f"no kept tail makes the context as large as the recorded one: {nearest:,} of {wanted:,} tokens at best"
+    return f"no cut makes the context as large as the recorded one: at best {nearest:,} of {wanted:,} tokens"
 
 
 def _size(context: Context) -> int:

@@ -1,4 +1,4 @@
-"""Let policies decide when to compact recorded sessions, and measure what would have been sent."""
+"""Let policies decide when to compact recorded sessions; measure what would have been sent."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final, Literal
 
+import msgspec
+
 from compaction.part import Limits
 from compaction.policy.model import Policy
-from compaction.replay import ReplayStruct
+from compaction.replay.results import ReplayStruct
+from compaction.replay.stored_trials import identity_of, key_of
 from compaction.replay.trials import compacted
 from compaction.replay.variants import RECORDED, Variant
-from compaction.summarizers.chain import SummarizersFailedError
+from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.window import has_open_calls
+from eventstore.dependencies import StoredResults
 from eventstore.event import Event, NewEvent, Parent, as_new
-from eventstore.log import Snapshot
+from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
 from eventstore.preview import Preview
-from projections.audit.prices import MILLION, Prices
+from projections.audit.prices import MILLION, Prices, identity_of_prices
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.settings import settings_at
@@ -37,7 +41,7 @@ class SentContext(ReplayStruct, frozen=True):
 
 
 class TriggeredCompaction(ReplayStruct, frozen=True):
-    """A compaction behind the recorded entry number `seq`; the context's tokens before and after it.
+    """A compaction after the recorded entry number `seq`; the context's tokens before and after.
 
     `tokens_after` is None if no answer follows.
     """
@@ -50,9 +54,11 @@ class TriggeredCompaction(ReplayStruct, frozen=True):
 class TriggeredRun(ReplayStruct, frozen=True):
     """A session as it would have gone on under a policy, or as it was recorded.
 
-    `sent` has a context for each of the model's answers, `tokens_sent` is their sum and `peak_tokens` the largest, all
-    by pi's estimate. `dollars` is what these tokens cost as input, if each call reads from the cache what the call
-    before it sent, and writes the rest; None without the model's price. `error` says why there is no run.
+    `sent` has a context for each of the model's answers, `tokens_sent` is their sum and `peak_tokens` the largest,
+    all by pi's estimate. `measured_peak` is the most that the provider counted for a call of the recorded run, with
+    system prompt and tools; None for the other runs, and if nothing was counted. `dollars` is what these tokens cost
+    as input, if each call reads from the cache what the call before it sent, and writes the rest; None without the
+    model's price. `error` says why there is no run.
     """
 
     session: str
@@ -61,35 +67,56 @@ class TriggeredRun(ReplayStruct, frozen=True):
     sent: Sequence[SentContext] = ()
     tokens_sent: int | None = None
     peak_tokens: int | None = None
+    measured_peak: int | None = None
     dollars: float | None = None
     error: str | None = None
 
 
 def triggered_runs(
-    snapshot: Snapshot, session: str, variants: Sequence[Variant], *, limits: Limits, prices: Prices
+    snapshot: Snapshot,
+    session: str,
+    variants: Sequence[Variant],
+    *,
+    limits: Limits,
+    prices: Prices,
+    log: EventLog | None = None,
 ) -> Iterator[TriggeredRun]:
     """Yield the recorded run of a session, then that of each variant. Raises NotFoundError.
 
     A variant's run has the recorded messages without the recorded compactions, rewrites and undos. Before each answer
-    of the model, the policy's trigger sees the estimated size of the context, and may compact.
+    of the model, the policy's trigger sees the estimated size of the context, and may compact. `log` stores the runs:
+    what it has stored is not run again.
     """
+    results = StoredResults(log, snapshot)
+    recorded = Variant(name=RECORDED, policy=None, chain=SummarizerChain(summarizers=[]))
+    for variant in (recorded, *(each for each in variants if each.name != RECORDED)):
+        identity = identity_of(variant)
+        key = key_of("run", session, limits, identity_of_prices(prices), identity)
+        run = results.find(key, TriggeredRun) if identity else None
+        if run is None:
+            run = _run(results.snapshot, session, variant, limits, prices)
+            if identity and run.error is None:
+                results.add(key, run)
+                results.save()
+        yield msgspec.structs.replace(run, variant=variant.name)
+
+
+def _run(snapshot: Snapshot, session: str, variant: Variant, limits: Limits, prices: Prices) -> TriggeredRun:
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
-    yield _measured(RECORDED, snapshot, session, _recorded(snapshot, cursor, entries), prices)
-    for variant in (each for each in variants if each.name != RECORDED):
-        if variant.policy is None or variant.policy.cut is None or variant.drops:
-            yield TriggeredRun(session=session, variant=variant.name, error="it has no trigger that compacts")
-            continue
-        try:
-            found = _simulated(snapshot, session, _conversation(entries), variant, limits)
-        except SummarizersFailedError as error:
-            yield TriggeredRun(session=session, variant=variant.name, error=str(error))
-            continue
-        yield _measured(variant.name, snapshot, session, found, prices)
+    if variant.name == RECORDED:
+        return _measured(RECORDED, snapshot, session, _recorded(snapshot, cursor, entries), prices)
+    if variant.policy is None or variant.policy.cut is None or variant.drops:
+        return TriggeredRun(session=session, variant=variant.name, error="it has no trigger that compacts")
+    try:
+        found = _simulated(snapshot, session, _conversation(entries), variant, limits)
+    except SummarizersFailedError as error:
+        return TriggeredRun(session=session, variant=variant.name, error=str(error))
+    return _measured(variant.name, snapshot, session, found, prices)
 
 
 class _History:
-    """Hold what a run sent before each answer, by the answer's recorded number, and its compactions.
+    """The contexts that a run sent, by the recorded number of the answer, and its compactions.
 
     A compaction has the recorded number of the entry above it, and the size of the context before it.
     """
@@ -97,6 +124,7 @@ class _History:
     def __init__(self) -> None:
         self.sent: dict[int, int] = {}
         self.compactions: list[tuple[int, int]] = []
+        self.measured_peak: int | None = None
 
 
 def _conversation(entries: Sequence[Event]) -> list[Event]:
@@ -107,7 +135,9 @@ def _conversation(entries: Sequence[Event]) -> list[Event]:
 
 def _recorded(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> _History:
     found = _History()
-    sizes = [moment.tokens for moment in timeline(snapshot, cursor.session).moments]
+    moments = timeline(snapshot, cursor.session).moments
+    sizes = [moment.tokens for moment in moments]
+    found.measured_peak = max((each.measured for each in moments if each.measured), default=None)
     for place, (above, entry) in enumerate(pairwise(entries), 1):
         if _is_answer(above, entry):
             found.sent[entry.seq] = sizes[place - 1]
@@ -124,7 +154,7 @@ def _is_answer(above: Event | None, entry: Event) -> bool:
 def _simulated(
     snapshot: Snapshot, session: str, entries: Sequence[Event], variant: Variant, limits: Limits
 ) -> _History:
-    """Return what a policy would have made of a session's messages. Raises SummarizersFailedError.
+    """Return a policy's run over a session's messages. Raises SummarizersFailedError.
 
     Each compaction makes a preview of the session, in which the rest of the messages follow it.
     """
@@ -144,10 +174,10 @@ def _simulated(
                 continue
             if place and policy.trigger.fires(seen[place], limits):
                 here = resolve_cursor(preview, session).at_leaf(seqs[place])
-                prospect = _compacted_at(preview, here, variant, policy, limits)
-                if prospect is not None:
+                compacted = _compacted_at(preview, here, variant, policy, limits)
+                if compacted is not None:
                     begun += place
-                    preview = Preview(prospect, session, _following(entries[begun:], above=Parent.LEAF))
+                    preview = Preview(compacted, session, _following(entries[begun:], above=Parent.LEAF))
                     found.compactions.append((entries[begun - 1].seq, sizes[place]))
                     break
             found.sent[entry.seq] = sizes[place]
@@ -157,7 +187,7 @@ def _simulated(
 
 
 def _following(entries: Sequence[Event], *, above: Literal[Parent.LEAF] | None) -> list[NewEvent]:
-    """Return entries as new ones, each below the one before it, the first below `above`, None for a root."""
+    """Return copies of entries, each below the one before it, the first below `above`."""
     return [
         as_new(entry, parent=Parent.LEAF if place else above, target=None)
         for place, entry in enumerate(entries)
@@ -174,7 +204,7 @@ def _sizes(snapshot: Snapshot, session: str, newest: int, name: str) -> tuple[li
 def _compacted_at(
     snapshot: Snapshot, here: Cursor, variant: Variant, policy: Policy, limits: Limits
 ) -> Snapshot | None:
-    """Return the session compacted at an entry, None if a call is open or there is nothing to do."""
+    """Return the session compacted at an entry; None if a call is open, or nothing is to do."""
     if has_open_calls(context_at(snapshot, here).parts):
         return None
     found = compacted(snapshot, here, variant, policy, limits)
@@ -184,7 +214,7 @@ def _compacted_at(
 def _measured(
     variant: str, snapshot: Snapshot, session: str, history: _History, prices: Prices
 ) -> TriggeredRun:
-    """Return a run with its totals; the answer behind a compaction was sent what it made."""
+    """Return a run with its totals; the answer after a compaction was sent the new context."""
     sent = [SentContext(seq=seq, tokens=tokens) for seq, tokens in history.sent.items()]
     compactions = [
         TriggeredCompaction(
@@ -201,6 +231,7 @@ def _measured(
         sent=sent,
         tokens_sent=sum(each.tokens for each in sent),
         peak_tokens=max((each.tokens for each in sent), default=0),
+        measured_peak=history.measured_peak,
         dollars=_dollars(snapshot, session, sent, {each.seq for each in compactions}, prices),
     )
 
@@ -212,7 +243,7 @@ def _dollars(
     compacted_at: AbstractSet[int],
     prices: Prices,
 ) -> float | None:
-    """Return what the contexts of a run cost as input, None if the price of a model is unknown."""
+    """Return the input cost of a run's contexts, None if the price of a model is unknown."""
     costs, cached, since = list[float](), 0, 0
     for each in sent:
         if any(since < seq < each.seq for seq in compacted_at):

@@ -8,7 +8,7 @@ from typing import Final
 from compaction.part import PolicyPart, Positive
 from compaction.rewrites.sized_context import SizedContext, SizedMessage
 from eventstore.records import TextReplacement
-from eventstore.views import answered
+from eventstore.views import call_indexes
 
 _PLACEHOLDER: Final = re.compile(r"\[snipped (\d+) messages from conversation middle\]")
 
@@ -65,6 +65,6 @@ def _stands_for(each: SizedMessage) -> int:
 def _unparted(lines: tuple[SizedMessage, ...]) -> list[bool]:
     """Return, for each place between messages and both ends, True if no call is split there."""
     whole = [True] * (len(lines) + 1)
-    for result, caller in answered([each.message for each in lines]).items():
+    for result, caller in call_indexes([each.message for each in lines]).items():
         whole[caller + 1 : result + 1] = [False] * (result - caller)
     return whole

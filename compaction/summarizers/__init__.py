@@ -56,6 +56,15 @@ class HasModel(Protocol):
 
 
 @runtime_checkable
+class HasIdentity(Protocol):
+    """A summarizer whose answer to a prompt is always the same, while its identity is."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Everything except the prompt and the code that decides its answers."""
+
+
+@runtime_checkable
 class HasEndpoint(Protocol):
     """A summarizer that sends prompts to an address, which is shown while waiting."""
 
@@ -69,7 +78,8 @@ class SummarizerError(RefoldError):
 
     `is_transient` means that the same request may succeed later, after `retry_after` seconds if the provider
     said so. `is_too_long` means that the request was refused for its length. `usage` is its cost all the
-    same. Keys and tokens are masked, because errors are printed and logged.
+    same. `is_sent` is False only if certainly nothing reached the provider, so that it cost nothing. Keys and tokens
+    are masked, because errors are printed and logged.
     """
 
     def __init__(
@@ -81,11 +91,12 @@ class SummarizerError(RefoldError):
         retry_after: float | None = None,
         is_too_long: bool = False,
         usage: Usage | None = None,
+        is_sent: bool = True,
     ) -> None:
         self.summarizer, self.problem = summarizer, problem
         self.hide(())
         self.is_transient, self.retry_after, self.is_too_long = is_transient, retry_after, is_too_long
-        self.usage = usage
+        self.usage, self.is_sent = usage, is_sent
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Mask these secrets in the error's text too."""
@@ -127,11 +138,14 @@ class RedirectError(SummarizerError):
 
 
 class CancelledError(RefoldError):
-    """The operation was cancelled; `requests` are the records of requests until then."""
+    """The operation was cancelled; `requests` are the records of requests until then.
 
-    def __init__(self, requests: Sequence[dict[str, Any]] = ()) -> None:
+    `is_sent` is False only if certainly nothing reached a provider.
+    """
+
+    def __init__(self, requests: Sequence[dict[str, Any]] = (), *, is_sent: bool = True) -> None:
         super().__init__("cancelled")
-        self.requests = list(requests)
+        self.requests, self.is_sent = list(requests), is_sent
 
 
 __all__ = ["Answer", "Cancellation", "CancelledError", "Summarizer", "SummarizerError"]

@@ -12,6 +12,7 @@ from compaction.summarizers import Answer, Cancellation, RedirectError, Summariz
 from compaction.summarizers.refusals import (
     TOO_LARGE,
     connection_problem,
+    has_connected,
     is_context_overflow,
     is_transient,
     mask_secrets,
@@ -30,7 +31,7 @@ from projections.requests import Request, request
 from projections.requests.anthropic.validator.schema import ApiRule
 from projections.requests.protocol import Violation
 from projections.rules import rules_of_format
-from projections.settings import Settings
+from projections.settings import ModelSettings
 from projections.usage import CACHE_LIFETIME
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class AnthropicSummarizer:
         try:
             with self._client(line) as client:
                 answer = run_cancellable(
-                    lambda: self._asked(client, body, line), is_cancelled=is_cancelled, line=line
+                    lambda: self._stream(client, body, line), is_cancelled=is_cancelled, line=line
                 )
             return self._read(answer)
         except SummarizerError as error:
@@ -122,7 +123,7 @@ class AnthropicSummarizer:
             return client.with_options(api_key=_NO_KEY)
         return client
 
-    def _asked(
+    def _stream(
         self, client: anthropic.Anthropic, body: bytes, line: CancellableTransport
     ) -> anthropic.types.Message | None:
         """Return the answer as far as it came, None if none began. Raises SummarizerError."""
@@ -208,6 +209,7 @@ class AnthropicSummarizer:
         return self._failed(
             f"{strip_credentials(str(client.base_url))}: {connection_problem(error)}",
             is_transient=is_transient,
+            is_sent=has_connected(error),
         )
 
     def _failed(self, problem: str, **more: Any) -> SummarizerError:
@@ -234,7 +236,7 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
             as_of=0,
             rules=rules_of_format(FORMAT).name,
             parts=(*prompt.prefix, _user_message(prompt.text)),
-            settings=Settings(),
+            settings=ModelSettings(),
         ),
         model=model,
         max_tokens=prompt.max_tokens,
@@ -253,13 +255,14 @@ def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool
     body. One that is only too large counts as too long, because a shorter one would pass.
     """
     try:
-        asked = messages_request(prompt, model, is_cached=is_cached)
+        sent = messages_request(prompt, model, is_cached=is_cached)
     except BadInputError as error:
-        raise SummarizerError(summarizer, f"nothing was sent: {error}") from None
-    if asked.violations:
-        is_too_long = all(violation.rule == ApiRule.REQUEST_SIZE for violation in asked.violations)
-        raise SummarizerError(summarizer, _refusal(asked.violations), is_too_long=is_too_long)
-    return asked.body
+        raise SummarizerError(summarizer, f"nothing was sent: {error}", is_sent=False) from None
+    if sent.violations:
+        is_too_long = all(violation.rule == ApiRule.REQUEST_SIZE for violation in sent.violations)
+        problem = _refusal(sent.violations)
+        raise SummarizerError(summarizer, problem, is_too_long=is_too_long, is_sent=False)
+    return sent.body
 
 
 def _refusal(violations: Sequence[Violation]) -> str:

@@ -265,14 +265,21 @@ def _attempt(
         problem = f"it returned a value of type {type(answer).__name__}, not an Answer with a text"
         return _failed(record, SummarizerError(summarizer.name, problem))
     answer = msgspec.structs.replace(answer, text=well_formed(answer.text))
-    text = strip_tag(answer.text, prompt.template.strip)
-    if not text:
-        problem = "the answer is empty"
-        empty = SummarizerError(summarizer.name, problem, is_transient=True, usage=answer.usage)
+    try:
+        text = text_of(answer, prompt, summarizer.name)
+    except SummarizerError as empty:
         return _failed(record, empty)
     record |= {"model": answer.model, "answer": answer.text, **usage_json(answer.usage)}
     record |= {"isCut": True} if answer.is_cut else {}
     return msgspec.structs.replace(answer, text=text)
+
+
+def text_of(answer: Answer, prompt: Prompt, summarizer: str) -> str:
+    """Return an answer's text without what the template strips; raise SummarizerError if empty."""
+    text = strip_tag(answer.text, prompt.template.strip)
+    if not text:
+        raise SummarizerError(summarizer, "the answer is empty", is_transient=True, usage=answer.usage)
+    return text
 
 
 def strip_tag(answer: str, tag: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from threading import Lock
 from typing import Final
 
 import msgspec
@@ -14,6 +16,7 @@ from compaction.summarizers.facts import Fact, FactKind, Facts, collect_facts, m
 from compaction.summarizers.facts.lines import one_line
 from compaction.templates import Template, headings, load_built_in
 from eventstore.javascript import utf8_length
+from projections.mentions.message_facts import SessionFacts
 from projections.mentions.path_names import PathIndex
 
 _FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
@@ -134,7 +137,7 @@ _PARTS: Final = {"Progress": ("Done", "In Progress", "Blocked")}
 class _Row(msgspec.Struct, frozen=True):
     """The place of a kind of facts: the first of `headings` that a template has; mark and share."""
 
-    sort: FactKind
+    kind: FactKind
     share: int
     headings: tuple[str, ...]
     mark: str = "- "
@@ -182,18 +185,26 @@ class ExtractiveSummarizer:
     Files, commands with their outcome, and errors come from tool calls. The person's requests go first, then
     what is newest and mentioned most. An earlier summary is carried over. The same prompt always has the same
     answer, of at most `most` tokens, fewer if the prompt allows fewer; headings are always included.
-    Templates without any section that it can fill are refused.
+    Templates without any section that it can fill are refused. `facts` are those of a session, for many summaries
+    of its messages: each message is then read once.
     """
 
     name = "extractive"
 
-    def __init__(self, *, most: int = MAX_TOKENS) -> None:
+    def __init__(self, *, most: int = MAX_TOKENS, facts: SessionFacts | None = None) -> None:
         self.most = most
+        self._facts, self._lock = facts, Lock() if facts else nullcontext()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The name and the longest answer."""
+        return self.name, self.most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the summary. Raises UnsupportedTemplateError, CancelledError."""
         sections = self._sections(prompt.template)
-        found = collect_facts(prompt.parts, prompt.previous, is_cancelled=is_cancelled)
+        with self._lock:
+            found = collect_facts(prompt.parts, prompt.previous, is_cancelled=is_cancelled, facts=self._facts)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
         text = _filled(sections, found, room) if sections else _in_short(found, room)
         return Answer(text=text, model=self.name)
@@ -221,10 +232,10 @@ def _default_sections() -> tuple[str, ...]:
 
 def _in_short(found: Facts, room: int) -> str:
     """Write two or three sentences: the request, the amount of work, the present state."""
-    asked, *_ = [*found.lines[FactKind.GOAL], Fact("nothing")]
+    goal, *_ = [*found.lines[FactKind.GOAL], Fact("nothing")]
     stands, *_ = [*found.lines[FactKind.DOING], *found.lines[FactKind.DONE], Fact("")]
     changed, run = len(found.lines[FactKind.CHANGED]), len(found.lines[FactKind.COMMAND])
-    sentences = [f"Asked for: {_quoted(asked)}"]
+    sentences = [f"Asked for: {_quoted(goal)}"]
     sentences += [f"Files changed: {changed}, commands run: {run}."] if changed or run else []
     sentences += [f"It stands at: {_quoted(stands)}"] if stands.text else []
     while len(sentences) > 1 and utf8_length(" ".join(sentences)) > room:
@@ -244,7 +255,7 @@ def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
         heading = next(
             (parts[each.casefold()] for each in row.headings if each.casefold() in parts), _ELSEWHERE
         )
-        return FactQueue(heading, row.mark, row.share, found.lines[row.sort])
+        return FactQueue(heading, row.mark, row.share, found.lines[row.kind])
 
     selection = FactSelection(found.paths)
     room = min(room, _most(found, len(parts))) - utf8_length(_laid_out(sections, selection))

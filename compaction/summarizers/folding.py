@@ -33,14 +33,14 @@ class FoldedSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 def fold_groups(
     groups: Sequence[PartGroup],
-    ask: Callable[[Sequence[Part], str], SummaryReply],
+    summarize: Callable[[Sequence[Part], str], SummaryReply],
     *,
     room: Callable[[str], int],
     previous: str = "",
 ) -> FoldedSummary:
     """Summarize groups, oldest first, in as few steps as fit; without groups, return `previous`.
 
-    `ask` summarizes messages given the summary so far; `room` returns the tokens of messages that fit beside
+    `summarize` summarizes messages given the summary so far; `room` returns the tokens of messages that fit beside
     that summary. If a provider refuses a request for its length, ask about the oldest groups first, in steps
     of half the size, and leave out a single group that is still too long. Raises SummarizersFailedError,
     CancelledError.
@@ -54,7 +54,7 @@ def fold_groups(
     while waiting:
         run = _fitting(waiting, min(room(previous), most))
         try:
-            asked = ask([part for group in run for part in group.parts], previous)
+            reply = summarize([part for group in run for part in group.parts], previous)
         except (SummarizersFailedError, CancelledError) as error:
             error.requests = requests = [*requests, *error.requests]
             refusals += 1
@@ -66,8 +66,8 @@ def fold_groups(
             else:
                 left_out.append(waiting.pop(0))
         else:
-            requests += asked.requests
-            previous, missing = asked.text, asked.missing
+            requests += reply.requests
+            previous, missing = reply.text, reply.missing
             del waiting[: len(run)]
     return FoldedSummary(
         text=previous,

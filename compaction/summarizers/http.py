@@ -13,6 +13,7 @@ from compaction.summarizers.refusals import (
     TOO_LARGE,
     connection_problem,
     find_secrets,
+    has_connected,
     is_context_overflow,
     is_transient,
     mask_secrets,
@@ -51,14 +52,14 @@ class HttpSummarizer:
         try:
             with httpx2.Client(timeout=timeout, event_hooks=line.hooks, follow_redirects=False) as client:
                 response = run_cancellable(
-                    lambda: self._asked(client, prompt), is_cancelled=is_cancelled, line=line
+                    lambda: self._post(client, prompt), is_cancelled=is_cancelled, line=line
                 )
             return self._read(response, line.secrets)
         except SummarizerError as error:
             error.hide(line.secrets | find_secrets(self.endpoint, {}))
             raise
 
-    def _asked(self, client: httpx2.Client, prompt: Prompt) -> httpx2.Response:
+    def _post(self, client: httpx2.Client, prompt: Prompt) -> httpx2.Response:
         import httpx2  # noqa: PLC0415  heavy
 
         sent = stringify({"systemPrompt": prompt.system, "prompt": _text(prompt)}).encode()
@@ -67,10 +68,13 @@ class HttpSummarizer:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             # If a password ends the host too early, the error quotes a part of it as the port.
             problem = "it is not an address" if "@" in self.endpoint else str(error)
-            raise self._failed(f"{problem}; give an address with http:// or https://") from None
+            problem = f"{problem}; give an address with http:// or https://"
+            raise self._failed(problem, is_sent=False) from None
         except httpx2.HTTPError as error:
             is_transient = isinstance(error, httpx2.TransportError)
-            raise self._failed(connection_problem(error), is_transient=is_transient) from None
+            raise self._failed(
+                connection_problem(error), is_transient=is_transient, is_sent=has_connected(error)
+            ) from None
 
     def _read(self, response: httpx2.Response, secrets: Iterable[str]) -> Answer:
         if response.has_redirect_location:

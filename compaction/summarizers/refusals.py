@@ -156,6 +156,13 @@ def connection_problem(error: BaseException) -> str:
     return "the answer is not HTTP; check the address" if _NO_HTTP.match(problem) else problem
 
 
+def has_connected(error: BaseException) -> bool:
+    """Return False if an error says that no connection was made, so that no request was sent."""
+    import httpx2  # noqa: PLC0415  heavy
+
+    return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol)
+
+
 def strip_credentials(address: str) -> str:
     """Remove user name, password, query and fragment from an address, for the log.
 

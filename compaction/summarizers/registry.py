@@ -32,12 +32,14 @@ class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
 class SummarizerKind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of summarizer: its constructor, and the options and instructions that it supports.
 
-    `endpoint` says what its address is for, "" if it takes none.
+    `endpoint` says what its address is for, "" if it takes none; the environment variable `endpoint_variable` may name
+    it too.
     """
 
     make: Callable[[SummarizerContext], Summarizer]
     takes_model: bool = False
     endpoint: str = ""
+    endpoint_variable: str = ""
     follows_instructions: bool = True
 
 
@@ -54,7 +56,7 @@ def _anthropic(choice: SummarizerContext) -> Summarizer:
 def _http(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.http import HttpSummarizer  # noqa: PLC0415  as the others
 
-    endpoint = choice.endpoint or os.environ.get(ENDPOINT, "")
+    endpoint = endpoint_of("http", choice.endpoint)
     if not endpoint:
         raise BadInputError("summarizer 'http'", "has no address", f"give its address, or set {ENDPOINT}")
     return HttpSummarizer(endpoint)
@@ -74,9 +76,14 @@ def _recorded(choice: SummarizerContext) -> Summarizer:
 
 
 SUMMARIZERS: Final = {
-    "anthropic": SummarizerKind(make=_anthropic, takes_model=True, endpoint="an Anthropic-compatible server"),
+    "anthropic": SummarizerKind(
+        make=_anthropic,
+        takes_model=True,
+        endpoint="an Anthropic-compatible server",
+        endpoint_variable="ANTHROPIC_BASE_URL",
+    ),
     "extractive": SummarizerKind(make=_extractive, follows_instructions=False),
-    "http": SummarizerKind(make=_http, endpoint="a service of your own"),
+    "http": SummarizerKind(make=_http, endpoint="a service of your own", endpoint_variable=ENDPOINT),
     "recorded": SummarizerKind(make=_recorded),
 }
 
@@ -89,6 +96,11 @@ def make_summarizer(name: str, choice: SummarizerContext) -> Summarizer:
     if name not in SUMMARIZERS:
         raise NotFoundError("summarizer", name, f"there are: {', '.join(SUMMARIZERS)}")
     return SUMMARIZERS[name].make(choice)
+
+
+def endpoint_of(name: str, given: str) -> str:
+    """Return the given address, else the environment's; "" for the summarizer's own."""
+    return given or os.environ.get(SUMMARIZERS[name].endpoint_variable, "")
 
 
 def default_summarizer() -> str:

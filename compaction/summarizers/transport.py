@@ -47,6 +47,12 @@ class CancellableTransport:
                 with contextlib.suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
 
+    @property
+    def has_connected(self) -> bool:
+        """True if a connection was opened."""
+        with self._lock:
+            return bool(self._sockets)
+
     def _watch(self, request: Any) -> None:
         request.extensions = {**request.extensions, "trace": self._opened}
 
@@ -82,7 +88,7 @@ def run_cancellable(request: Callable[[], T], *, is_cancelled: Cancellation, lin
             line.cut()
         thread.join(_LAST_WORDS)
     if not is_done:
-        raise CancelledError
+        raise CancelledError(is_sent=line.has_connected)
     return waiting.result()
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 import msgspec
 
 from eventstore.append import is_same
 from eventstore.event import Event, NewEvent
+from eventstore.formats.source import SourceRecord
 from eventstore.frame import decode
 from eventstore.imports import observed_rewrites
+from eventstore.kinds import is_entry
 from eventstore.log import Snapshot
+from eventstore.records import FORMAT
 
 
 class Agreement(Enum):
@@ -28,14 +31,17 @@ class Agreement(Enum):
 class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True):
     """A file's records, counted by their agreement with a session.
 
-    `new` records are only in the file. `changed` maps the ids of changed records to how often the session has
-    seen them change before.
+    `new` records are only in the file. `inserted` maps the ids of new entries that known ones follow to their lines.
+    `changed` maps the ids of changed records to how often the session has seen them change before. `leaf` is
+    the imported entry where the session stands, None if the file has it too.
     """
 
     same: int
     exported: frozenset[str]
     changed: dict[str, int]
     new: int
+    inserted: Mapping[str, int] = {}
+    leaf: str | None = None
 
     @property
     def is_of_session(self) -> bool:
@@ -59,13 +65,23 @@ class EventComparer:
         self._observed = observed_rewrites(snapshot, session)
         self._same, self._new = 0, 0
         self._exported, self._changed = set[str](), dict[str, int]()
+        self._inserted, self._newest = dict[str, int](), dict[str, int]()
+        self._leaf = _imported_leaf(snapshot, session)
 
-    def add(self, event: NewEvent, is_exported: IsExported) -> None:
+    def add(self, record: SourceRecord, is_exported: IsExported) -> None:
         """Compare the next record."""
+        event = record.event
         seq = self._snapshot.locate(self._session, event.id)
         if not seq:
             self._new += 1
+            if is_entry(event.kind):
+                self._newest[event.id] = record.line
             return
+        if event.id == self._leaf:
+            self._leaf = None
+        if self._newest and is_entry(event.kind):
+            self._inserted |= self._newest
+            self._newest = {}
         seen = self._observed.get(seq, [])
         agreement = self._agreement(event, seq, seen, is_exported)
         if agreement is Agreement.SAME:
@@ -84,8 +100,28 @@ class EventComparer:
             return Agreement.SAME
         return Agreement.EXPORTED if is_exported(self._snapshot, event, stored) else Agreement.CHANGED
 
-    @property
-    def result(self) -> ComparisonResult:
-        """Return the comparison of the records so far."""
+    def result(self, *, is_appended: bool) -> ComparisonResult:
+        """Return the comparison of the records so far.
+
+        Only in a source that is appended to is a new record before known ones unusual.
+        """
         exported, changed = frozenset(self._exported), dict(self._changed)
-        return ComparisonResult(same=self._same, exported=exported, changed=changed, new=self._new)
+        return ComparisonResult(
+            same=self._same,
+            exported=exported,
+            changed=changed,
+            new=self._new,
+            inserted=dict(self._inserted) if is_appended else {},
+            leaf=self._leaf if is_appended else None,
+        )
+
+
+def _imported_leaf(snapshot: Snapshot, session: str) -> str | None:
+    """Return the id of the newest imported entry on the leaf's path, None if there is none."""
+    seq = snapshot.head(session).leaf
+    while seq:
+        event = decode(snapshot.frame(session, seq), session)
+        if event.format != FORMAT:
+            return event.id
+        seq = event.parent_seq if event.parent_seq < seq else 0
+    return None

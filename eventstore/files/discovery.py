@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import msgspec
 from eventstore.errors import BadInputError, NoSessionError
 from eventstore.formats import harnesses
 from eventstore.formats.base import Certainty, Format
-from eventstore.formats.source import BEGINNING, SessionLocation, Source, SourceContents
+from eventstore.formats.source import BEGINNING_BYTES, SessionLocation, Source, SourceContents
 from eventstore.formats.unread import UNREAD, unread_harness
 
 
@@ -30,7 +30,8 @@ class ForeignSessionError(BadInputError):
 def open_source(source: Source) -> SourceContents:
     """Open a source with the format that recognizes it best.
 
-    Raises NoSessionError for a file that is none, ForeignSessionError for one of another harness.
+    Raises NoSessionError for a file that is none, ForeignSessionError for one of another harness, and
+    BadInputError for one without a session.
     """
     refused: BadInputError | None = None
     for each in _claims(source):
@@ -64,14 +65,6 @@ def _claims(source: Source) -> list[Format]:
     return [each for certainty, each in sorted(sure, key=lambda pair: -pair[0]) if certainty]
 
 
-def unreadable_harness(path: str) -> str:
-    """Return the unsupported harness whose session a file looks like.
-
-    Return "" if there is none, or if the file cannot be read.
-    """
-    return unread_harness(_beginning(path))
-
-
 def _beginning(path: str) -> bytes:
     """Return the first bytes of a file, b"" if it cannot be read."""
     # Reading a pipe without a writer would block forever.
@@ -79,7 +72,7 @@ def _beginning(path: str) -> bytes:
         return b""
     try:
         with Path(path).open("rb") as file:
-            return file.read(BEGINNING)
+            return file.read(BEGINNING_BYTES)
     except OSError:
         return b""
 
@@ -155,16 +148,16 @@ def files_below(folder: str) -> list[SessionFile]:
     """
     # Paths below the current folder do not begin with its name, ".".
     place = str(Path(folder)) if Path(folder).parts else ""
-    paths = filter(_looks_like_session, Path(folder).rglob("*"))
+    patterns = {each.pattern.rpartition("/")[2] for known in harnesses() for each in known.places}
+    paths = (path for path in Path(folder).rglob("*") if _looks_like_session(path, patterns))
     found = (_session_file(str(path), place, "") for path in paths)
     return _parents_first(file for file in found if file is not None)
 
 
-def _looks_like_session(path: Path) -> bool:
+def _looks_like_session(path: Path, patterns: Collection[str]) -> bool:
     """Return True for a *.jsonl file, and for others whose contents a harness recognizes."""
     if path.suffix == ".jsonl":
         return True
-    patterns = {each.pattern.rpartition("/")[2] for known in harnesses() for each in known.places}
     if path.suffix != ".json" and not any(path.match(each) for each in patterns):
         return False
     return _writer(str(path), "") != ""

@@ -28,7 +28,7 @@ class SegmentWriter:
         self._sessions: list[int] = []
         self._slots = 0
         self._numbered = 0
-        self._early: dict[int, tuple[int, int]] = {}
+        self._early: dict[int, tuple[int, int, int]] = {}
         self._gaps: list[tuple[int, bytes]] = []
         self._gaps_bytes = 0
         self._gap = bytearray()
@@ -51,6 +51,18 @@ class SegmentWriter:
         gap.clear()
         return slot
 
+    def records(self, count: int, gap: bytes) -> int:
+        """Return the first of adjacent slots for records that `gap` follows each."""
+        first = self.record()
+        if count > 1:
+            self._slots += count - 1
+            if gap != self._newest:
+                self._end_run()
+                self._newest = gap
+            self._repeats += count - 1
+        self._gap += gap
+        return first
+
     def _end_run(self) -> None:
         if not self._repeats:
             return
@@ -60,23 +72,26 @@ class SegmentWriter:
         if self._gaps_bytes > _PAYLOAD_BYTES:
             self._flush()
 
-    def number(self, slot: int, seq: int, session: int = 0) -> None:
-        """Fill a slot with the record's sequence number, in any order of slots."""
+    def number(self, slot: int, seq: int, session: int = 0, *, count: int = 1) -> None:
+        """Fill a slot with the record's sequence number, and those behind it with the next ones.
+
+        Slots may be filled in any order.
+        """
         if slot != self._numbered:
-            self._early[slot] = (seq, session)
+            self._early[slot] = (seq, session, count)
             return
-        self._next(seq, session)
+        self._next(seq, session, count)
         while self._early and (early := self._early.pop(self._numbered, None)) is not None:
             self._next(*early)
 
-    def _next(self, seq: int, session: int) -> None:
+    def _next(self, seq: int, session: int, count: int) -> None:
         run = self._runs[-1] if self._runs else None
         if run is not None and run[0] + run[1] == seq and self._sessions[-1] == session:
-            run[1] += 1
+            run[1] += count
         else:
-            self._runs.append([seq, 1])
+            self._runs.append([seq, count])
             self._sessions.append(session)
-        self._numbered += 1
+        self._numbered += count
 
     def _flush(self) -> None:
         self._payloads.append(msgspec.msgpack.encode(self._gaps))

@@ -21,7 +21,9 @@ from eventstore.formats.source import (
     SourceContents,
     SourceGrowth,
     SourceRecord,
+    SourceRemark,
     SourceSession,
+    one_by_one,
 )
 from eventstore.frame import body_of, decode
 from eventstore.imports import (
@@ -31,12 +33,13 @@ from eventstore.imports import (
     new_generation,
     newest_import,
 )
+from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.records import Import, Remark, Resume
 
 NOTHING: Final = sha256().hexdigest()
 """The digest of no bytes."""
-BEGINNING: Final = Resume(offset=0, digest=NOTHING, line=1)
+FROM_START: Final = Resume(offset=0, digest=NOTHING, line=1)
 NOTHING_SHARED: Final = ComparisonResult(same=0, exported=frozenset(), changed={}, new=0)
 
 
@@ -53,22 +56,30 @@ class ImportTarget:
     """A session of the source, and the session of the log that it goes into.
 
     `newest` is the last import. `before` is the previous generation if this is another one, `shared` the
-    comparison of source and log. The other fields hold what was read: events to append, observed changes,
+    comparison of source and log, `compared` the remarks of that reading, `parentless` the lines of its records
+    whose parents are missing, with these. The other fields hold what was read: events to append, observed changes,
     remarks, and records that wait for a later parent, by the parent's id; `held` are their ids, `derived` those
-    of events that follow from the source.
+    of events that follow from the source. `is_new` means that the log had no such session, and nothing was appended
+    yet; `first` are the events of a new session that are appended with the record of the import. `last` is the newest
+    entry of the file so far, `leaf` the entry from which the harness continues. Events up to number `since` are no
+    part of this import.
     """
 
     def __init__(self, place: int, of: SourceSession, base: str) -> None:
         self.place, self.of, self.base = place, of, base
         self.session = base
         self.newest: Import | None = None
-        self.newest_seq = 0
+        self.newest_seq = self.since = 0
         self.before: str | None = None
         self.shared = NOTHING_SHARED
-        self.batch: list[tuple[SegmentWriter, int, NewEvent]] = []
+        self.compared: list[SourceRemark] = []
+        self.parentless: Sequence[tuple[int, str]] = ()
+        self.batch: list[tuple[SegmentWriter, int, Sequence[NewEvent]]] = []
+        self.is_new, self.first = True, list[NewEvent]()
         self.added = 0
         self.appended = 0
-        self.newest_added = ""
+        self.last = ""
+        self.leaf: str | None = None
         self.observed: list[NewEvent] = []
         self.skipped: list[Remark] = []
         self.differs: list[Remark] = []
@@ -80,13 +91,27 @@ class ImportTarget:
     def go_on(self, head: Head, snapshot: Snapshot, shared: ComparisonResult, before: str | None) -> None:
         """Continue the log's session with this head."""
         self.session, self.newest_seq = head.name, head.import_seq
+        self.since, self.is_new = head.import_seq or head.version, False
         self.newest = newest_import(snapshot, head)
         self.shared = shared
         self.before = before if head.name != self.base else None
 
+    def reach(self, *events: NewEvent) -> None:
+        """Advance past the next events of the source."""
+        self.last = last_entry(events) or self.last
+
+    def events(self) -> list[NewEvent]:
+        """Return the events of the batch."""
+        return [event for _, _, several in self.batch for event in several]
+
     def begin(self, snapshot: Snapshot, before: str | None) -> None:
         """Start a new session."""
         self.session, self.before = new_generation(snapshot, self.base), before
+
+    def add_remark(self, remark: SourceRemark) -> None:
+        """Add a remark of this reading."""
+        remarks = self.skipped if remark.what == "skipped" else self.differs
+        remarks.append(Remark(remark.line, remark.reason))
 
     def keep_remarks(self, resume: Resume, passing: frozenset[str]) -> None:
         """Copy the last import's remarks on lines that are not read again."""
@@ -97,13 +122,17 @@ class ImportTarget:
             )
 
 
+def last_entry(events: Sequence[NewEvent]) -> str:
+    """Return the id of the last entry among some events, "" for none."""
+    return next((event.id for event in reversed(events) if is_entry(event.kind)), "")
+
+
 class _KnownParts:
     """The log's contents for parts of a source that are not read again."""
 
     def __init__(self, log: EventLog, targets: list[ImportTarget], continued: Import | None) -> None:
         self._log, self._targets, self._continued = log, targets, continued
         self._runs: dict[int, list[tuple[int, int]]] | None = None
-        self._own: set[str] | None = None
 
     def has(self, session: int, event_id: str) -> bool:
         if self._continued is None or not self._targets[session].newest_seq:
@@ -127,12 +156,10 @@ class _KnownParts:
                 return None
             return bytes(body_of(snapshot.frame(target.session, seq)))
 
-    def sessions_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
+    def sessions_with(self, event_id: str) -> Sequence[str]:
         with self._log.snapshot() as snapshot:
-            if self._own is None:
-                self._own = {head.name for each in self._targets for head in generations(snapshot, each.base)}
-            names = (head.name for head in snapshot.heads()) if among is None else among
-            return [name for name in names if name not in self._own and snapshot.locate(name, event_id)]
+            own = {head.name for each in self._targets for head in generations(snapshot, each.base)}
+            return [name for name in snapshot.sessions_with(event_id) if name not in own]
 
     def name(self, session: int) -> str:
         return self._targets[session].session
@@ -195,7 +222,7 @@ class SessionMatcher:
         self.main = self.targets[0]
         self.has_bytes = contents.growth is not SourceGrowth.ROWS
         self.continued: Import | None = None
-        self.resumed = BEGINNING
+        self.resumed = FROM_START
 
     def is_unchanged(self) -> bool:
         """Return True if the source is unchanged since the newest import."""
@@ -206,7 +233,7 @@ class SessionMatcher:
         return self._is_read(self.main.newest)
 
     def is_export(self, snapshot: Snapshot, path: str) -> bool:
-        """Return True if the source is an export or a copy of the sessions, and another file than theirs.
+        """Return True if the source is an export or a copy of the sessions, and not their own file.
 
         It must not take the place of the imported file. A file that has only equal records is an export of
         records without any difference, or the file after a move: the first if the imported file still exists.
@@ -246,14 +273,14 @@ class SessionMatcher:
                 if newest is not None and self._is_read(newest):
                     self._stay(snapshot, head, known)
                     return
-        shared = self._compare(snapshot, BEGINNING, known)
+        shared = self._compare(snapshot, FROM_START, known)
         for each, heads in zip(self.targets, known, strict=True):
             self._choose(snapshot, each, heads, shared)
 
     def _watermark(self, snapshot: Snapshot, heads: list[Head]) -> Resume:
         """Return where an earlier reading of a database ended, as its format defines it."""
         newest = newest_import(snapshot, heads[-1]) if heads else None
-        return BEGINNING if newest is None or newest.is_file else newest.resume
+        return FROM_START if newest is None or newest.is_file else newest.resume
 
     def _begins_as(self, newest: Import) -> bool:
         """Return True if the file starts with what an import read, except a torn record.
@@ -327,13 +354,21 @@ class SessionMatcher:
         ]
         if not any(comparing):
             return {}
-        for piece in self.reader(resume).pieces():
+        reader = self.reader(resume)
+        for piece in one_by_one(reader.pieces()):
             if isinstance(piece, SourceRecord):
                 is_exported = format_of(piece.event.format).is_exported
                 for _, each in comparing[piece.session]:
-                    each.add(piece.event, is_exported)
+                    each.add(piece, is_exported)
+            elif isinstance(piece, SourceRemark):
+                self.targets[piece.session].compared.append(piece)
+        for target in self.targets:
+            target.parentless = reader.orphans(target.place)
+        is_appended = self._contents.growth is SourceGrowth.APPENDED
         return {
-            (place, name): each.result for place, several in enumerate(comparing) for name, each in several
+            (place, name): each.result(is_appended=is_appended)
+            for place, several in enumerate(comparing)
+            for name, each in several
         }
 
     def reader(self, resume: Resume) -> SessionReader:

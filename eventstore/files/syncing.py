@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import cache, partial
+from hashlib import sha256
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
@@ -14,15 +15,13 @@ from eventstore.errors import BadInputError, RefoldError, StoreError
 from eventstore.event import NewEvent
 from eventstore.files.discovery import SessionFile, open_source
 from eventstore.files.importing import ImportResult, import_sessions, opened_source
-from eventstore.files.matching import BEGINNING, SessionMatcher
-from eventstore.formats.source import SourceGrowth, SourceRecord, source_path
-from eventstore.log import AppendResult, EventLog, Expected, Snapshot, SourceState, StoredLog
+from eventstore.files.matching import FROM_START, SessionMatcher
+from eventstore.formats.source import SourceGrowth, SourceRecord, one_by_one, source_path
+from eventstore.log import AppendResult, EventLog, Expected, Progress, Snapshot, SourceState, StoredLog
 from eventstore.memory import MemoryLog
-from eventstore.workers import Ask, work_in_order
+from eventstore.workers import SendRequest, work_in_order
 
 Change: TypeAlias = Literal["new", "changed", "unchanged"]
-Progress = Callable[[int, int], None]
-"""Called with the number of bytes imported so far and that of all files."""
 _WORTH_A_PROCESS: Final = 16 << 20
 """Bytes of files that take longer to parse than a process takes to start."""
 
@@ -79,6 +78,30 @@ def import_files(
         yield _unless_of_store(result)
 
 
+def reported_before(snapshot: Snapshot, failed: Iterable[FileImport]) -> set[str]:
+    """Return the files that failed with the same error and status when they were last reported."""
+    return {
+        each.file.path
+        for each in failed
+        if isinstance(each.error, BadInputError) and snapshot.derived(_report_key(each)) == _report(each)
+    }
+
+
+def keep_reported(log: StoredLog, failed: Iterable[FileImport]) -> None:
+    """Remember that these files were reported as unreadable."""
+    log.keep((_report_key(each), _report(each)) for each in failed)
+
+
+def _report_key(failed: FileImport) -> bytes:
+    return b"unreadable " + sha256(source_path(failed.file.path)).digest()
+
+
+def _report(failed: FileImport) -> bytes:
+    status = failed.file.status
+    changes = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return sha256(repr((changes, str(failed.error))).encode("utf-8", "backslashreplace")).digest()
+
+
 def _newest_apart(
     files: Sequence[SessionFile], ties: Mapping[str, list[str]]
 ) -> tuple[list[SessionFile], list[SessionFile]]:
@@ -87,30 +110,35 @@ def _newest_apart(
     if not readable:
         return list(files), []
     newest = max(readable, key=lambda each: each.status.st_mtime_ns)
-    shared, paths = set(ties[newest.path]), {newest.path}
-    while more := {path for path, own in ties.items() if path not in paths and not shared.isdisjoint(own)}:
-        paths |= more
-        shared.update(*(ties[path] for path in more))
+    first = _joined(ties.values())
+    paths = {path for path, own in ties.items() if own and first(own[0]) == first(ties[newest.path][0])}
     return [each for each in files if each.path not in paths], [each for each in files if each.path in paths]
 
 
 def _queues(files: Sequence[SessionFile], ties: Mapping[str, list[str]]) -> list[list[SessionFile]]:
     """Divide files into lists without references between them, the largest first."""
-    above: dict[Hashable, Hashable] = {}
-
-    def first(key: Hashable) -> Hashable:
-        while (next_above := above.setdefault(key, key)) != key:
-            key = next_above
-        return key
-
-    for each in files:
-        for tie in ties.get(each.path, ()):
-            above[first(tie)] = first((each.place, each.folder))
+    first = _joined([(each.place, each.folder), *ties.get(each.path, ())] for each in files)
     queues: dict[Hashable, list[SessionFile]] = {}
     for each in files:
         queues.setdefault(first((each.place, each.folder)), []).append(each)
     # The largest first, so that no process works alone at the end.
     return sorted(queues.values(), key=lambda queue: -sum(each.status.st_size for each in queue))
+
+
+def _joined(groups: Iterable[Sequence[Hashable]]) -> Callable[[Hashable], Hashable]:
+    """Join the keys of each group; return a function that is equal for joined keys."""
+    above: dict[Hashable, Hashable] = {}
+
+    def first(key: Hashable) -> Hashable:
+        while (next_above := above.setdefault(key, key)) != key:
+            # Half the way for the next one, so that no chain of groups is walked along from each of its keys.
+            above[key] = key = above[next_above]
+        return key
+
+    for group in groups:
+        for key in group[1:]:
+            above[first(key)] = first(group[0])
+    return first
 
 
 def _ties(path: str) -> list[str]:
@@ -124,7 +152,8 @@ def _ties(path: str) -> list[str]:
         contents = open_source(source)
         ties += [each.name for each in contents.sessions]
         if contents.growth is not SourceGrowth.ROWS:
-            pieces = SessionMatcher(MemoryLog(), source, contents, None).reader(BEGINNING).pieces()
+            reader = SessionMatcher(MemoryLog(), source, contents, None).reader(FROM_START)
+            pieces = one_by_one(reader.pieces())
             ties += [next(piece.event.id for piece in pieces if isinstance(piece, SourceRecord))]
     return ties
 
@@ -184,14 +213,14 @@ def _in_processes(
 ) -> Generator[FileImport, None, None]:
     """Yield the imports of files that other processes parse."""
 
-    def append(asked: _AppendRequest) -> AppendResult | RefoldError:
+    def append(request: _AppendRequest) -> AppendResult | RefoldError:
         try:
-            done = log.append(asked.session, asked.events, **asked.options)
+            done = log.append(request.session, request.events, **request.options)
         except StoreError:
             raise
         except RefoldError as error:
             return error
-        count.add(asked.path, sum(len(event.body) for event in asked.events))
+        count.add(request.path, sum(len(event.body) for event in request.events))
         return done
 
     work = partial(_import_in_process, log.path)
@@ -201,10 +230,10 @@ def _in_processes(
             yield _unless_of_store(result)
 
 
-def _import_in_process(store: str, file: SessionFile, ask: Ask) -> FileImport:
+def _import_in_process(store: str, file: SessionFile, send: SendRequest) -> FileImport:
     """Import a file of which another process appends the events."""
     try:
-        log = _ForwardingLog(_store(store), file.path, ask)
+        log = _ForwardingLog(_store(store), file.path, send)
     except RefoldError as error:
         return FileImport(file=file, error=error)
     return _imported(log, file)
@@ -217,10 +246,10 @@ def _store(store: str) -> StoredLog:
 
 
 class _ForwardingLog:
-    """An `EventLog` that reads a store, and asks another process to append to it."""
+    """An `EventLog` that reads a store, and has another process append to it."""
 
-    def __init__(self, log: StoredLog, path: str, ask: Ask) -> None:
-        self._log, self._path, self._ask = log, path, ask
+    def __init__(self, log: StoredLog, path: str, send: SendRequest) -> None:
+        self._log, self._path, self._send = log, path, send
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return self._log.snapshot()
@@ -236,8 +265,8 @@ class _ForwardingLog:
         seen: SourceState | None = None,
     ) -> AppendResult:
         options = {"expected": expected, "blobs": list(blobs), "source": source, "seen": seen}
-        asked = _AppendRequest(path=self._path, session=session, events=events, options=options)
-        return cast("AppendResult", self._ask(asked))
+        request = _AppendRequest(path=self._path, session=session, events=events, options=options)
+        return cast("AppendResult", self._send(request))
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
         """Cache nothing: an import computes no results."""

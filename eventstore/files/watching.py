@@ -16,9 +16,9 @@ import msgspec
 from msgspec import structs
 from watchfiles import watch
 
-from eventstore.files.discovery import ForeignSessionError, SessionFile
-from eventstore.files.syncing import FileImport, Progress, compare_sources, import_files
-from eventstore.log import StoredLog
+from eventstore.files.discovery import SessionFile
+from eventstore.files.syncing import FileImport, compare_sources, import_files
+from eventstore.log import Progress, StoredLog
 
 if TYPE_CHECKING:
     from watchfiles.main import FileChange
@@ -163,7 +163,7 @@ class Watcher:
         """The end of the last look at all files, its duration, and the time of the next."""
         self._pause = INTERVAL
         """Seconds between polls."""
-        self._asked = 1
+        self._looks_due = 1
         """Looks to come that are no routine."""
 
     def sync(self, *, jobs: int = 1, progress: Progress = lambda *_: None) -> Iterator[FileImport]:
@@ -180,7 +180,7 @@ class Watcher:
                 changed = self._wait()
                 if changed is None or not changed <= self._files.keys():
                     # Look twice: files of a new folder may be written before the system follows it.
-                    self._asked = 2
+                    self._looks_due = 2
                     self._look_at = min(self._look_at, self._looked + self._duration * _ASKED_SHARE)
                 if time.monotonic() >= self._look_at:
                     yield from self._look(changed or set())
@@ -205,7 +205,7 @@ class Watcher:
             self._unreported.pop(path, None)
         late = [path for path, at in self._unreported.items() if time.monotonic() - at > _GRACE]
         if late:
-            self._start_polling(f"they did not tell of a change of {late[0]}")
+            self._start_polling(f"a change of {late[0]} was not reported")
         return changed
 
     def _poll(self) -> set[str]:
@@ -242,7 +242,7 @@ class Watcher:
             each.file for each in compared if each.change != "unchanged" and self._is_worth_it(each.file)
         ]
         self._duration = time.monotonic() - began
-        is_routine, self._asked = not self._asked, max(0, self._asked - 1)
+        is_routine, self._looks_due = not self._looks_due, max(0, self._looks_due - 1)
         for each in self._imported(changed, import_them):
             if is_routine and self._notifications is not None and each.file.path not in reported:
                 self._unreported[each.file.path] = time.monotonic()
@@ -250,7 +250,7 @@ class Watcher:
         self._looked = time.monotonic()
         if self._notifications is None:
             pause = max(INTERVAL, self._duration * _POLLING_SHARE)
-        elif self._asked:
+        elif self._looks_due:
             pause = max(INTERVAL, self._duration * _ASKED_SHARE)
         else:
             pause = max(_ROUTINE, self._duration * _ROUTINE_SHARE)
@@ -274,8 +274,7 @@ class Watcher:
                     yield each
             elif os.path.lexists(path):
                 before = self._failures.get(path)
-                # The caller of a sync hears of harnesses that cannot be read.
-                is_reported = before.is_reported if before else isinstance(each.error, ForeignSessionError)
+                is_reported = before.is_reported if before else False
                 self._failures[path] = _Failure(each, time.monotonic(), is_reported)
 
     def _unreadable(self) -> Iterator[FileImport]:

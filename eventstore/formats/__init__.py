@@ -8,40 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from typing import Final, Protocol
 
 from eventstore.event import EventFacts
-from eventstore.formats import claude_code, oh_my_pi, pi, refold
 from eventstore.formats.base import Format, Tools, View
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
+_REFOLD: Final = "refold"
 # A harness that extends another's files comes before it.
-_FORMATS: Final[tuple[Format, ...]] = (refold.FORMAT, oh_my_pi.FORMAT, pi.FORMAT, claude_code.FORMAT)
+_FORMATS: Final = {
+    _REFOLD: "eventstore.formats.refold",
+    "oh-my-pi": "eventstore.formats.oh_my_pi",
+    "pi": "eventstore.formats.pi",
+    "claude-code": "eventstore.formats.claude_code",
+}
+"""Each harness's module, imported on first use: commands load only the formats they need."""
 
 
 @cache
 def format_of(version: str) -> Format:
     """Return the format of records with this name, such as "pi/3". Raises KeyError."""
-    for each in _FORMATS:
-        if version in each.versions:
-            return each
-    raise KeyError(version)
+    its = harness(version.partition("/")[0])
+    if version not in its.versions:
+        raise KeyError(version)
+    return its
 
 
 def harness(name: str) -> Format:
     """Return a harness's format by name, such as "pi". Raises KeyError for an unknown one."""
-    for each in _FORMATS:
-        if each.name == name:
-            return each
-    raise KeyError(name)
+    its: Format = import_module(_FORMATS[name]).FORMAT
+    return its
 
 
 def harnesses() -> tuple[Format, ...]:
     """Return the formats of all harnesses, without refold's own."""
-    return tuple(each for each in _FORMATS if each is not refold.FORMAT)
+    return tuple(harness(name) for name in _FORMATS if name != _REFOLD)
 
 
 def tools_of(version: str) -> Tools:
@@ -49,9 +54,9 @@ def tools_of(version: str) -> Tools:
     return format_of(version).tools
 
 
-def prompt_kinds() -> frozenset[str]:
-    """Return the kinds of records that may hold a prompt."""
-    return frozenset[str]().union(*(each.prompt_kinds for each in _FORMATS))
+def prompt_kinds(name: str) -> frozenset[str]:
+    """Return the kinds of records that may hold a prompt: a harness's and refold's own."""
+    return harness(_REFOLD).prompt_kinds | harness(name).prompt_kinds
 
 
 class Recorded(Protocol):

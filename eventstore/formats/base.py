@@ -62,11 +62,13 @@ NO_TOOLS: Final = Tools(reads={}, modifies={})
 class RequestView(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a summary: who was asked, the prompt, the answer.
 
-    `provider` and `model` answered, None if unknown. `template` is the prompt's. `usage` is None if not
-    counted. `answer` is the text, None if there was none; `is_cut` means that it ended at its limit.
+    `endpoint` is the address, "" for the summarizer's own. `provider` and `model` answered, None if unknown.
+    `template` is the prompt's. `usage` is None if not counted. `answer` is the text, None if there was none; `is_cut`
+    means that it ended at its limit.
     """
 
     summarizer: str = ""
+    endpoint: str = ""
     provider: Any = None
     model: str | None = None
     template: str | None = None

@@ -20,7 +20,7 @@ _READINGS: Final = 8
 
 
 def trimmed(line: bytes) -> tuple[int, bytes]:
-    """Return a line's text without a byte order mark and blanks around it, and where the text starts."""
+    """Return a line's text without byte order mark and surrounding blanks, and where it starts."""
     if line.startswith(b"{") and line.endswith(b"}\n"):
         return 0, line[:-1]
     start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))

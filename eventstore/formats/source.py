@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, Protocol
+from io import BufferedReader, FileIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol
 
 import msgspec
 
@@ -16,8 +16,13 @@ from eventstore.event import Event, NewEvent
 from eventstore.log import SourceState
 from eventstore.records import Resume
 
-BEGINNING: Final = 64 << 10
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BEGINNING_BYTES: Final = 64 << 10
 """Bytes of a file by which its harness is recognized."""
+_TOGETHER: Final = 128 << 10
+"""Bytes of adjacent lines that are taken together."""
 _COPY_BYTES: Final = 1 << 20
 _CLOCK_STEP: Final = 2_000_000_000
 """Nanoseconds in which some file systems give two changes the same time."""
@@ -28,24 +33,41 @@ def source_path(path: str | os.PathLike[str]) -> bytes:
     return os.path.abspath(os.fsencode(path))
 
 
+class _Beginning(FileIO):
+    """The first `size` bytes of an open file."""
+
+    def __init__(self, handle: int, size: int) -> None:
+        super().__init__(handle, closefd=False)
+        self._size = size
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        """Read into a buffer as much as fits; return the number of bytes, 0 at the end."""
+        return super().readinto(memoryview(buffer)[: max(0, self._size - self.tell())])
+
+
 class Source:
-    """An open file with sessions; `name` identifies it in messages."""
+    """An open file with sessions; `name` identifies it in messages.
+
+    `file` ends where it ended when it was opened. A harness may write on meanwhile, but every part of an import has to
+    see the same records, and the rest of a torn line is no line.
+    """
 
     def __init__(self, file: BinaryIO, path: str | os.PathLike[str], name: str) -> None:
-        self.file, self.path, self.name = file, path, name
+        self.path, self.name = path, name
         self.stat = os.fstat(file.fileno())
         self.size = self.stat.st_size
+        self.file: BinaryIO = BufferedReader(_Beginning(file.fileno(), self.size), _TOGETHER)
         self._digests: dict[int, tuple[int, Any]] = {}
 
     def state(
-        self, *, read: int, harness: str, sessions: tuple[str, ...], is_told_by_status: bool
+        self, *, read: int, harness: str, sessions: tuple[str, ...], trusts_status: bool
     ) -> SourceState:
         """Return the state of the file when it was opened, read up to the offset `read`."""
         is_settled = time.time_ns() - self.stat.st_mtime_ns > _CLOCK_STEP
         return SourceState(
             path=source_path(self.path),
             size=self.stat.st_size,
-            modified=self.stat.st_mtime_ns if is_settled and is_told_by_status else 0,
+            modified=self.stat.st_mtime_ns if is_settled and trusts_status else 0,
             device=self.stat.st_dev,
             inode=self.stat.st_ino,
             read=read,
@@ -56,7 +78,7 @@ class Source:
     def beginning(self) -> bytes:
         """Return the file's first bytes."""
         self.file.seek(0)
-        return self.file.read(BEGINNING)
+        return self.file.read(BEGINNING_BYTES)
 
     def digest_to(self, offset: int, skip: int = 0):  # type: ignore[no-untyped-def]  # noqa: ANN201  hashlib's type is private
         """Return SHA-256 of the bytes before `offset`, except the first `skip`; seek to `offset`."""
@@ -72,6 +94,22 @@ class Source:
             left -= len(block)
         self._digests[skip] = offset, digest.copy()
         return digest
+
+
+class SeenRecords(dict[str, tuple[int, int]]):
+    """The places (offset, bytes) of the records of a reading, by id, to recognize repeats.
+
+    Their bytes stay in the file: repeats are rare, and a digest of each record would take as long as its decoding.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._file = source.file
+
+    def is_repeat(self, event_id: str, body: bytes) -> bool:
+        """Return True if the record with this id, which was met, has these bytes."""
+        start, size = self[event_id]
+        return size == len(body) and os.pread(self._file.fileno(), size, start) == body
 
 
 class SourceGrowth(Enum):
@@ -106,10 +144,32 @@ class SourceRecord(msgspec.Struct, frozen=True, gc=False):
     waits_for: str = ""
 
 
+class SourceRecords(msgspec.Struct, frozen=True, gc=False):
+    """Adjacent lines that are one record each, with a line end; `data` is their bytes.
+
+    Most lines of a file are such, and cost less together. They are valid UTF-8, and none has a parent that comes later.
+    `line` is the number of the first one, `session` as in `SourceRecord`.
+    """
+
+    events: list[NewEvent]
+    data: bytes
+    session: int = 0
+    line: int = 0
+
+    def pieces(self) -> Iterator[SourceRecord | Glue]:
+        """Yield the lines piece by piece."""
+        for number, event in enumerate(self.events, self.line):
+            yield SourceRecord(event, session=self.session, line=number)
+            yield LINE_END
+
+
 class Glue(msgspec.Struct, frozen=True, gc=False):
     """Bytes between records."""
 
     data: bytes
+
+
+LINE_END: Final = Glue(b"\n")
 
 
 class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -139,7 +199,61 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
     """Marks the unfinished rest of a source, which the next import reads again."""
 
 
-Piece = SourceRecord | Glue | DerivedEvent | SourceRemark | Tail
+Piece = SourceRecord | SourceRecords | Glue | DerivedEvent | SourceRemark | Tail
+
+
+class LineReader(Protocol):
+    """A reading of a file of lines, line by line."""
+
+    def whole(self, text: bytes, offset: int) -> SourceRecord | Iterable[Piece]:
+        """Return the record that is all of a line, else the line's pieces with its end.
+
+        `text` is the line without its end, at an offset of the file.
+        """
+
+    def torn(self, text: bytes, offset: int) -> Iterable[Piece]:
+        """Return the pieces of the file's last line, which has no end."""
+
+
+def pieces_of_lines(file: BinaryIO, offset: int, reader: LineReader) -> Iterator[Piece]:
+    """Yield the pieces of a file from an offset on, adjacent records of a line together."""
+    file.seek(offset)
+    while block := file.read(_TOGETHER):
+        if not block.endswith(b"\n"):
+            block += file.readline()
+        *lines, rest = block.split(b"\n")
+        records: list[SourceRecord] = []
+        begin = at = 0
+        for text in lines:
+            found = reader.whole(text, offset + at)
+            if records and not (isinstance(found, SourceRecord) and found.session == records[0].session):
+                yield _together(records, block[begin:at])
+                records = []
+            if not isinstance(found, SourceRecord):
+                yield from found
+            else:
+                begin = begin if records else at
+                records.append(found)
+            at += len(text) + 1
+        if records:
+            yield _together(records, block[begin:at])
+        if rest:
+            yield from reader.torn(rest, offset + at)
+        offset += len(block)
+
+
+def _together(records: Sequence[SourceRecord], data: bytes) -> SourceRecords:
+    first = records[0]
+    return SourceRecords([each.event for each in records], data, session=first.session, line=first.line)
+
+
+def one_by_one(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces with each record by itself."""
+    for piece in pieces:
+        if isinstance(piece, SourceRecords):
+            yield from piece.pieces()
+        else:
+            yield piece
 
 
 class KnownEvents(Protocol):
@@ -151,10 +265,10 @@ class KnownEvents(Protocol):
     def body(self, session: int, event_id: str) -> bytes | None:
         """Return the bytes of the record with this id in those parts, or None."""
 
-    def sessions_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
+    def sessions_with(self, event_id: str) -> Sequence[str]:
         """Return the other sources' sessions that have an event with this id.
 
-        Each call checks every session, or those in `among`: search all for the first record only.
+        A store looks in the index of each of its sessions: ask once for a source.
         """
 
     def name(self, session: int) -> str:
@@ -190,6 +304,10 @@ class SessionReader(Protocol):
     def orphans(self, session: int) -> Sequence[tuple[int, str]]:
         """Return lines of records with a missing parent, with the parent's id, in order."""
 
+    def leaf(self, session: int) -> str | None:  # noqa: ARG002  others are asked
+        """Return the entry from which the harness continues a session, None for the one stored last."""
+        return None
+
 
 class SourceContents(Protocol):
     """A source that a format has opened.
@@ -220,6 +338,8 @@ class SessionLocation(msgspec.Struct, frozen=True, kw_only=True):
 
     def folder(self, environment: Mapping[str, str]) -> str:
         """Return the folder, with "~" expanded to the home folder."""
+        from pathlib import Path  # noqa: PLC0415  commands that read a store need none
+
         named = (
             Path(environment[name], place)
             for name, place in self.environment.items()

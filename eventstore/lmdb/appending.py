@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventstore import frame as frames_
 from eventstore.append import EventBuilder, check_expected
+from eventstore.encoding import decode_head, encode_head
 from eventstore.errors import CorruptionError
 from eventstore.event import NewEvent
 from eventstore.frame import Buffer, upcast
 from eventstore.lmdb.keys import (
     Transaction,
-    decode_head,
-    encode_head,
     event_key,
     id_key,
+    id_keys,
     number_key,
     place,
     position_key,
@@ -53,9 +53,8 @@ class Append(EventBuilder):
             return AppendResult(version=head.version, position=position, added=0)
         check_expected(self.session, expected, head.version)
         if fresh:
-            for event in fresh:
-                position += 1
-                head = self.add(event, head, position, source)
+            head = self.add(fresh, head, position, source)
+            position = head.position
             self._put_rows(head)
             if self._oldest_frame < frames_.VERSION:
                 mark_version(self._transaction, self._dbs)
@@ -79,6 +78,11 @@ class Append(EventBuilder):
         cursor = self._transaction.cursor(self._dbs.positions)
         return int.from_bytes(cursor.key(), "big") if cursor.last() else 0
 
+    def has_any(self, ids: Iterable[str]) -> bool:
+        if not self._stored_until:
+            return False
+        return bool(self._transaction.cursor(self._dbs.ids).getmulti(id_keys(self._number, ids)))
+
     def stored_number(self, event_id: str) -> int:
         if not self._stored_until:
             return 0
@@ -98,20 +102,25 @@ class Append(EventBuilder):
 
     def _put_rows(self, head: Head) -> None:
         """Put the rows of all events whose frames are made."""
-        number, ahead = head.number, head.position - head.version
-        self._put(self._dbs.events, [(event_key(number, seq), frame) for seq, frame in self.frames.items()])
-        ids = [(id_key(number, name), sequence.pack(seq)) for name, seq in self.numbers.items()]
-        self._put(self._dbs.ids, ids)
-        positions = [(position_key(seq + ahead), place.pack(number, seq)) for seq in self.frames]
-        self._put(self._dbs.positions, positions, append=True)
+        number, ahead, values = head.number, head.position - head.version, self.frames.values()
+        places = [place.pack(number, seq) for seq in self.frames]
+        self._put(self._dbs.events, list(zip(places, values, strict=True)))
+        # An event's key ends with its number.
+        numbers = [each[-sequence.size :] for each in places]
+        self._put(self._dbs.ids, sorted(zip(id_keys(number, self.numbers), numbers, strict=True)))
+        positions = [position_key(seq + ahead) for seq in self.frames]
+        self._put(self._dbs.positions, list(zip(positions, places, strict=True)), append=True)
 
     def _put(self, db: Any, rows: list[tuple[bytes, bytes]], *, append: bool = False) -> None:
+        """Put sorted rows; with `append`, they must come after all others."""
         # A put that fails says so only by its return value.
         if len(rows) == 1:
             # Most appends are of one event; a cursor takes as long as three puts.
             is_put = self._transaction.put(*rows[0], db=db, overwrite=False, append=append)
         else:
             with self._transaction.cursor(db) as cursor:
+                # Rows behind all others need no search, and fill their pages.
+                append = append or not cursor.last() or bytes(cursor.key()) < rows[0][0]
                 is_put = cursor.putmulti(rows, overwrite=False, append=append)[1] == len(rows)
         if not is_put:
             raise CorruptionError(

@@ -7,8 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import lmdb
 
@@ -16,6 +15,8 @@ from eventstore.errors import StoreError
 
 if sys.platform != "win32":
     import fcntl
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DATA_FILE: Final = "data.mdb"
 LOCK_FILE: Final = "lock.mdb"
@@ -37,12 +38,12 @@ class StoreFiles:
     """The files of an open store, identified by device and inode.
 
     A path is not enough: if `lock.mdb` is removed, the next process makes another, and two writers no longer
-    exclude each other; if the folder is moved, appends go where nobody looks.
+    exclude each other; if the folder is moved, appends go where no other process looks.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        folder = path if path.startswith(os.sep) else str(Path(path).absolute())
+        folder = path if path.startswith(os.sep) else os.path.join(os.getcwd(), path)
         self._data, self._lock = f"{folder}/{DATA_FILE}", f"{folder}/{LOCK_FILE}"
         self._opened = _identity(self._data), _identity(self._lock)
 
@@ -97,12 +98,12 @@ class StoreFiles:
         )
 
 
-def size_of_file(path: Path) -> int | None:
+def size_of_file(path: str) -> int | None:
     """Return the size of a file, None if there is none. Raises OSError."""
     try:
-        return path.stat().st_size
-    except OSError:
-        return path.stat().st_size if path.exists() else None
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def data_identity(folder: str) -> Identity | None:
@@ -112,7 +113,7 @@ def data_identity(folder: str) -> Identity | None:
 
 def _identity(path: str) -> Identity | None:
     try:
-        return _pair(os.stat(path))  # noqa: PTH116  every commit does it
+        return _pair(os.stat(path))
     except OSError:
         return None
 
@@ -121,40 +122,43 @@ def _pair(found: os.stat_result) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def make_store(folder: Path, fill: Callable[[str], None]) -> None:
+def make_store(path: str, fill: Callable[[str], None]) -> None:
     """Create a folder and a data file that `fill` writes. Raises OSError.
 
     The file is put in place atomically, unless another process was first, so that a power loss leaves all of
     it or nothing.
     """
-    import tempfile  # noqa: PLC0415  slow to import, and most stores exist
+    import tempfile  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
 
+    folder = Path(path)
     new_folders = [each for each in (folder.absolute(), *folder.absolute().parents) if not each.exists()]
     folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     _check_room(folder)
-    handle, made = tempfile.mkstemp(prefix=UNFINISHED_PREFIX, dir=folder)
+    handle, name = tempfile.mkstemp(prefix=UNFINISHED_PREFIX, dir=folder)
     os.close(handle)
+    made = Path(name)
     try:
-        fill(made)
+        fill(name)
         _put_in_place(made, folder / DATA_FILE)
     except (OSError, lmdb.Error):
         # Another process that was first may remove this file at any moment, see `begin_lock_file`.
-        if Path(made).exists() or not (folder / DATA_FILE).exists():
+        if made.exists() or not (folder / DATA_FILE).exists():
             raise
     finally:
-        Path(made).unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
     for each in new_folders:
         flush_folder(each.parent)
 
 
-def _put_in_place(made: str, data: Path) -> None:
+def _put_in_place(made: Path, data: Path) -> None:
     if data.exists() and not data.stat().st_size:
         # Left by an older refold at a power loss.
-        Path(made).replace(data)
+        made.replace(data)
         return
     # Another process may be first, and may have removed this process's file.
     with suppress(FileExistsError, FileNotFoundError):
-        link_new(Path(made), data)
+        link_new(made, data)
 
 
 def link_new(made: Path, target: Path) -> None:
@@ -170,23 +174,26 @@ def link_new(made: Path, target: Path) -> None:
         made.rename(target)
 
 
-def begin_lock_file(data: Path) -> None:
+def begin_lock_file(path: str) -> None:
     """Create a missing lock file, and wait for writers that lost theirs. Raises OSError.
 
     Those writers then see that their lock file is gone, and do not commit. LMDB initializes an empty lock
     file from the data file.
     """
-    lock_file = data.with_name(LOCK_FILE)
-    if size_of_file(lock_file):
+    if size_of_file(os.path.join(path, LOCK_FILE)):
         return
-    _check_room(data.parent)
-    os.close(os.open(lock_file, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))
+    from pathlib import Path  # noqa: PLC0415
+
+    folder = Path(path)
+    data = folder / DATA_FILE
+    _check_room(folder)
+    os.close(os.open(folder / LOCK_FILE, os.O_CREAT | os.O_RDWR, data.stat().st_mode & 0o666))
     with data.open("rb") as file:
         lock(file.fileno())
-    for left in data.parent.glob(f"{UNFINISHED_PREFIX}*"):
+    for left in folder.glob(f"{UNFINISHED_PREFIX}*"):
         left.unlink(missing_ok=True)
-    flush_folder(data.parent)
-    flush_folder(data.parent.absolute().parent)
+    flush_folder(folder)
+    flush_folder(folder.absolute().parent)
 
 
 def lock(handle: int, *, is_shared: bool = False, waits: bool = True) -> bool:

@@ -1,16 +1,12 @@
-"""Encode the keys and values of an LMDB store's tables."""
+"""Encode the keys of an LMDB store's tables."""
 
 from __future__ import annotations
 
 import struct
-import zlib
-from hashlib import sha256
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import msgspec
-
-from eventstore.errors import CorruptionError
-from eventstore.log import Head, SourceState
+from eventstore import encoding
 
 if TYPE_CHECKING:
     import lmdb
@@ -18,63 +14,20 @@ if TYPE_CHECKING:
 
 Transaction: TypeAlias = "lmdb.Transaction[memoryview]"
 
-event_key: Final = struct.Struct(">IQ").pack
+place: Final = struct.Struct(">IQ")
+"""An event's session and number: its key, and the value of its position."""
+event_key: Final = place.pack
 number_key: Final = struct.Struct(">cI").pack
 position_key: Final = struct.Struct(">Q").pack
-place: Final = struct.Struct(">IQ")
 sequence: Final = struct.Struct(">Q")
-MAX_ID_BYTES_IN_KEY: Final = 480
-_encode_head: Final = msgspec.msgpack.Encoder().encode
-_decode_head: Final = msgspec.msgpack.Decoder(Head).decode
-_CHECKED_HEAD: Final = 2
-"""The first byte of a head with a checksum; heads of version 1 start with another."""
-
-
-encode_source: Final = msgspec.msgpack.Encoder().encode
-_decode_source: Final = msgspec.msgpack.Decoder(SourceState).decode
-
-
-def encode_name(name: str) -> bytes:
-    """Encode a name for a lookup; a lone surrogate, which is never stored, matches nothing."""
-    return name.encode("utf-8", "surrogatepass")
 
 
 def id_key(number: int, event_id: str) -> bytes:
-    """Return an id as a key; a long one keeps its beginning, for prefixes, and gets its digest."""
-    name = encode_name(event_id)
-    if len(name) > MAX_ID_BYTES_IN_KEY:
-        name = name[: MAX_ID_BYTES_IN_KEY - 32] + sha256(name).digest()
-    return number.to_bytes(4, "big") + name
+    """Return the key of an event's id in a session, given by its number."""
+    return number.to_bytes(4, "big") + encoding.id_key(event_id)
 
 
-def encode_head(head: Head) -> bytes:
-    """Encode a session's head: a mark, a CRC-32 of the rest, then MessagePack."""
-    packed = _encode_head(head)
-    return bytes([_CHECKED_HEAD]) + zlib.crc32(packed).to_bytes(4, "little") + packed
-
-
-def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
-    """Decode a stored head. Raises CorruptionError that names `session`."""
-    stored = stored or b""
-    try:
-        if not stored or stored[0] != _CHECKED_HEAD:
-            return _decode_head(stored)
-        packed = stored[5:]
-        if zlib.crc32(packed) != int.from_bytes(stored[1:5], "little"):
-            raise CorruptionError(session, 0, "the checksum of the session's head is wrong")
-        return _decode_head(packed)
-    except msgspec.DecodeError as error:
-        raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error
-
-
-def source_key(path: bytes) -> bytes:
-    """Return a file's path as a key: paths may be longer than keys."""
-    return sha256(path).digest()
-
-
-def decode_source(stored: bytes | memoryview) -> SourceState:
-    """Decode a stored state of a session file. Raises CorruptionError."""
-    try:
-        return _decode_source(stored)
-    except msgspec.DecodeError as error:
-        raise CorruptionError("", 0, f"the state of a session file cannot be read ({error})") from error
+def id_keys(number: int, ids: Iterable[str]) -> list[bytes]:
+    """Return the keys of the ids of a session's events."""
+    session = number.to_bytes(4, "big")
+    return [session + key for key in map(encoding.id_key, ids)]

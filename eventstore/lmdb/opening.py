@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import lmdb
@@ -110,10 +109,10 @@ def open_environment(
 
     Read-only files are opened for reading. Slots of dead readers are cleared. Raises StoreError.
     """
-    data = Path(path, DATA_FILE)
+    data = os.path.join(path, DATA_FILE)
     try:
-        if not _is_there(Path(path), data, create=create):
-            make_store(Path(path), _make)
+        if not _is_there(path, data, create=create):
+            make_store(path, _make)
         env, files = _open_files(path, data, map_size)
     except lmdb.Error as error:
         raise _not_opened(path, data, error) from error
@@ -135,13 +134,13 @@ def open_environment(
         raise
 
 
-def _not_opened(path: str, data: Path, error: lmdb.Error) -> StoreError:
+def _not_opened(path: str, data: str, error: lmdb.Error) -> StoreError:
     """Return why LMDB could not open a store.
 
     Damaged first pages may ask for more addresses than there are.
     """
     is_of_size = isinstance(error, lmdb.MemoryError | lmdb.MapResizedError)
-    if is_of_size and data.is_file() and (problems := page_problems(data)):
+    if is_of_size and os.path.isfile(data) and (problems := page_problems(data)):
         return StoreError(path, f"is damaged ({problems[0]})", _RESTORE)
     return translated(path, "opened", error)
 
@@ -151,24 +150,24 @@ def open_for_walk(folder: str) -> lmdb.Environment:
 
     Readers register in the lock file if this process may write it.
     """
-    may_lock = os.access(Path(folder, LOCK_FILE), os.W_OK)
+    may_lock = os.access(os.path.join(folder, LOCK_FILE), os.W_OK)
     # With a smaller map, a store that grows between opening and reading would refuse the transaction.
-    map_size = max(MAP_SIZE, Path(folder, DATA_FILE).stat().st_size)
+    map_size = max(MAP_SIZE, os.path.getsize(os.path.join(folder, DATA_FILE)))
     return lmdb.open(
         folder, readonly=True, map_size=map_size, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE
     )
 
 
-def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:
+def _open_files(path: str, data: str, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:
     """Open the files at the path, and make sure that they are not replaced meanwhile."""
     for _ in range(_OPENINGS):
-        may_write, may_lock = _rights(data)
+        may_write, may_lock = _rights(path, data)
         if may_lock:
-            begin_lock_file(data)
+            begin_lock_file(path)
         files = StoreFiles(path)
         env = lmdb.open(
             path,
-            map_size=max(map_size, data.stat().st_size),
+            map_size=max(map_size, os.path.getsize(data)),
             mode=PRIVATE_FILE,
             max_dbs=len(Databases._fields),
             max_readers=_READERS,
@@ -183,12 +182,12 @@ def _open_files(path: str, data: Path, map_size: int) -> tuple[lmdb.Environment,
     raise StoreError(path, "is being moved or replaced", "try again afterwards")
 
 
-def _rights(data: Path) -> tuple[bool, bool]:
+def _rights(folder: str, data: str) -> tuple[bool, bool]:
     """Return True if this process may write the data file and register in the lock file."""
-    lock = data.with_name(LOCK_FILE)
+    lock = os.path.join(folder, LOCK_FILE)
     may_write = os.access(data, os.W_OK)
     # A lock file that a mere reader made would lock the store's owner out.
-    may_lock = os.access(lock, os.W_OK) if lock.exists() else may_write and os.access(data.parent, os.W_OK)
+    may_lock = os.access(lock, os.W_OK) if os.path.exists(lock) else may_write and os.access(folder, os.W_OK)
     return may_write, may_lock
 
 
@@ -205,39 +204,39 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
     if isinstance(error, lmdb.ReadersFullError):
         return StoreError(path, f"has {_READERS} readers, the maximum", "wait until some have finished")
     remedy = next((text for kinds, text in _REMEDIES if isinstance(error, kinds)), _REMEDY)
-    # When a store is opened, the name of the failed LMDB function helps nobody.
+    # When a store is opened, the name of the failed LMDB function is no help.
     problem = getattr(error, "reason", error) if done == "opened" else error
     nothing = "; none of this append was stored" if done == "written" else ""
     return StoreError(path, f"cannot be {done} ({problem})", remedy + nothing)
 
 
-def _is_there(folder: Path, data: Path, *, create: bool) -> bool:
+def _is_there(folder: str, data: str, *, create: bool) -> bool:
     """Return True if a store exists, False if one is to be created; else raise StoreError."""
     size = size_of_file(data)
     if size:
         return True
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(str(folder), "is a file, not a store's folder", "name another folder")
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise StoreError(folder, "is a file, not a store's folder", "name another folder")
     if not create and size is not None:
         raise StoreError(
-            str(folder),
-            f"its {data.name} is empty",
+            folder,
+            f"its {DATA_FILE} is empty",
             "restore it from a backup, or import a session if there was none yet",
         )
     if not create:
-        raise StoreError(str(folder), "no store exists here", "check the path, or import a session first")
+        raise StoreError(folder, "no store exists here", "check the path, or import a session first")
     ours = (DATA_FILE, LOCK_FILE)
-    if folder.is_dir() and any(
-        entry.name not in ours and not entry.name.startswith(UNFINISHED_PREFIX) for entry in folder.iterdir()
+    if os.path.isdir(folder) and any(
+        name not in ours and not name.startswith(UNFINISHED_PREFIX) for name in os.listdir(folder)
     ):
-        raise StoreError(str(folder), "is a folder with other contents", "choose an empty or new folder")
+        raise StoreError(folder, "is a folder with other contents", "choose an empty or new folder")
     return False
 
 
-def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
+def _check_whole(env: lmdb.Environment, path: str, data: str) -> None:
     """Refuse a file that ends before its last page: reading on would crash the process."""
     pages = env.info()["last_pgno"] + 1
-    expected, actual = pages * env.stat()["psize"], data.stat().st_size
+    expected, actual = pages * env.stat()["psize"], os.path.getsize(data)
     if actual >= expected:
         return
     # The last pages may be free ones that were never written; only a walk through the file tells. The
@@ -248,7 +247,7 @@ def _check_whole(env: lmdb.Environment, path: str, data: Path) -> None:
         raise StoreError(path, f"is truncated: {actual} bytes of {expected}", _RESTORE)
 
 
-def page_problems(data: Path) -> list[str]:
+def page_problems(data: str) -> list[str]:
     """Walk the pages of a file in use; return a line for each problem."""
     from lmdb.verify import VerifyError, verify  # noqa: PLC0415
 
@@ -256,7 +255,7 @@ def page_problems(data: Path) -> list[str]:
     # A file that grows during this check looks truncated, and a page being written looks damaged.
     for _ in range(_WALKS):
         try:
-            problems = verify(str(data))  # type: ignore[no-untyped-call]
+            problems = verify(data)  # type: ignore[no-untyped-call]
         except VerifyError as error:
             problems = [str(error)]
         if not problems:

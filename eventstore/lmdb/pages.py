@@ -81,11 +81,11 @@ def _main(folder: str) -> None:
 def _walk(folder: str) -> list[str]:
     with ExitStack() as stack:
         # The transaction keeps writers from using the pages again that are walked. Where none is to be had, the walk
-        # alone has to do; without a lock file, nobody else is there.
+        # alone has to do; without a lock file, no other process has the store open.
         with suppress(lmdb.Error, OSError):
             env = stack.enter_context(open_for_walk(folder))
             stack.enter_context(env.begin())
-        return page_problems(Path(folder, DATA_FILE))
+        return page_problems(str(Path(folder, DATA_FILE)))
 
 
 def _print(found: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from typing import Any, Final
@@ -13,21 +13,10 @@ import msgspec
 
 from eventstore import frame as frames_
 from eventstore.chain import START
-from eventstore.errors import CorruptionError, NotFoundError, no_event
+from eventstore.encoding import decode_head, decode_source, encode_name, id_prefix, source_key
+from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
 from eventstore.frame import Buffer, upcast
-from eventstore.lmdb.keys import (
-    MAX_ID_BYTES_IN_KEY,
-    Transaction,
-    decode_head,
-    decode_source,
-    encode_name,
-    event_key,
-    id_key,
-    number_key,
-    place,
-    position_key,
-    source_key,
-)
+from eventstore.lmdb.keys import Transaction, event_key, id_key, number_key, place, position_key
 from eventstore.lmdb.opening import Databases
 from eventstore.log import FeedItem, Head, Snapshot, SourceState
 
@@ -122,7 +111,7 @@ class LmdbSnapshot:
         if number is None:
             found = self._get(b"n" + encode_name(session), db=self._dbs.sessions)
             if found is None:
-                raise NotFoundError("session", session, "name one that the store has")
+                raise no_session(session)
             number = self._numbers[session] = int.from_bytes(found, "big")
         return number
 
@@ -176,9 +165,18 @@ class LmdbSnapshot:
         found = self._get(id_key(self._number(session), event_id), db=self._dbs.ids)
         return int.from_bytes(found, "big") if found is not None else 0
 
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        cursor = self._transaction.cursor(self._dbs.sessions)
+        # Keys "h…" (heads by number) sort before "n…" (numbers by name).
+        newest = int.from_bytes(cursor.key()[1:], "big") if cursor.set_range(b"n") and cursor.prev() else 0
+        keys = [id_key(number, event_id) for number in range(1, newest + 1)]
+        found = self._transaction.cursor(self._dbs.ids).getmulti(keys)
+        stored = (self._get(b"h" + bytes(place[:4]), db=self._dbs.sessions) for place, _ in found)
+        return sorted(decode_head(each).name for each in stored)
+
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         number = self._number(session)
-        key = number.to_bytes(4, "big") + encode_name(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
+        key = number.to_bytes(4, "big") + id_prefix(prefix)
         cursor = self._transaction.cursor(self._dbs.ids)
         if cursor.set_range(key):
             for found, seq in cursor:

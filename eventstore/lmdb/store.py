@@ -12,6 +12,7 @@ import lmdb
 
 from eventstore.append import check_events
 from eventstore.chain import payload_digest
+from eventstore.encoding import encode_source, source_key
 from eventstore.errors import BadInputError, StoreError
 from eventstore.event import NewEvent, epoch_milliseconds
 from eventstore.lmdb import opening
@@ -19,7 +20,7 @@ from eventstore.lmdb.appending import Append
 from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.environment import Durability, Options, closed, shared
 from eventstore.lmdb.group_commit import WriteRequest
-from eventstore.lmdb.keys import Transaction, encode_source, source_key
+from eventstore.lmdb.keys import Transaction
 from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.log import AppendResult, Expected, Snapshot, SourceState, StoreSize
 

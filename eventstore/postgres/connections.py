@@ -5,34 +5,43 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore
 from typing import Any, Final, TypeAlias
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from eventstore.addresses import without_password
 from eventstore.errors import StoreError
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
+Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 # A lost connection is an error that refold raises; without a handler, it would be printed as well.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 MAX_CONNECTIONS: Final = 64
-"""Connections that one log opens at most; other threads wait for a free one."""
+"""Maximum connections of one log; other threads wait for a free one."""
+LIMITS: Final[dict[str, Any]] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+"""Parameters for when a server is gone without a word, which an address may set otherwise.
+
+Without them, an append to a server that has lost its power waits for a quarter of an hour.
+"""
 _WAIT: Final = 30.0
-"""Seconds until a connection has to be free."""
+"""Maximum seconds to wait for a free connection."""
+
+_QUOTED: Final = re.compile('".*"', re.DOTALL)
 
 UNREACHABLE: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 """Errors of a connection or of the server, rather than of a statement."""
-
-_PASSWORD: Final = re.compile(r"(://[^:/?@]*:)(?:[^/]*(?=@)|[^?@]*(?=@))|(password=)[^&]*")
-
-
-def without_password(url: str) -> str:
-    """Return a store's address without its password, even one that is not percent-encoded."""
-    return _PASSWORD.sub(r"\1\2…", url)
 
 
 def explained(place: str, error: psycopg.Error) -> StoreError:
@@ -50,14 +59,19 @@ def explained(place: str, error: psycopg.Error) -> StoreError:
 
 
 def connect(url: str) -> Connection:
-    """Return a new connection."""
+    """Return a new connection, which notices within half a minute that its server is gone."""
     try:
-        connection = psycopg.connect(url, autocommit=True)
-    except psycopg.ProgrammingError as error:
+        limited = make_conninfo(**LIMITS | conninfo_to_dict(url))
+        connection = psycopg.connect(limited, autocommit=True)
+    except psycopg.Error as error:
+        # Messages quote parts of an address that is not read as meant, which may be of the password.
         if "percent-encoded" not in str(error):
-            raise
-        # The message quotes the text that cannot be decoded, which may be the password.
-        raise psycopg.ProgrammingError("a % in the address has to be written %25") from None
+            if without_password(url) == url:
+                raise
+            raise type(error)(_QUOTED.sub('"…"', str(error))) from None
+        raise psycopg.ProgrammingError(
+            "in an address, a space has to be written %20, and a % as %25"
+        ) from None
     # Every query finds its few rows by an index, so planning anew with each query's values gains nothing.
     connection.execute("SET plan_cache_mode = force_generic_plan")
     return connection
@@ -76,7 +90,7 @@ def connected(url: str, place: str) -> Iterator[Connection]:
 class Connections:
     """Up to 64 connections to one store, which threads share.
 
-    A thread that finds none idle makes one itself, and so hears at once if the server does not answer.
+    A thread that finds none idle makes one itself, and so gets its error at once.
     """
 
     def __init__(self, url: str, place: str) -> None:
@@ -117,11 +131,13 @@ class Connections:
         """
         with suppress(psycopg.Error):
             connection.rollback()
-        if connection.closed or self.is_closed:
-            connection.close()
+        if connection.closed:
             self._close_idle()
         else:
             self._idle.append(connection)
+        # Tested last: another thread may close the store meanwhile.
+        if self.is_closed:
+            self._close_idle()
         self._slots.release()
 
     def _close_idle(self) -> None:
@@ -169,6 +185,6 @@ def begin_reading(connections: Connections) -> Connection:
             return connection
 
 
-def rows(connection: Connection, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def rows(connection: Connection, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
     """Return all rows of a query, with values in binary form."""
     return connection.execute(query.encode(), values, binary=True).fetchall()

@@ -10,10 +10,10 @@ import psycopg
 
 from eventstore.append import EventBuilder, check_expected
 from eventstore.chain import payload_digest
+from eventstore.encoding import decode_head, encode_head, encode_source, id_key, source_key
 from eventstore.errors import CorruptionError
 from eventstore.event import NewEvent
 from eventstore.frame import HEADER_SIZE, Buffer, header_of, pointers_of
-from eventstore.lmdb.keys import decode_head, encode_head, encode_source, id_key, source_key
 from eventstore.log import AppendResult, Expected, Head, SourceState
 from eventstore.postgres.connections import Connection, rows
 
@@ -72,13 +72,13 @@ class PostgresAppend(EventBuilder):
         seen: SourceState | None,
     ) -> AppendResult:
         blobs = list(blobs)
-        # Writing these may wait for another append, which must not wait for the store's counter meanwhile.
+        # Writing these may wait for another append, and that one must not wait for the store's counter.
         counts = 0 if blobs or seen is not None else len(events)
         position, head, size = self._begin(events, counts)
         fresh = self.not_there_yet(events)
         if fresh or not events:
             check_expected(self.session, expected, head.version)
-        # Before the store's counter: its holder waits for nobody, so that appends cannot wait in a circle.
+        # Before the store's counter: its holder waits for no lock, so appends cannot deadlock.
         for digest, blob in sorted((payload_digest(blob), blob) for blob in blobs):
             self._connection.execute(_BLOB, (digest, blob))
         if seen is not None:
@@ -91,8 +91,7 @@ class PostgresAppend(EventBuilder):
                 head = Head(name=self.session, number=sessions) if is_new else head
             else:
                 position += counts
-            for at, event in enumerate(fresh, position - len(fresh) + 1):
-                head = self.add(event, head, at, source)
+            head = self.add(fresh, head, position - len(fresh), source)
             self._insert(head, size)
         else:
             self.is_committing = True
@@ -100,17 +99,17 @@ class PostgresAppend(EventBuilder):
         return AppendResult(version=head.version, position=position, added=len(fresh))
 
     def _begin(self, events: Sequence[NewEvent], counts: int) -> tuple[int, Head, int]:
-        """Lock the session, and return the store's newest position, the session's head and its size in bytes.
+        """Lock the session; return the store's newest position, the session's head, and its bytes.
 
         Add `counts` to the store's counter, if that is not 0; the position is the one before.
 
         What an append usually reads comes with them: the leaf, and events with the ids that the new ones name.
         """
         name = self.session.encode()
-        ids = [_key(event.id) for event in events]
+        ids = [id_key(event.id) for event in events]
         named = [event.parent for event in events if isinstance(event.parent, str)]
         named += [event.facts.target for event in events if event.facts.target]
-        self._asked = {*ids, *map(_key, named)}
+        self._asked = {*ids, *map(id_key, named)}
         connection = self._connection
         with connection.pipeline():
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
@@ -140,8 +139,11 @@ class PostgresAppend(EventBuilder):
         if is_whole or len(frame) < _CLIPPED or HEADER_SIZE + sum(header_of(frame)[5:9]) <= _CLIPPED:
             self._stored[seq] = frame
 
+    def has_any(self, ids: Iterable[str]) -> bool:
+        return any(map(self.stored_number, ids))
+
     def stored_number(self, event_id: str) -> int:
-        return self._known.get(_key(event_id), 0)
+        return self._known.get(id_key(event_id), 0)
 
     def stored_frame(self, seq: int) -> Buffer:
         found = self._stored.get(seq)
@@ -162,7 +164,7 @@ class PostgresAppend(EventBuilder):
             [seq + ahead for seq in self.frames],
             [each[2] for each in pointers],
             [each[3] for each in pointers],
-            [_key(event_id) for event_id in self.numbers],
+            [id_key(event_id) for event_id in self.numbers],
             list(self.frames.values()),
         )
         size += sum(map(len, self.frames.values()))
@@ -181,11 +183,6 @@ class PostgresAppend(EventBuilder):
             ) from error
 
 
-def _key(event_id: str) -> bytes:
-    """Return an id as it is indexed: a long one keeps its beginning, and gets its digest."""
-    return id_key(0, event_id)[4:]
-
-
 def _lock_key(name: bytes) -> int:
-    """Return the key of the advisory lock of a session, which works before the session has a row."""
+    """Return the key of a session's advisory lock, which needs no row of the session."""
     return int.from_bytes(sha256(name).digest()[:8], "big", signed=True)

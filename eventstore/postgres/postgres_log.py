@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final, Self
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
+from eventstore.addresses import without_password
 from eventstore.append import check_events
 from eventstore.errors import CorruptionError, StoreError
 from eventstore.event import NewEvent, epoch_milliseconds
@@ -20,7 +22,6 @@ from eventstore.postgres.connections import (
     Connections,
     begin_reading,
     explained,
-    without_password,
 )
 from eventstore.postgres.inserting import PostgresAppend
 from eventstore.postgres.reading import PostgresSnapshot
@@ -49,15 +50,21 @@ class PostgresLog:
         self.path = url
         self._clock = clock
         self.place = without_password(url)
-        require_tables(url, self.place, create=create)
         self._connections = Connections(url, self.place)
+        try:
+            with self._connections.connection() as connection:
+                require_tables(connection, self.place, create=create)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def folder(self) -> str:
         """A folder in the user's cache, made on first use."""
         import platformdirs  # noqa: PLC0415  light until used
 
-        name = sha256(self.place.encode()).hexdigest()[:32]
+        parts = {name: part for name, part in conninfo_to_dict(self.path).items() if name != "password"}
+        name = sha256(repr(sorted(parts.items())).encode()).hexdigest()[:32]
         folder = Path(platformdirs.user_cache_dir("refold"), name)
         with suppress(OSError):
             folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -76,11 +83,11 @@ class PostgresLog:
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         connection = begin_reading(self._connections)
+        snapshot = PostgresSnapshot(connection, self.place)
         try:
-            yield PostgresSnapshot(connection)
-        except psycopg.Error as error:
-            raise explained(self.place, error) from error
+            yield snapshot
         finally:
+            snapshot.close()
             self._connections.give_back(connection)
 
     def append(
@@ -128,7 +135,7 @@ class PostgresLog:
         )
 
     def size(self) -> StoreSize:
-        """Return the bytes that the store's tables and indexes take; what is free in them is not known."""
+        """Return the bytes of the store's tables and indexes; their free space is not known."""
         with self._connections.connection() as connection:
             found = connection.execute(
                 "SELECT sum(pg_total_relation_size(to_regclass(name))) FROM unnest(%s::text[]) AS name",

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import takewhile
 from typing import Any, Final
 
+import psycopg
+
 from eventstore import frame as frames_
-from eventstore.errors import CorruptionError, NotFoundError, no_event
-from eventstore.frame import Buffer
-from eventstore.lmdb.keys import (
+from eventstore.encoding import (
     MAX_ID_BYTES_IN_KEY,
     decode_head,
     decode_source,
     encode_name,
     id_key,
+    id_prefix,
     source_key,
 )
+from eventstore.errors import CorruptionError, NotFoundError, StoreError, no_event, no_session
+from eventstore.frame import Buffer
 from eventstore.log import FeedItem, Head, Snapshot, SourceState
-from eventstore.postgres.connections import Connection, rows
+from eventstore.postgres.connections import Connection, Values, explained, rows
 
 _ROUND_TRIP: Final = 256 << 10
 """Bytes that arrive in about the time of a round trip."""
@@ -66,16 +69,29 @@ class _Session:
 class PostgresSnapshot:
     """A `Snapshot` of a `PostgresLog`: one transaction."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, place: str) -> None:
+        self._connection: Connection | None = connection
+        self._place = place
         self._sessions: dict[str, _Session] = {}
         self._kept = 0
+
+    def close(self) -> None:
+        """End all reading: the connection serves others from now on."""
+        self._connection = None
+
+    def _rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            raise StoreError(self._place, "its snapshot is closed", "read within the block that opened it")
+        try:
+            return rows(self._connection, query, values)
+        except psycopg.Error as error:
+            raise explained(self._place, error) from error
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return nullcontext(self)
 
     def heads(self) -> Iterator[Head]:
-        found = rows(self._connection, "SELECT name, bytes, head FROM sessions ORDER BY name")
+        found = self._rows("SELECT name, bytes, head FROM sessions ORDER BY name")
         return (self._known(str(name, "utf-8"), size, head).head for name, size, head in found)
 
     def head(self, session: str) -> Head:
@@ -93,34 +109,35 @@ class PostgresSnapshot:
         known = self._sessions.get(name)
         if known is None:
             query = "SELECT bytes, head FROM sessions WHERE name = %s"
-            found = rows(self._connection, query, (encode_name(name),))
+            found = self._rows(query, (encode_name(name),))
             if not found:
-                raise NotFoundError("session", name, "name one that the store has")
+                raise no_session(name)
             known = self._known(name, *found[0])
         return known
 
     def _is_whole(self, known: _Session) -> bool:
-        """Return True if a session's frames are all here, reading them if single reads would cost more."""
+        """Return True if all frames of a session are here; read them if single reads cost more."""
         if known.is_whole:
             return True
         known.spent += _ROUND_TRIP
         if known.size > min(known.spent, _KEPT):
             return False
-        self._make_room(known)
+        self._make_room(known.size)
         query = "SELECT seq, id, frame FROM events WHERE session = %s AND seq <= %s"
-        found = rows(self._connection, query, (known.head.number, known.head.version))
+        found = self._rows(query, (known.head.number, known.head.version))
         known.frames = {seq: frame for seq, _, frame in found}
         known.ids = {key: seq for seq, key, _ in found}
         known.sorted_ids = sorted(known.ids.items())
         known.is_whole = True
         return True
 
-    def _make_room(self, known: _Session) -> None:
-        if self._kept + known.size > _KEPT:
+    def _make_room(self, size: int) -> None:
+        """Count so many bytes as kept; forget all others if they would be too many together."""
+        if self._kept + size > _KEPT:
             for other in self._sessions.values():
                 other.frames, other.ids, other.sorted_ids, other.is_whole = {}, {}, [], False
             self._kept = 0
-        self._kept += known.size
+        self._kept += size
 
     def frame(self, session: str, seq: int) -> Buffer:
         known = self._sessions.get(session) or self._session(session)
@@ -130,18 +147,19 @@ class PostgresSnapshot:
                 raise no_event(session, f"#{seq}")
             if not self._is_whole(known):
                 query = "SELECT frame FROM events WHERE session = %s AND seq = %s"
-                read = rows(self._connection, query, (known.head.number, seq))
+                read = self._rows(query, (known.head.number, seq))
                 if read:
-                    known.frames[seq] = read[0][0]
-                    self._count(known, len(read[0][0]))
+                    self._keep(known, {seq: read[0][0]})
             found = known.frames.get(seq)
             if found is None:
                 raise CorruptionError(session, seq, "is missing")
         return found
 
-    def _count(self, known: _Session, size: int) -> None:
+    def _keep(self, known: _Session, frames: dict[int, bytes]) -> None:
+        size = sum(map(len, frames.values()))
         known.spent += size
-        self._kept += size
+        self._make_room(size)
+        known.frames |= frames
 
     def frames(
         self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
@@ -153,20 +171,12 @@ class PostgresSnapshot:
         if first > last:
             return iter(())
         if not known.is_whole:
-            # What this read will cost, were the events of one size.
+            # The cost of this read, if all events had the same size.
             known.spent += known.size * (last - first + 1) // version
         if not self._is_whole(known):
             return self._streamed(session, known, first, last, backward=backward)
         numbers = range(first, last + 1)
-        return self._found(session, known, reversed(numbers) if backward else iter(numbers))
-
-    def _found(self, session: str, known: _Session, numbers: Iterator[int]) -> Iterator[Buffer]:
-        frames = known.frames
-        for seq in numbers:
-            found = frames.get(seq)
-            if found is None:
-                raise CorruptionError(session, seq, "is missing")
-            yield found
+        return _found(session, known.frames, reversed(numbers) if backward else iter(numbers))
 
     def _streamed(
         self, session: str, known: _Session, first: int, last: int, *, backward: bool
@@ -176,7 +186,7 @@ class PostgresSnapshot:
         for size in _sizes():
             lower = max(first, last - size + 1) if backward else first
             upper = last if backward else min(last, first + size - 1)
-            found = rows(self._connection, query, (known.head.number, lower, upper))
+            found = self._rows(query, (known.head.number, lower, upper))
             if len(found) != upper - lower + 1:
                 raise CorruptionError(session, lower, "or an event soon after it is missing")
             yield from (frame for (frame,) in found)
@@ -193,10 +203,10 @@ class PostgresSnapshot:
         if self._is_whole(known):
             return self._walked(session, leaf, first)
         values = {"session": known.head.number, "leaf": leaf, "first": first}
-        found = self._connection.execute(_PATH, values, binary=True).fetchall()
-        new = {seq: frame for seq, frame in found if seq not in known.frames}
-        self._count(known, sum(map(len, new.values())))
-        known.frames |= new
+        found = self._rows(_PATH, values)
+        # A path of a session that would fill the room is not kept: its frames are not read again soon.
+        if known.size <= _KEPT:
+            self._keep(known, {seq: frame for seq, frame in found if seq not in known.frames})
         return (frame for _, frame in found)
 
     def _walked(self, session: str, leaf: int, first: int) -> Iterator[Buffer]:
@@ -209,19 +219,27 @@ class PostgresSnapshot:
             leaf = frames_.pointers_of(self.frame(session, run_start))[2]
             if leaf >= run_start:
                 raise CorruptionError(session, run_start, "its parent comes after it")
-        return self._found(session, known, (seq for run in reversed(runs) for seq in run))
+        return _found(session, known.frames, (seq for run in reversed(runs) for seq in run))
 
     def locate(self, session: str, event_id: str) -> int:
-        known, key = self._session(session), id_key(0, event_id)[4:]
+        known, key = self._session(session), id_key(event_id)
         if self._is_whole(known):
             return known.ids.get(key, 0)
         query = "SELECT seq FROM events WHERE session = %s AND id = %s"
-        found = rows(self._connection, query, (known.head.number, key))
+        found = self._rows(query, (known.head.number, key))
         return int(found[0][0]) if found else 0
+
+    def sessions_with(self, event_id: str) -> Sequence[str]:
+        query = """
+            SELECT sessions.name FROM sessions
+            JOIN events ON events.session = sessions.number AND events.id = %s
+            ORDER BY sessions.name
+        """
+        return [str(name, "utf-8") for (name,) in self._rows(query, (id_key(event_id),))]
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         known = self._session(session)
-        beginning = encode_name(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
+        beginning = id_prefix(prefix)
         for key, seq in self._keys(known, beginning):
             if len(key) < MAX_ID_BYTES_IN_KEY:
                 event_id = str(key, "utf-8")
@@ -238,7 +256,7 @@ class PostgresSnapshot:
             return takewhile(lambda each: each[0].startswith(beginning), known.sorted_ids[first:])
         # No byte of UTF-8 is 0xFF, so this is after all names that begin so.
         query = "SELECT id, seq FROM events WHERE session = %s AND id >= %s AND id < %s ORDER BY id"
-        found = rows(self._connection, query, (known.head.number, beginning, beginning + b"\xff"))
+        found = self._rows(query, (known.head.number, beginning, beginning + b"\xff"))
         return ((key, seq) for key, seq in found)
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
@@ -248,8 +266,8 @@ class PostgresSnapshot:
             WHERE events.position > %s ORDER BY events.position LIMIT %s
         """
         for size in _sizes():
-            found = rows(self._connection, query, (after, size))
-            for after, name, seq, frame in found:  # noqa: PLR1704  the next request goes on behind it
+            found = self._rows(query, (after, size))
+            for after, name, seq, frame in found:  # noqa: PLR1704  the next request continues after it
                 yield FeedItem(after, str(name, "utf-8"), seq, frame)
             if len(found) < size:
                 return
@@ -268,15 +286,24 @@ class PostgresSnapshot:
         return None if found is None else decode_source(found)
 
     def sources(self) -> Iterator[SourceState]:
-        return (decode_source(state) for (state,) in rows(self._connection, "SELECT state FROM sources"))
+        return (decode_source(state) for (state,) in self._rows("SELECT state FROM sources"))
 
     def _value(self, query: str, key: bytes) -> bytes | None:
-        found: list[tuple[Any, ...]] = rows(self._connection, query, (key,))
+        found: list[tuple[Any, ...]] = self._rows(query, (key,))
         return bytes(found[0][0]) if found else None
 
 
+def _found(session: str, frames: Mapping[int, bytes], numbers: Iterable[int]) -> Iterator[Buffer]:
+    """Yield these frames, even if the snapshot forgets the session meanwhile."""
+    for seq in numbers:
+        found = frames.get(seq)
+        if found is None:
+            raise CorruptionError(session, seq, "is missing")
+        yield found
+
+
 def _sizes() -> Iterator[int]:
-    """Yield the numbers of rows of successive requests: who reads little waits for little."""
+    """Yield the row counts of successive requests: small at first, so short reads stay fast."""
     yield from _CHUNKS
     while True:
         yield _CHUNKS[-1]

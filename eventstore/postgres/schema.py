@@ -9,8 +9,9 @@ from typing import Final
 
 import psycopg
 
+from eventstore.addresses import without_password
 from eventstore.errors import StoreError
-from eventstore.postgres.connections import Connection, connected, without_password
+from eventstore.postgres.connections import Connection, connected
 
 MIGRATIONS: Final[tuple[str, ...]] = (
     """
@@ -47,33 +48,28 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     INSERT INTO store (version) VALUES (1);
     """,
 )
-"""The scripts that make the tables, one a version: add to the end, and never change one."""
+"""The scripts that make the tables, one per version: append new ones, never change one."""
 
 _LOCK: Final = 0x7265666F6C64
-"""The key of the advisory lock that one migration at a time holds."""
+"""The key of the advisory lock that makes migrations run one at a time."""
 
 
 def has_tables(url: str) -> bool:
-    """Return True if there is a store at an address. Raises StoreError if the server cannot be asked."""
+    """Return True if an address has a store. Raises StoreError if the server does not answer."""
     with connected(url, without_password(url)) as connection:
         return _version(connection) > 0
 
 
-def require_tables(url: str, place: str, *, create: bool) -> None:
+def require_tables(connection: Connection, place: str, *, create: bool) -> None:
     """Bring the tables of a store to the current version; without `create`, they must exist.
 
     `place` names the store in errors. Raises StoreError if there are none, or if they are newer than this refold.
     """
-    with connected(url, place) as connection:
-        _require_tables(connection, place, create=create)
-
-
-def _require_tables(connection: Connection, place: str, *, create: bool) -> None:
     version = _version(connection)
     if version < len(MIGRATIONS) and (version or create):
         _migrate(connection, place)
     elif not version:
-        raise StoreError(place, "has no refold store", "check the address, or import sessions to make one")
+        raise StoreError(place, "no store exists here", "check the address, or import a session first")
     elif version > len(MIGRATIONS):
         raise StoreError(place, f"was made by a newer refold (version {version})", "update refold")
 

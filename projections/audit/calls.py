@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import accumulate, islice, pairwise, takewhile
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,11 +15,11 @@ from eventstore.log import Snapshot
 from eventstore.views import Usage
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
-from projections.context.incremental import IncrementalSizes
+from projections.context.incremental import IncrementalSizes, path_of_contexts
 from projections.context.parts import Part
 from projections.replacement import Replacement
 from projections.tokens import Counter
-from projections.usage import answers, measured_usage
+from projections.usage import RecordedAnswer, answers, measured_usage
 
 _ENDS_EFFECT = frozenset({"compaction", "undone"})
 
@@ -76,35 +77,34 @@ def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[Mod
     its messages that also begin this call, byte for byte: all of it if the context only grew, none of it if a
     summary comes first. Each model has its own cache.
     """
-    return calls_on_path(snapshot, cursor, tokens, session_calls(snapshot, cursor))
+    calls = session_calls(answers(snapshot, cursor))
+    return calls_on_path(snapshot, cursor, tokens, calls, path(snapshot, cursor))
 
 
 def calls_on_path(
-    snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[SessionCall]
+    snapshot: Snapshot,
+    cursor: Cursor,
+    tokens: Counter,
+    calls: Sequence[SessionCall],
+    entries: Sequence[Event],
 ) -> list[ModelCall]:
     """Return those of a session's calls that are on the path to a leaf, with what each was sent."""
     previous = {call.seq: before for before, call in pairwise(calls)}
     found: list[ModelCall] = []
     last: _Sent | None = None
     overhead = 0
-    for call, parts, sizes in _contexts(snapshot, cursor, tokens, calls):
+    for call, parts, sizes, unchanged in _contexts(snapshot, cursor, tokens, calls, entries):
         if last is None:
             overhead = max(0, call.usage.prompt - sizes[-1])
-        sent_call = ModelCall(
-            seq=call.seq,
-            id=call.id,
-            sent_at=call.sent_at,
-            usage=call.usage,
-            messages=len(parts),
-            tokens=sizes[-1],
-            compaction=call.compaction,
-        )
+        sent_call = _model_call(call, len(parts), sizes[-1])
         before = previous.get(call.seq)
         if before:
+            known = unchanged
             if last is None or before.seq != last.seq:
                 elsewhere = list(context_at(snapshot, cursor.at_leaf(before.sent_at)).parts)
                 last = _Sent(before.seq, elsewhere, len(elsewhere), sum(tokens.count(elsewhere)))
-            shared = last.shared_with(parts)
+                known = 0
+            shared = last.shared_with(parts, known)
             sent_call = msgspec.structs.replace(
                 sent_call,
                 previous=Previous(
@@ -117,11 +117,51 @@ def calls_on_path(
                     is_same_model=before.model == call.model,
                 ),
                 idle_ms=_between(before, call),
-                cached_tokens=_readable(before, call, overhead, Fraction(sizes[shared], last.tokens or 1)),
+                cached_tokens=_readable(before, call, overhead, sizes[shared], last.tokens or 1),
             )
         found.append(sent_call)
         last = _Sent(call.seq, parts, len(parts), sizes[-1])
     return found
+
+
+def sized_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter, *, first: int = 1) -> list[ModelCall]:
+    """Return the completed calls on a path from entry `first` on, without cached tokens.
+
+    The contexts before that entry are not built.
+    """
+    calls = session_calls(answers(snapshot, cursor, first=first))
+    entries = path_of_contexts(snapshot, cursor, first)
+    return [
+        _model_call(call, len(parts), sizes[-1])
+        for call, parts, sizes, _ in _contexts(snapshot, cursor, tokens, calls, entries, first=first)
+    ]
+
+
+def first_call(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> ModelCall | None:
+    """Return the session's first completed call on any branch; None if there is none."""
+    last = min(_FIRST_EVENTS, cursor.as_of)
+    while not (calls := session_calls(answers(snapshot, msgspec.structs.replace(cursor, as_of=last)))):
+        if last == cursor.as_of:
+            return None
+        last = min(8 * last, cursor.as_of)
+    parts = context_at(snapshot, cursor.at_leaf(calls[0].sent_at)).parts
+    return _model_call(calls[0], len(parts), sum(tokens.count(parts)))
+
+
+_FIRST_EVENTS: Final = 64
+"""Events that usually include a session's first call."""
+
+
+def _model_call(call: SessionCall, messages: int, tokens: int) -> ModelCall:
+    return ModelCall(
+        seq=call.seq,
+        id=call.id,
+        sent_at=call.sent_at,
+        usage=call.usage,
+        messages=messages,
+        tokens=tokens,
+        compaction=call.compaction,
+    )
 
 
 def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
@@ -220,8 +260,8 @@ class SessionCall(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-def session_calls(snapshot: Snapshot, cursor: Cursor) -> list[SessionCall]:
-    """Return the completed calls of every branch in order of their messages, one for each event."""
+def session_calls(answered: Iterable[RecordedAnswer]) -> list[SessionCall]:
+    """Return the completed ones of a session's calls, in message order."""
     calls = {
         event.seq: SessionCall(
             seq=event.seq,
@@ -233,7 +273,7 @@ def session_calls(snapshot: Snapshot, cursor: Cursor) -> list[SessionCall]:
             model=(view.provider, view.model),
             usage=usage,
         )
-        for event, view, sent_at, records in answers(snapshot, cursor)
+        for event, view, sent_at, records in answered
         if (usage := measured_usage(view)) is not None
     }
     return list(calls.values())
@@ -243,11 +283,15 @@ def _between(before: SessionCall, call: SessionCall) -> int | None:
     return None if before.time is None or call.time is None else call.time - before.time
 
 
-def _readable(before: SessionCall, call: SessionCall, overhead: int, share: Fraction) -> int:
+def _readable(before: SessionCall, call: SessionCall, overhead: int, shared: int, of: int) -> int:
+    """Return the tokens of a call that a cache holds.
+
+    Of the `of` tokens of the messages that the call before was sent, `shared` begin this one, too.
+    """
     if before.model != call.model:
         return 0
     fixed = min(overhead, before.usage.prompt)
-    return min(fixed + int((before.usage.prompt - fixed) * share), call.usage.prompt)
+    return min(fixed + (before.usage.prompt - fixed) * shared // of, call.usage.prompt)
 
 
 class _Sent(NamedTuple):
@@ -261,27 +305,38 @@ class _Sent(NamedTuple):
     messages: int
     tokens: int
 
-    def shared_with(self, parts: list[Part]) -> int:
-        """Return how many of its messages another context begins with."""
-        if parts is self.parts:
+    def shared_with(self, parts: list[Part], known: int) -> int:
+        """Count the leading messages that another context shares; the first `known` are the same."""
+        known = min(known, self.messages)
+        if parts is self.parts or known == self.messages:
             return self.messages
-        return shared_prefix_length(islice(self.parts, self.messages), parts)
+        before = islice(self.parts, known, self.messages)
+        return known + shared_prefix_length(before, islice(parts, known, None))
 
 
 def _contexts(
-    snapshot: Snapshot, cursor: Cursor, tokens: Counter, calls: Sequence[SessionCall]
-) -> Iterator[tuple[SessionCall, list[Part], list[int]]]:
-    """Yield each call of the path with its context and the context's cumulative token counts."""
-    entries = path(snapshot, cursor)
+    snapshot: Snapshot,
+    cursor: Cursor,
+    tokens: Counter,
+    calls: Sequence[SessionCall],
+    entries: Sequence[Event],
+    *,
+    first: int = 1,
+) -> Iterator[tuple[SessionCall, list[Part], list[int], int]]:
+    """Yield each call of the path with its context and the context's cumulative token counts.
+
+    The number is that of its first messages which the context of the call before begins with. Calls that were sent
+    before entry `first` are left out; `entries` are those of `path_of_contexts`.
+    """
     on_path = {entry.seq for entry in entries}
     by_place: dict[int, list[SessionCall]] = {}
     for call in calls:
         if not on_path.isdisjoint(call.records):
             by_place.setdefault(call.sent_at, []).append(call)
-    sent = IncrementalSizes(snapshot, cursor, entries, tokens)
+    sent = IncrementalSizes(snapshot, cursor, entries, tokens, first=first)
     for call in by_place.get(0, ()):
-        yield call, sent.parts, sent.sizes
-    for entry in entries:
+        yield call, sent.parts, sent.sizes, sent.unchanged()
+    for entry in entries[bisect_left(entries, first, key=attrgetter("seq")) :]:
         sent.add(entry)
         for call in by_place.get(entry.seq, ()):
-            yield call, sent.parts, sent.sizes
+            yield call, sent.parts, sent.sizes, sent.unchanged()

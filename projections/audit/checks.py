@@ -26,10 +26,11 @@ from projections.audit.calls import (
 )
 from projections.audit.measure import MetricStruct
 from projections.context.build import context_at, parts_of
-from projections.context.cursor import Cursor, resolve_cursor
+from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.rules import rules_at
 from projections.rules.base import Check
 from projections.tokens import COUNTERS, Counter, counter
+from projections.usage import answers
 
 PREFIXES: Final = "cached prefixes"
 STRUCTURE: Final = "compacted contexts"
@@ -103,7 +104,7 @@ def _distance(check: Check) -> tuple[bool, float]:
 
 
 def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iterator[Check]:
-    calls = session_calls(snapshot, cursor)
+    calls = session_calls(answers(snapshot, cursor))
     found: dict[int, ModelCall] = {}
     replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
     compactions = [
@@ -112,7 +113,8 @@ def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iter
         if each.seq not in replaced
     ]
     for tip in _tips(snapshot, cursor, calls):
-        on_path = calls_on_path(snapshot, cursor.at_leaf(tip), tokens, calls)
+        branch = cursor.at_leaf(tip)
+        on_path = calls_on_path(snapshot, branch, tokens, calls, path(snapshot, branch))
         found.update((call.seq, call) for call in on_path if call.seq not in found)
     sent = [found[call.seq] for call in calls if call.seq in found]
     yield from _prefixes(sent)

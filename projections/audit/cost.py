@@ -19,11 +19,11 @@ from projections.audit.cache import shared_prefix
 from projections.audit.calls import ModelCall, entries_in_effect, records_cache, tokens_per_estimate
 from projections.audit.measure import MetricStruct
 from projections.audit.prices import MILLION, Price, Prices, context_window
-from projections.context.cursor import Cursor, resolve_cursor
+from projections.context.cursor import resolve_cursor
 from projections.replacement import Replacement
 from projections.settings import Model
 from projections.tokens import Counter
-from projections.usage import answers, billed_usage
+from projections.usage import RecordedAnswer, answers, billed_usage
 
 _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
@@ -115,7 +115,7 @@ def _window(model: Model | None, calls: Sequence[ModelCall]) -> int | None:
 
 
 def _too_long(entries: Iterable[Event], calls: Sequence[ModelCall], window: int | None, shorter: int) -> int:
-    """Count the calls in some entries that a context longer by `shorter` estimated tokens makes too long."""
+    """Count the calls that a context longer by `shorter` estimated tokens makes too long."""
     if window is None or shorter <= 0:
         return 0
     longer, later = round(shorter * tokens_per_estimate(calls)), {entry.seq for entry in entries}
@@ -222,17 +222,25 @@ class SessionCost(MetricStruct, frozen=True):
 
 
 def session_cost(
-    log: EventLog | Snapshot, session: str, *, prices: Prices, as_of: int | None = None
+    log: EventLog | Snapshot,
+    session: str,
+    *,
+    prices: Prices,
+    as_of: int | None = None,
+    answered: Iterable[RecordedAnswer] | None = None,
 ) -> SessionCost:
     """Return the cost of a session's calls on every branch, each message once.
 
     A call is an assistant message with usage, even if the call failed or was truncated, because that was
     billed too. Requests for summaries are not messages and do not count. Neither do the calls that a fork,
-    or a copy under another name, shares with its original, if the store has that one. Raises NotFoundError.
+    or a copy under another name, shares with its original, if the store has that one. `answered` are the
+    session's answers, if they were read before. Raises NotFoundError.
     """
     by_model: dict[str, list[PaidCall]] = {}
     with log.snapshot() as snapshot:
-        for call in paid_calls(snapshot, resolve_cursor(snapshot, session, as_of=as_of), prices):
+        if answered is None:
+            answered = answers(snapshot, resolve_cursor(snapshot, session, as_of=as_of))
+        for call in paid_calls(snapshot, session, answered, prices):
             by_model.setdefault(call.model, []).append(call)
     return SessionCost(
         prices=prices.name,
@@ -257,13 +265,15 @@ class PaidCall(msgspec.Struct, frozen=True):
         return self.priced if self.recorded is None else self.recorded
 
 
-def paid_calls(snapshot: Snapshot, cursor: Cursor, prices: Prices) -> Iterator[PaidCall]:
-    """Yield the calls of a session that `session_cost` adds up."""
-    copied = copied_through(snapshot, cursor.session)
-    for event, view, *_ in answers(snapshot, cursor):
+def paid_calls(
+    snapshot: Snapshot, session: str, answered: Iterable[RecordedAnswer], prices: Prices
+) -> Iterator[PaidCall]:
+    """Yield those of a session's calls that `session_cost` adds up."""
+    copied = copied_through(snapshot, session)
+    for event, view, *_ in answered:
         usage = billed_usage(view)
         name = recorded_id(event.id)
-        first = event.seq if name == event.id else snapshot.locate(cursor.session, name)
+        first = event.seq if name == event.id else snapshot.locate(session, name)
         if usage is not None and first > copied:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
             yield PaidCall(name, event.time, usage, usage.cost, _priced(view, usage, event.time, prices))

@@ -50,7 +50,7 @@ class KindFutureUse(MetricStruct, frozen=True):
 
 
 class FutureUse(MetricStruct, frozen=True):
-    """Of the things in the log that the model used later (`total`), those that C′ names (`found`).
+    """Of the log's things that the model used later (`total`), those that C′ names (`found`).
 
     `messages` counts the later messages examined. Each thing that C′ does not name counts once: `earlier` if
     C did not name it either, `given` if a message named it again before its use, `searched` if the call that
@@ -83,7 +83,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """The things that the log had named and that the model used up to a horizon.
 
     It depends on nothing that a replacement keeps or removes, so it is the same for every policy that
-    replaces messages at this boundary. `log` are the messages before it, `later` those behind it.
+    replaces messages at this boundary. `log` are the messages before it, `later` those after it.
     """
 
     needs: list[Need]
@@ -93,7 +93,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def needs_at(replacement: Replacement, facts: SessionFacts, *, horizon: int | None = None) -> Needs:
-    """Return what the model used behind a replacement's boundary, of all that the log names before it.
+    """Return the things that the log names before a boundary and that the model used after it.
 
     A use is a thing named in a text or in a call's arguments, or a command that a call runs; thinking and
     summaries do not count. `horizon` is the number of the last entry to examine; by default, the next
@@ -105,11 +105,11 @@ def needs_at(replacement: Replacement, facts: SessionFacts, *, horizon: int | No
         events = [event for event in replacement.later if event.seq <= horizon]
     later = [message for event in events if (message := facts.of_event(event)) is not None]
     log = _log(replacement, facts)
-    before = list(facts.chunks.paths(log))
+    before = [path for message in log for path in message.paths]
     paths = PathIndex(before)
     acts = [message for message in later if message.role == "assistant"]
     used = (path for act in acts for path in act.visible_mentions.get(MentionKind.PATH, ()))
-    named = MentionIndex(log, paths, facts.chunks)
+    named = MentionIndex(log, paths, facts.index)
     uses = _first_uses(acts, PathIndex([*before, *used]))
     return Needs(
         needs=[need for need in uses if named.contains(need.kind, need.value)],
@@ -153,9 +153,9 @@ def _whole_paths(values: Iterable[str], paths: PathIndex) -> Iterator[str]:
 
 
 def future_use(replacement: Replacement, facts: SessionFacts, *, horizon: int | None = None) -> FutureUse:
-    """Measure how many things of the log that the model uses up to a horizon, as in `needs_at`, C′ names."""
+    """Measure how many of the things that the model needs up to a horizon C′ names."""
     needs = needs_at(replacement, facts, horizon=horizon)
-    after = MentionIndex(facts.of_parts(replacement.after.parts), needs.paths, facts.chunks)
+    after = MentionIndex(facts.of_parts(replacement.after.parts), needs.paths, facts.index)
     lost = [need for need in needs.needs if not after.contains(need.kind, need.value)]
     sources = _Sources(replacement, facts, needs)
     ends = [sources.of(need) for need in lost]
@@ -199,7 +199,7 @@ class _Source(StrEnum):
 _VIEWERS: Final = word_set(
     "ag awk bat cat diff du fd file find git grep head less ls more nl rg sed stat tail tree type wc which"
 )
-"""Programs that show what is there: running them needs no knowledge, and what they show is cheap."""
+"""Programs that only look: running them takes no knowledge, and their output is cheap."""
 _SCRATCH: Final = word_set("dev tmp proc")
 _FEWEST_NAMES: Final = 2
 _DEFINES: Final = re.compile(
@@ -207,7 +207,7 @@ _DEFINES: Final = re.compile(
     r"|func(?: \([^)]*\))?|function|impl|interface|module|private|protected|protocol|public|record|static|struct"
     r"|trait|type)\s+\Z"
 )
-"""Words before a name that a program defines. Variables are left out: each function invents them anew."""
+"""Words before a name that a program defines; variables do not count, as they are local."""
 _LOOKBACK: Final = 80
 _WORD_GOES_ON: Final = re.compile(r"\w")
 
@@ -216,13 +216,14 @@ class _Sources:
     """Tells where the model had what it used, among the messages around one boundary."""
 
     def __init__(self, replacement: Replacement, facts: SessionFacts, needs: Needs) -> None:
-        self._needs, self._chunks = needs, facts.chunks
-        self._had = MentionIndex(needs.log, needs.paths, facts.chunks)
-        self._in_context = MentionIndex(facts.of_parts(replacement.before.parts), needs.paths, facts.chunks)
+        self._needs, self._index = needs, facts.index
+        self._had = MentionIndex(needs.log, needs.paths, facts.index)
+        self._in_context = MentionIndex(facts.of_parts(replacement.before.parts), needs.paths, facts.index)
         given = [message for message in needs.later if message.role != "assistant"]
-        self._given = MentionIndex(given, needs.paths, facts.chunks)
+        self._given = MentionIndex(given, needs.paths, facts.index)
         self._results = {message.result_of: message for message in given if message.result_of}
         self._told = [message for message in needs.log if message.role == "user"]
+        self._in_told = MentionIndex(self._told, needs.paths, facts.index)
         self._places = {message.seq: place for place, message in enumerate(needs.later)}
 
     def of(self, need: Need) -> _Source:
@@ -252,7 +253,7 @@ class _Sources:
         )
 
     def _turn(self, act: MessageFacts) -> list[MessageFacts]:
-        """Return a message of the model and those that directly follow: some formats split one into several."""
+        """Return a message of the model and those that continue it: some formats split messages."""
         behind = self._needs.later[self._places[act.seq] :]
         return list(takewhile(lambda message: message.role == "assistant", behind))
 
@@ -263,7 +264,7 @@ class _Sources:
             return False
         calls = {call.id for message in turn for call in message.calls}
         results = [self._results[each] for each in calls & self._results.keys()]
-        return MentionIndex(results, self._needs.paths, self._chunks).contains(need.kind, need.value)
+        return MentionIndex(results, self._needs.paths, self._index).contains(need.kind, need.value)
 
     def _is_own(self, need: Need) -> bool:
         """Return True if a thing's name belongs to the session: neither invented nor known anywhere."""
@@ -295,10 +296,11 @@ class _Sources:
 
     def _is_told(self, need: Need) -> bool:
         """Return True if the user named a thing."""
+        if any(need.value in message.mentions.get(need.kind, ()) for message in self._told):
+            return True
         whole = re.compile(rf"(?<!\w){re.escape(need.value)}(?!\w)")
         return any(
-            need.value in message.mentions.get(need.kind, ()) or any(map(whole.search, message.texts))
-            for message in self._told
+            any(map(whole.search, message.texts)) for message in self._in_told.messages_with_words(need.value)
         )
 
 

@@ -11,18 +11,21 @@ import msgspec
 
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
+from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import event, path
-from projections.audit.calls import ModelCall, expected_prompt, growth_ratio, is_jump, model_calls
+from projections.audit.calls import ModelCall, expected_prompt, first_call, growth_ratio, is_jump, sized_calls
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context
 from projections.rules import rules_named
 from projections.rules.base import SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
 from projections.settings import harness_prompt
 from projections.tokens import Counter
+from projections.usage import FAILED
 
 UNRECORDED: Final = "unrecorded content"
 CLEARED: Final = "content removed without a record"
+INTERRUPTED: Final = f"{CLEARED}, after an interrupted answer"
 _NOISE: Final = 500
 """Minimum tokens of a gap; below this, the estimate's error is larger."""
 
@@ -35,19 +38,47 @@ def context_gaps(snapshot: Snapshot, context: Context, tokens: Counter) -> list[
     if not context.parts:
         return []
     cursor = resolve_cursor(snapshot, context.session, leaf=context.leaf, as_of=context.as_of)
-    calls: list[ModelCall] = []
+    calls, first = list[ModelCall](), None
     # A damaged call hides only sizes; the context itself does not need it.
     with suppress(CorruptionError), checked(snapshot) as sound:
-        calls = model_calls(sound, cursor, tokens)
+        calls, first = _measured_calls(sound, cursor, tokens)
     compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq
-    gaps = path_gaps(snapshot, cursor, rules_named(context.rules), calls)
+    gaps = path_gaps(snapshot, cursor, rules_named(context.rules), calls, first)
     return [gap for gap in gaps if gap.seq == 0 or gap.seq >= compaction]
 
 
-def path_gaps(snapshot: Snapshot, cursor: Cursor, rules: Rules, calls: Sequence[ModelCall]) -> list[Gap]:
+def _measured_calls(
+    snapshot: Snapshot, cursor: Cursor, tokens: Counter
+) -> tuple[list[ModelCall], ModelCall | None]:
+    """Return the newest calls on a path, enough to size gaps, and the session's first call.
+
+    So the cost follows the context, not the history.
+    """
+    compaction = event(snapshot, cursor.session, cursor.leaf).compaction_seq
+    first = min(compaction, cursor.leaf - _NEWEST) - _BEFORE
+    if not compaction or first <= 1:
+        calls = sized_calls(snapshot, cursor, tokens)
+        return calls, next(iter(calls), None)
+    return sized_calls(snapshot, cursor, tokens, first=first), first_call(snapshot, cursor, tokens)
+
+
+_NEWEST: Final = 1_000
+"""Events at a leaf whose calls say how far estimates differ from a provider's counts."""
+_BEFORE: Final = 50
+"""Events before a compaction that usually include the last call before it."""
+
+
+def path_gaps(
+    snapshot: Snapshot,
+    cursor: Cursor,
+    rules: Rules,
+    calls: Sequence[ModelCall],
+    first: ModelCall | None,
+) -> list[Gap]:
     """Return the gaps of all contexts on a leaf's path, oldest first.
 
-    `calls` are the path's; their usage gives the sizes.
+    `calls` are the path's, or its newest; their usage gives the sizes. The `first` call gives that of what comes
+    before the messages.
     """
     if not cursor.leaf:
         return []
@@ -56,15 +87,18 @@ def path_gaps(snapshot: Snapshot, cursor: Cursor, rules: Rules, calls: Sequence[
         for before, call in pairwise(calls)
         if before.compaction == call.compaction
     )
-    fixed = round(calls[0].measure.prompt - ratio * calls[0].tokens) if calls else 0
+    fixed = round(first.measure.prompt - ratio * first.tokens) if first else 0
     entries = path(snapshot, cursor.session, cursor.leaf)
     found = [_scaled(gap, ratio) for gap in rules.gaps(snapshot, entries)]
     missing = _missing_prompt(snapshot, cursor, rules)
     if missing:
-        found.insert(0, Gap(what=missing, tokens=max(fixed, 0) if calls else None))
+        found.insert(0, Gap(what=missing, tokens=max(fixed, 0) if first else None))
     for before, call in pairwise(calls):
         expected = expected_prompt(before.measure, call.measure, ratio=ratio, fixed=fixed)
-        found = list(_explained(found, before, call, call.measure.prompt - expected))
+        unexplained = call.measure.prompt - expected
+        is_jump_down = unexplained < 0 and is_jump(before.measure, call.measure, unexplained)
+        cleared = INTERRUPTED if is_jump_down and _is_interrupted(snapshot, cursor, before, call) else CLEARED
+        found = list(_explained(found, before, call, unexplained, cleared))
     return sorted(found, key=lambda gap: gap.seq)
 
 
@@ -81,7 +115,16 @@ def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _explained(gaps: Iterable[Gap], before: ModelCall, call: ModelCall, unexplained: int) -> Iterator[Gap]:
+def _is_interrupted(snapshot: Snapshot, cursor: Cursor, before: ModelCall, call: ModelCall) -> bool:
+    """Return True if an answer between two calls failed or was interrupted."""
+    between = path(snapshot, cursor.session, call.seq, first=before.seq + 1)
+    answers = (view_of(each) for each in between if each.role == "assistant" and each.seq < call.seq)
+    return any(message.stop_reason in FAILED for view in answers for message in view.messages)
+
+
+def _explained(
+    gaps: Iterable[Gap], before: ModelCall, call: ModelCall, unexplained: int, cleared: str
+) -> Iterator[Gap]:
     """Size the one gap between two calls, or yield a gap that only the calls' sizes reveal."""
     between = [gap for gap in gaps if before.seq < gap.seq <= call.seq]
     # Content that the rules remove is in no context that refold builds.
@@ -91,5 +134,5 @@ def _explained(gaps: Iterable[Gap], before: ModelCall, call: ModelCall, unexplai
         is_sized_here = gap is unsized and abs(unexplained) >= _NOISE
         yield msgspec.structs.replace(gap, tokens=unexplained) if is_sized_here else gap
     if unsized is None and is_jump(before.measure, call.measure, unexplained):
-        what = UNRECORDED if unexplained > 0 else CLEARED
+        what = UNRECORDED if unexplained > 0 else cleared
         yield Gap(what=what, event=call.id, seq=call.seq, tokens=unexplained)

@@ -67,19 +67,19 @@ class Rule(MetricStruct, frozen=True):
 
 
 class Task(MetricStruct, frozen=True):
-    """Something that the user asked for once. `state` is "done", "unfinished" or "dropped"."""
+    """Something that the user asked for once."""
 
     text: str
     event: str
     seq: int
-    state: str
 
 
 class Instructions(MetricStruct, frozen=True):
     """The rules and tasks in C, and those that a summary in C carried.
 
     `total` counts the rules that left with H: those kept or gone. `share` is kept / total, None if there were
-    none. Rules in the tail count in `tail` only.
+    none. Rules in the tail count in `tail` only. `tasks` counts those given, without limits of tasks; `unfinished`
+    lists some.
     """
 
     total: int
@@ -88,21 +88,25 @@ class Instructions(MetricStruct, frozen=True):
     tail: int
     share: float | None
     rules: list[Rule]
-    tasks: list[Task]
+    tasks: int
+    unfinished: list[Task]
 
 
 def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
-    """Return the state of each rule and task in C, attributed to the first user message that gives it.
+    """Return the state of each rule and task in C, by the first user message that gives it.
 
     Includes rules from before C that a summary in H still carried, because a summary of a summary may lose
-    them.
+    them, and limits of tasks that the user gave again after the replacement.
     """
     parts = replacement.before.parts
     persons = [place for place, part in enumerate(parts) if part.by_person]
     given = _first_given(_user_messages(parts))
     rules = {**_carried_by_summaries(replacement), **_of_kind(given, InstructionKind.RULE)}
+    limits = _of_kind(given, InstructionKind.LIMIT)
     steps = steps_after(replacement, facts) if given or rules else []
-    found = _rules(replacement, rules, steps) if rules else []
+    raised = {text: each for text, each in limits.items() if repeated_by(_core_words(text), steps)}
+    found = _rules(replacement, rules | raised, steps) if rules or raised else []
+    tasks = _of_kind(given, InstructionKind.TASK)
     states = Counter(each.state for each in found)
     left = states["kept"] + states["gone"]
     return Instructions(
@@ -112,7 +116,8 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
         tail=states["tail"],
         share=share_of(states["kept"], left).share,
         rules=found,
-        tasks=_tasks(facts.of_parts(parts), persons, _of_kind(given, InstructionKind.TASK), steps),
+        tasks=len(tasks),
+        unfinished=list(_unfinished(facts.of_parts(parts), persons, tasks, steps)),
     )
 
 
@@ -187,7 +192,7 @@ _Given = dict[str, _Source]
 _MESSAGES: Final = 1 << 11
 """Messages whose sentences to cache: rewrites in a row have nearly the same contexts."""
 _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
-"""The instructions in events that the user wrote, because every later compaction asks for them again."""
+"""A cache of the instructions in the user's events: every later compaction needs them."""
 
 
 def _user_messages(parts: Iterable[Part]) -> Iterator[_UserMessage]:
@@ -249,7 +254,7 @@ _REQUEST: Final = re.compile(r", (?:can|could|would|will) (?:you|we) [^,?]*\?\W*
 
 @lru_cache(maxsize=1 << 12)
 def _core_words(rule: str) -> frozenset[str]:
-    """Return the content words of the clauses that make a rule, without explanations if enough remain."""
+    """Return the content words of a rule's clauses, without explanations if enough remain."""
     whole = content_words(mend(_REQUEST.sub("", rule.casefold())))
     core = content_words(core_of(rule))
     instruction, *explained = _EXPLAINED.split(rule, maxsplit=1)
@@ -292,30 +297,24 @@ _SOON: Final = 2
 """User messages after a task in which it may be taken back."""
 
 
-def _tasks(
+def _unfinished(
     messages: Sequence[MessageFacts], persons: Sequence[int], given: _Given, steps: Sequence[Step]
-) -> list[Task]:
-    """Return the tasks in C and what became of them; `persons` are the places of the user's messages.
+) -> Iterator[Task]:
+    """Yield the tasks in C that were not done; `persons` are the places of the user's messages.
 
-    A task is dropped if one of the next messages of the user's takes it back, unfinished if the user gives it
-    again after the replacement or the model had not yet ended the turn, otherwise done.
+    The model had not yet ended the turn, or the user gives the task again after the replacement. A task that
+    one of the user's next messages takes back is left out.
     """
     end = max(
         (at for at, each in enumerate(messages) if each.role == "assistant" and not each.calls), default=-1
     )
     places = {messages[at].seq: at for at in persons}
-    tasks = []
     for text, source in given.items():
         place = places[source.seq]
         following = [messages[at] for at in persons if at > place][:_SOON]
-        if any(_REVOKES.match("\n".join(each.texts).strip()) for each in following):
-            state = "dropped"
-        elif end < place or _is_asked_again(content_words(mend(text.casefold())), steps):
-            state = "unfinished"
-        else:
-            state = "done"
-        tasks.append(Task(text=text, event=source.id, seq=source.seq, state=state))
-    return tasks
+        is_revoked = any(_REVOKES.match("\n".join(each.texts).strip()) for each in following)
+        if not is_revoked and (end < place or _is_asked_again(content_words(mend(text.casefold())), steps)):
+            yield Task(text=text, event=source.id, seq=source.seq)
 
 
 def _is_asked_again(words: frozenset[str], steps: Sequence[Step]) -> bool:

@@ -55,9 +55,8 @@ def recall(replacement: Replacement, facts: SessionFacts) -> Recall:
     A path counts once, whatever its form; a modified file does not count as read.
     """
     removed = [facts.of_part(part) for part in replacement.removed]
-    chunks = facts.chunks
-    paths = PathIndex(chunks.paths(facts.of_parts(replacement.before.parts)))
-    kept = MentionIndex(facts.of_parts(replacement.kept), paths, chunks)
+    paths = PathIndex(path for message in facts.of_parts(replacement.before.parts) for path in message.paths)
+    kept = MentionIndex(facts.of_parts(replacement.kept), paths, facts.index)
     made = MentionIndex(map(facts.of_part, (*replacement.added, *replacement.returned)), paths)
     kinds = [
         _recall(name, [value for value in values if not kept.contains(kind, value)], kind, made)

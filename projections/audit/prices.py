@@ -102,7 +102,7 @@ class LibraryPrices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context_window(model: str, *, provider: str = "") -> int | None:
-    """Return a model's context window in tokens by the installed `genai-prices`; None if unknown."""
+    """Return a model's context window in tokens by the installed `genai-prices`, or None."""
     known = _known_model(model, provider)
     return known.context_window if known else None
 
@@ -161,6 +161,12 @@ class FilePrices(msgspec.Struct, frozen=True, kw_only=True):
         """Return the price of the longest name in the table that is a prefix of the model's name."""
         fitting = [name for name in self.models if model.startswith(name)]
         return self.models[max(fitting, key=len)] if fitting else None
+
+
+def identity_of_prices(prices: Prices) -> tuple[str, str, str]:
+    """Identify a table of prices, and the library, which also knows models' windows."""
+    table = msgspec.json.encode(prices).decode() if isinstance(prices, msgspec.Struct) else prices.date
+    return prices.name, table, library_prices().name
 
 
 def prices_of_file(path: str | Path) -> FilePrices:

@@ -18,9 +18,11 @@ _WORD: Final = re.compile(r"[\w$#][\w$@#./:\\'+-]*")
 _AROUND: Final = "./:\\'+-"
 _NAME: Final = re.compile(r"[\d_./:\\$@#]")
 """Characters that tell a path or a symbol from a word."""
+_TURN: Final = r"(?=(?:but|however|without|unless|except|instead of|rather than)\b)"
+"""Precedes a word that begins a clause."""
 _CLAUSE_END: Final = re.compile(
     r"(?<![,;:!?()\[\]|…—–\"“”])[,;:!?()\[\]|…—–\"“”]++(?=\s|$)|\.(?=\s|$)|\s[-–—(]+"  # noqa: RUF001  dashes
-    r"|\b(?=(?:but|however|without|unless|except|instead of|rather than)\b)"
+    rf"|\b{_TURN}"
     r"|\b(?:and|or)\s+(?=(?:do not|don't|never|no|not|must not|avoid)\b)"
 )
 _NEGATES: Final = re.compile(
@@ -28,6 +30,13 @@ _NEGATES: Final = re.compile(
     r"|disallow\w*|refrain\w*|refus\w*|stop|without|unless|except|instead of|rather than|off-limits"
     r"|untouched|unchanged|as (?:is|they are)|alone)\b"
 )
+_DIVIDES: Final = re.compile(rf"\b(?:but|however)\b|{_NEGATES.pattern}")
+"""A negation, or a word at which a clause begins even inside another word with hyphens."""
+_DIVIDES_WORDS: Final = re.compile(
+    rf"\b(?:{_TURN}"
+    r"|(?:and|or)\s+(?=(?:do not|don't|never|no|must not|avoid)\b))"
+)
+"""The ends of clauses that may be inside a word with hyphens."""
 _REMINDS: Final = re.compile(r"\b(?:do not|don't|never) forget(?: to)?\b")
 _BEFORE_NOT: Final = re.compile(r"\b(\w+)\s+(?=not\b)")
 _AUXILIARIES: Final = frozenset(
@@ -66,7 +75,7 @@ _ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
 """Words of a long line compared at a time, so that a page is not like everything."""
 _REMEMBERED: Final = 1 << 12
-"""Sentences whose words to cache: summaries are read twice, and instructions at every compaction."""
+"""Sentences whose words to cache: instructions are read again at every compaction."""
 
 _REMEMBERED_WORDS: Final = 1 << 14
 """Words whose stems to cache: a few make up most of what is said."""
@@ -93,8 +102,27 @@ def content_words(sentence: str) -> frozenset[str]:
     return frozenset(_content(sentence))
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def words_of(text: str) -> frozenset[str]:
+    """Return the stems of a text's content words, negated or not.
+
+    These are the words of `content_words` without their marks, found without dividing the text into clauses.
+    """
+    pieces = _DIVIDES_WORDS.split(_without_reminders(text))
+    return frozenset(filter(None, map(_content_word, _WORD.findall("\n".join(pieces)))))
+
+
+def _without_reminders(text: str) -> str:
+    plain = text.casefold().replace("’", "'")  # noqa: RUF001  an apostrophe
+    return _REMINDS.sub("", plain) if "forget" in plain else plain
+
+
 def _content(sentence: str) -> Iterator[str]:
-    text = _REMINDS.sub("", sentence.casefold().replace("’", "'"))  # noqa: RUF001  an apostrophe
+    text = _without_reminders(sentence)
+    if not _DIVIDES.search(text):
+        # Most texts negate nothing, so it does not matter where their clauses end.
+        yield from filter(None, map(_content_word, _WORD.findall(text)))
+        return
     for clause in _CLAUSE_END.split(_BEFORE_NOT.sub(_contrast, text)):
         mark = "not " if _NEGATES.search(clause) else ""
         yield from (mark + word for word in map(_content_word, _WORD.findall(clause)) if word)

@@ -19,7 +19,8 @@ from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
 from projections.mentions.path_names import split_path
 from projections.mentions.prose import prose_lines, sentences
-from projections.mentions.standing_rules import kind_of
+from projections.mentions.standing_rules import kind_of_sentence
+from projections.mentions.wording import NEGATED
 from projections.replacement import Replacement
 
 
@@ -33,7 +34,7 @@ class Statement(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Act(NamedTuple):
-    """A call of the model's: the commands that it ran, and the names in the paths that it changed."""
+    """A model's call: the commands that it ran, and the names in the paths that it changed."""
 
     call: ToolCall
     ran: tuple[str, ...]
@@ -41,7 +42,7 @@ class _Act(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A message after a replacement; `said` are the user's sentences, None if no person wrote it.
+    """A message after a replacement; `said` are the user's sentences, None for other authors.
 
     `acts` are its calls that ran commands or changed files.
     """
@@ -83,7 +84,7 @@ def _acts(held: MessageFacts) -> tuple[_Act, ...]:
 def _statements(text: str) -> tuple[Statement, ...]:
     found = list(sentences(prose_lines(text)))[:_MOST_SENTENCES]
     return tuple(
-        Statement(each.casefold(), content_words(mend(each.casefold())), kind_of(each) is not None)
+        Statement(each.casefold(), content_words(mend(each.casefold())), kind_of_sentence(each) is not None)
         for each in found
     )
 
@@ -145,8 +146,8 @@ class Ban(NamedTuple):
 
 
 _NEGATED: Final = re.compile(
-    r"\b(?:don't|dont|do not|never|must not|mustn't|should not|shouldn't|may not|cannot|can't|not allowed to"
-    r"|refrain from|avoid|stop|quit)\s+(?:(?:ever|please|just|again)\s+)*(?P<verb>[a-z-]+)(?P<rest>.*)"
+    rf"\b(?:{NEGATED}|not allowed to|refrain from|avoid|stop|quit)\s+(?:(?:ever|please|just|again)\s+)*"
+    r"(?P<verb>[a-z-]+)(?P<rest>.*)"
 )
 _NOT_IN: Final = re.compile(
     r"^(?:please )?nothing (?:in|under) (?P<rest>\S+)|^(?P<other>\S+) (?:is|are) off[ -]limits"
@@ -267,7 +268,7 @@ _SHORTEST: Final = 3
 
 
 def _is_within(path: Sequence[str], banned: Sequence[str]) -> bool:
-    """Return True if a path leads through the banned names, or has a banned word in one of its own."""
+    """Return True if a path leads through banned names, or its own name has a banned word."""
     length = len(banned)
     if any(tuple(path[at : at + length]) == tuple(banned) for at in range(len(path) - length + 1)):
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from eventstore.event import Event
@@ -13,11 +13,11 @@ from eventstore.imports import copied_through, earlier_generation, original_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
-from eventstore.paths import events, in_effect_on
-from eventstore.records import FORMAT, FileOperations, FileSets, Rewrite, record_of
+from eventstore.paths import events, events_of_kinds, in_effect_on
+from eventstore.records import FORMAT, Attempt, FileOperations, FileSets, Rewrite, record_of
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
-from projections.audit.calls import ModelCall, model_calls
+from projections.audit.calls import ModelCall, SessionCall, calls_on_path, session_calls
 from projections.audit.cost import SessionCost, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
 from projections.audit.findings import findings
@@ -39,7 +39,7 @@ from projections.rules import rules_named
 from projections.rules.base import Gap
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
-from projections.usage import LateUsages, measured_usage
+from projections.usage import LateUsages, answers, measured_usage
 
 
 class Producer(MetricStruct, frozen=True):
@@ -121,6 +121,18 @@ class CompactionAudit(MetricStruct, frozen=True):
     metrics: Metrics
 
 
+class FailedCompaction(MetricStruct, frozen=True):
+    """A compaction that was tried and not made, by its `attempt`.
+
+    Its request failed, was cancelled or came too late.
+    """
+
+    id: str
+    seq: int
+    time: str | None
+    error: str
+
+
 class BranchSummaryAudit(MetricStruct, frozen=True):
     """One branch summary below `attached_to`; it covers `entries` entries that end at `left`."""
 
@@ -182,6 +194,7 @@ class Audit(MetricStruct, frozen=True):
     cost: SessionCost
     cache: CacheHistory
     compactions: list[CompactionAudit]
+    failed_compactions: list[FailedCompaction]
     branch_summaries: list[BranchSummaryAudit]
     rewrites: list[RewriteAudit]
 
@@ -210,9 +223,11 @@ def audit(
         branch_summaries: list[BranchSummaryAudit] = []
         rewrites: list[RewriteAudit] = []
         seen: set[int] = set()
+        answered = list(answers(snapshot, cursor))
+        made = session_calls(answered)
         calls: list[ModelCall] | None = None
         for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
-            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, facts, prices)
+            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, facts, prices=prices, calls=made)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             for event in fresh:
@@ -238,13 +253,25 @@ def audit(
             note=tokens.note,
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),
-            gaps=path_gaps(snapshot, cursor, rules_named(context.rules), calls or []),
-            cost=session_cost(snapshot, session, prices=prices, as_of=as_of),
+            gaps=path_gaps(
+                snapshot, cursor, rules_named(context.rules), calls or [], next(iter(calls or []), None)
+            ),
+            cost=session_cost(snapshot, session, prices=prices, answered=answered),
             cache=cache_history(calls or []),
             compactions=sorted(compactions, key=lambda each: each.seq),
+            failed_compactions=list(_failed_compactions(snapshot, cursor)),
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
             rewrites=sorted(rewrites, key=lambda each: each.seq),
         )
+
+
+def _failed_compactions(snapshot: Snapshot, cursor: Cursor) -> Iterator[FailedCompaction]:
+    """Yield the failed compactions of all branches, oldest first."""
+    for each in events_of_kinds(snapshot, cursor.session, {"attempt"}, last=cursor.as_of):
+        record = record_of("attempt", each.body) if each.format == FORMAT else None
+        # Other attempts, at branch summaries, handoffs and replays, are by no policy.
+        if isinstance(record, Attempt) and "policy" in record.request:
+            yield FailedCompaction(id=each.id, seq=each.seq, time=iso_time(each.time), error=record.error)
 
 
 def _entries(snapshot: Snapshot, cursor: Cursor) -> int:
@@ -268,13 +295,21 @@ class _Branch:
     """The audits along one path."""
 
     def __init__(
-        self, snapshot: Snapshot, cursor: Cursor, tokens: Counter, facts: SessionFacts, prices: Prices
+        self,
+        snapshot: Snapshot,
+        cursor: Cursor,
+        tokens: Counter,
+        facts: SessionFacts,
+        *,
+        prices: Prices,
+        calls: Sequence[SessionCall],
     ) -> None:
+        """Read the path; `calls` are the session's, on every branch."""
         self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
         self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
         self._facts, self._prices = facts, prices
-        self.calls = model_calls(snapshot, cursor, tokens)
         self.entries = path(snapshot, cursor)
+        self.calls = calls_on_path(snapshot, cursor, tokens, calls, self.entries)
         others = [entry.decode() for entry in beside(snapshot, self.entries)] if self.entries else []
         self._touching = sorted((*self.entries, *others), key=attrgetter("seq"))
         self._contexts = IncrementalContexts(snapshot, cursor, self.entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import accumulate, chain, islice, takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.records import TextReplacement
 from projections.context.build import context_at, parts_of, unarranged_at
-from projections.context.cursor import Cursor
+from projections.context.cursor import Cursor, path
 from projections.context.overlay import answered_calls, apply_rewrites, resolve_targets
-from projections.context.parts import Context, Part, has_message, view_of_part
+from projections.context.parts import Context, Part, has_message
 from projections.rules import rules_at
 from projections.rules.base import Beside
 from projections.settings import settings_at
@@ -30,26 +30,39 @@ CHANGES = _FOLDED_ANEW | {"rewrite"}
 
 
 class ArrangedParts(NamedTuple):
-    """The messages at an entry: those that nothing can change any more, and the others.
+    """The messages at an entry: those that hardly anything can change any more, and the others.
 
-    While `settled` is the same list, it only grows.
+    The first `unchanged` of the settled ones are those that were first at the entry asked for before, too.
     """
 
     settled: list[Part]
     others: list[Part]
+    unchanged: int = 0
+
+
+def path_of_contexts(snapshot: Snapshot, cursor: Cursor, first: int) -> list[Event]:
+    """Return the entries of a path that the contexts from entry `first` on depend on."""
+    if first <= 1:
+        return path(snapshot, cursor)
+    start = next(iter(path(snapshot, cursor, first=first)), None)
+    if start is None:
+        return []
+    leaf = event(snapshot, cursor.session, start.seq)
+    return path(snapshot, cursor, first=min(rules_at(snapshot, leaf).select(snapshot, leaf).first, first))
 
 
 class IncrementalContexts:
     """The contexts at the entries of a path.
 
     When contexts are requested in order, each is derived from the one above it, so all of them together cost
-    little more than the longest. A compaction, an undo, a rewrite that replaces several messages by one, and an
-    entry at which others off the path stop showing start over. Requests that go backwards build a context
-    from scratch.
+    little more than the longest. A compaction, an undo, and a rewrite that replaces several messages by one
+    start over. Requests that go backwards build a context from scratch.
     """
 
-    def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> None:
-        """Start at the root; `entries` are those of the path from the root to the cursor."""
+    def __init__(
+        self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], *, first: int = 1
+    ) -> None:
+        """Start at the root, or at entry `first`; `entries` are those of `path_of_contexts`."""
         self._snapshot, self._at, self._entries = snapshot, cursor, entries
         self._observed = (
             observed_rewrites(snapshot, cursor.session, as_of=cursor.as_of) if cursor.has_observed else {}
@@ -68,8 +81,10 @@ class IncrementalContexts:
         self._parts: list[Part] = []
         self._arranged: list[Part] = []
         self._settled = 0
-        self._awaited = frozenset[str]()
-        self._next = 0
+        self._steps: list[tuple[int, int]] = []
+        self._unchanged = 0
+        self._links = set[Hashable]()
+        self._next = self._begin = bisect_left(entries, first, key=attrgetter("seq"))
         self._own: dict[int, list[Part]] = {}
 
     def _begins_elsewhere(self) -> bool:
@@ -83,7 +98,7 @@ class IncrementalContexts:
         """Return the context at an entry of the session, given by its number; 0 is the root."""
         if seq not in self._seqs or (self._next and seq < self._entries[self._next - 1].seq):
             return context_at(self._snapshot, self._at.at_leaf(seq))
-        settled, others = self.advance(seq)
+        settled, others, _ = self.advance(seq)
         entry = self._entries[self._next - 1]
         return Context(
             session=entry.session,
@@ -108,11 +123,13 @@ class IncrementalContexts:
         leaf = event(self._snapshot, self._at.session, seq)
         settled = self._rules.settled(self._snapshot, fresh)
         if settled:
+            self._steps.append((self._settled, len(self._arranged)))
             self._arranged += self._rules.arrange(self._snapshot, leaf, fresh[:settled])
             self._settled += settled
-            self._awaited |= self._rules.awaited(fresh[:settled])
+            self._links.update(*map(self._rules.links, fresh[:settled]))
         others = self._rules.arrange(self._snapshot, leaf, fresh[settled:])
-        return ArrangedParts(self._arranged, [*others])
+        unchanged, self._unchanged = self._unchanged, len(self._arranged)
+        return ArrangedParts(self._arranged, [*others], unchanged)
 
     def own_parts(self, entry: Event) -> list[Part]:
         """Return the parts of an entry after its harness's changes, ignoring all other entries."""
@@ -125,7 +142,7 @@ class IncrementalContexts:
         if entry.kind == "rewrite":
             self._remember_calls(entry)
         if (
-            (self._has_prefix and not self._next)
+            (self._next == self._begin and (self._has_prefix or self._begin > 0))
             or entry.kind in _FOLDED_ANEW
             or (self._beside is not None and not self._add_beside(self._beside, entry))
         ):
@@ -147,18 +164,28 @@ class IncrementalContexts:
     def _show(self, entry: Event, parts: list[Part]) -> None:
         self._places[entry.id] = len(self._parts)
         self._parts += parts
-        if self._awaited and any(view_of_part(part).tool_call_id in self._awaited for part in parts):
+        if self._links and not all(self._links.isdisjoint(self._rules.links(part)) for part in parts):
             self._unsettle()
 
-    def _unsettle(self) -> None:
-        self._arranged, self._settled, self._awaited = [], 0, frozenset()
+    def _unsettle(self, place: int = 0) -> None:
+        """Arrange the messages from a place on anew."""
+        while self._settled > place:
+            self._settled, arranged = self._steps.pop()
+            del self._arranged[arranged:]
+        self._unchanged = min(self._unchanged, len(self._arranged))
+        if not self._settled:
+            self._links.clear()
 
     def _add_beside(self, beside: Beside, entry: Event) -> bool:
         """Add the messages off the path shown from an entry on. Return False to require a new fold."""
-        known = len(beside.found)
+        found, known = len(beside.found), len(beside.lost)
         if not beside.add(entry):
             return False
-        others = [event(self._snapshot, entry.session, seq).decode() for seq in beside.found[known:]]
+        gone = beside.lost[known:]
+        if gone and not self._hide(gone):
+            return False
+        behind = max(0, found - len(gone))
+        others = [event(self._snapshot, entry.session, seq).decode() for seq in beside.found[behind:]]
         for other in others:
             if other.kind == "rewrite":
                 self._remember_calls(other)
@@ -174,17 +201,29 @@ class IncrementalContexts:
                 self._show(other, parts)
         return True
 
+    def _hide(self, seqs: Sequence[int]) -> bool:
+        """Remove the messages of entries that no longer show; return False if others may change."""
+        gone = [event(self._snapshot, self._at.session, seq) for seq in seqs]
+        if any(
+            entry.kind in CHANGES
+            or (self._rewritten_calls and not self._rewritten_calls.isdisjoint(answered_calls(entry)))
+            for entry in gone
+        ):
+            return False
+        places = [self._places.pop(entry.id) for entry in gone if entry.id in self._places]
+        if not places:
+            return True
+        first, hidden = min(places), {entry.id for entry in gone}
+        self._unsettle(first)
+        self._parts[first:] = (part for part in self._parts[first:] if part.id not in hidden)
+        self._places |= self._places_from(first)
+        return True
+
     def _fold(self, entry: Event) -> None:
         at = self._at.at_leaf(entry.seq)
         self._parts = unarranged_at(self._snapshot, at)
         self._unsettle()
-        # A rewrite never changes a summary.
-        places = reversed(list(enumerate(self._parts)))
-        self._places = {
-            part.id: place
-            for place, part in places
-            if part.kind != "compaction" and part.session == entry.session
-        }
+        self._places = self._places_from(0)
         self._beside = self._rules.beside(self._snapshot, entry.session)
         if self._beside is not None:
             leaf = event(self._snapshot, entry.session, entry.seq)
@@ -193,6 +232,16 @@ class IncrementalContexts:
             end = bisect_right(self._entries, entry.seq, key=attrgetter("seq"))
             for each in islice(self._entries, start, end):
                 self._beside.add(each)
+
+    def _places_from(self, first: int) -> dict[str, int]:
+        """Return the index of the first message of each entry that has one at or after an index."""
+        places = reversed(range(first, len(self._parts)))
+        # A rewrite never changes a summary.
+        return {
+            part.id: place
+            for place, part in ((each, self._parts[each]) for each in places)
+            if part.kind != "compaction" and part.session == self._at.session
+        }
 
     def _rewrite(self, entry: Event) -> None:
         targets = resolve_targets(rewrites_of(entry), [*self._entries, *self._others()])
@@ -234,14 +283,17 @@ class IncrementalSizes:
     than its last step.
     """
 
-    def __init__(self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], tokens: Counter) -> None:
-        """Start at the root; `entries` are those of the path from the root to the cursor."""
-        self._along, self._tokens = IncrementalContexts(snapshot, cursor, entries), tokens
+    def __init__(
+        self, snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event], tokens: Counter, *, first: int = 1
+    ) -> None:
+        """Start at the root, or at entry `first`; `entries` are those of `path_of_contexts`."""
+        self._along, self._tokens = IncrementalContexts(snapshot, cursor, entries, first=first), tokens
+        self._is_first = first > 1
         self._parts: list[Part] = []
         self._sizes = [0]
         self._due: int | None = None
-        self._settled: list[Part] = []
         self._taken = 0
+        self._unchanged = 0
         self._own: dict[int, list[tuple[Part, int]]] = {}
         # Count all at once: the counter caches its counts in the log.
         if self._along.only_grows:
@@ -263,10 +315,16 @@ class IncrementalSizes:
         self._build()
         return self._sizes
 
+    def unchanged(self) -> int:
+        """Return how many leading messages are the same as at the previous call."""
+        self._build()
+        unchanged, self._unchanged = self._unchanged, len(self._parts)
+        return unchanged
+
     def add(self, entry: Event) -> None:
         """Advance to the next entry of the path."""
-        if not self._along.only_grows or entry.kind in CHANGES:
-            self._due = entry.seq
+        if self._is_first or not self._along.only_grows or entry.kind in CHANGES:
+            self._due, self._is_first = entry.seq, False
             return
         self._build()
         for part, size in self._own.get(entry.seq, ()):
@@ -276,17 +334,18 @@ class IncrementalSizes:
     def _build(self) -> None:
         if self._due is None:
             return
-        settled, others = self._along.advance(self._due)
+        settled, others, unchanged = self._along.advance(self._due)
         self._due = None
-        start = self._taken if settled is self._settled and not self._along.only_grows else 0
+        start = min(self._taken, unchanged)
         now = settled[start:] + others
         known = islice(self._parts, start, None)
         same = start + sum(
             1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, now, strict=False))
         )
+        self._unchanged = min(self._unchanged, same)
         if same < len(self._parts):
             self._parts, self._sizes = self._parts[:same], self._sizes[: same + 1]
         fresh = now[same - start :]
         self._parts += fresh
         self._sizes += islice(accumulate(self._tokens.count(fresh), initial=self._sizes[-1]), 1, None)
-        self._settled, self._taken = settled, len(settled)
+        self._taken = len(settled)

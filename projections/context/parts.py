@@ -14,7 +14,7 @@ from eventstore.event import ROLES, Event
 from eventstore.formats import format_of, view_of_event, view_of_message
 from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
-from projections.settings import Settings
+from projections.settings import ModelSettings
 
 CONTINUE_WORD: Final = "continue"
 """opencode's user message that tells the model to go on; it repeats no request."""
@@ -155,4 +155,4 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int
     rules: str
     parts: tuple[Part, ...]
-    settings: Settings
+    settings: ModelSettings

@@ -31,7 +31,7 @@ _PROSE: Final = (
     # Skip what cannot start a mention: blanks and signs, words of prose, line numbers, isolated signs.
     # A capital word that ends in "file" may be a Makefile.
     r"(?>(?:[^\w./~@#-]++|(?:[a-z]++|[A-Z][a-z]*+(?<!file))(?![\w\\/(`$@~+%-]|[.:?]\S)|\d++(?=[\t\n\u2192)\]])"
-    r"|[./~@#-](?![\w./\\-]))*)"
+    r"|[./~@#-](?![\w./\\-])|//++(?![\w.@+~%\\-]))*)"
 )
 _REST: Final = r"\w++|[.@+~%-]++|[^\w]|\Z"
 """Text that starts no mention. Without it, prose is retried at every character."""

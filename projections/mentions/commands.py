@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final
 
 from projections.mentions.mention import word_set
@@ -43,10 +44,15 @@ def commands(script: str) -> list[str]:
     left out, and so are commands that only change directory or print (`cd`, `echo`). A script with an
     unclosed quote or bracket counts as one command, its first line.
     """
+    return list(_remembered(script))
+
+
+@lru_cache(maxsize=1 << 10)
+def _remembered(script: str) -> tuple[str, ...]:
     try:
-        return list(_commands(_without_heredocs(script)))
+        return tuple(_commands(_without_heredocs(script)))
     except ValueError:
-        return [" ".join(line.split()) for line in script.splitlines() if line.strip()][:1]
+        return tuple(" ".join(line.split()) for line in script.splitlines() if line.strip())[:1]
 
 
 def _commands(script: str) -> Iterator[str]:

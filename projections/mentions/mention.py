@@ -33,7 +33,7 @@ class MentionKind(StrEnum):
     """A command given to a shell; found only in tool calls and shell messages."""
 
 
-class Mention(msgspec.Struct, frozen=True):
+class Mention(msgspec.Struct, frozen=True, gc=False):
     """A thing named in a text, from character `start` to `stop`; `value` is its normalized form."""
 
     kind: MentionKind

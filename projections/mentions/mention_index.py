@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, reduce
-from operator import or_
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from projections.mentions import MentionKind
-from projections.mentions.message_facts import WORD_PATTERN, FactsChunk, FactsChunks, MessageFacts
+from projections.mentions.message_facts import MessageFacts
+from projections.mentions.message_index import WORD_PATTERN, MessageIndex
 from projections.mentions.path_names import PathIndex, PathNames, join_names, shorter_forms, split_path
 
 
@@ -55,32 +54,32 @@ class MentionIndex:
     """
 
     def __init__(
-        self, facts: Iterable[MessageFacts], paths: PathIndex, chunks: FactsChunks | None = None
+        self, facts: Iterable[MessageFacts], paths: PathIndex, index: MessageIndex | None = None
     ) -> None:
-        """Index the messages; `chunks` are the session's, shared between its contexts."""
+        """Index the messages; `index` is the session's, shared between its contexts."""
         self._paths = paths
-        self._shared = chunks or FactsChunks()
-        self._chunks = self._shared.split(list(facts))
-        self._bits = reduce(or_, (chunk.bit for chunk in self._chunks), 0)
+        self._index = MessageIndex() if index is None else index
+        self._places: dict[int, int] = {}
+        for place, message in enumerate(facts):
+            self._places.setdefault(self._index.add(message), place)
+        self._numbers = frozenset(self._places)
 
     def contains(self, kind: MentionKind, value: str) -> bool:
         """Return True if a message mentions a thing."""
-        if self._bits & self._shared.with_mention(kind, value):
+        if self._has_any(self._index.with_mention(kind, value)):
             return True
-        chunks = self._with_words(_needed_words(kind, value))
-        if not chunks:
+        numbers = self._index.with_words(_needed_words(kind, value), self._numbers)
+        if not numbers:
             return False
         wanted = self._query(kind, value)
-        return any(next(wanted.places(chunk), None) is not None for chunk in chunks)
+        return self._has_any(self._index.with_paths(wanted.forms)) or any(
+            wanted.is_said_in(self._index.messages[number]) for number in numbers
+        )
 
     def messages_with_words(self, text: str) -> Iterator[MessageFacts]:
-        """Yield the messages that can have a text, because they or some near them have its words."""
-        for chunk in self._with_words(WORD_PATTERN.findall(text)):
-            yield from chunk.facts
-
-    def _with_words(self, words: Iterable[str]) -> list[FactsChunk]:
-        bits = self._bits & self._shared.with_words(self._chunks, words)
-        return [chunk for chunk in self._chunks if bits & chunk.bit] if bits else []
+        """Yield the messages that have all words of a text."""
+        numbers = self._index.with_words(WORD_PATTERN.findall(text), self._numbers)
+        return (self._index.messages[number] for number in numbers)
 
     def first_message(self, kind: MentionKind, value: str, *, last: float = math.inf) -> MessageFacts | None:
         """Return the first message that mentions a thing, or None.
@@ -88,18 +87,19 @@ class MentionIndex:
         `last` limits the search to messages up to this event number, in an index of one path's messages.
         """
         wanted = self._query(kind, value)
-        needed = _needed_words(kind, value)
-        bits = self._shared.with_words(self._chunks, needed) | self._shared.with_mention(kind, value)
-        for chunk in self._chunks:
-            if chunk.facts[0].seq > last:
+        named = {*self._index.with_mention(kind, value), *self._index.with_paths(wanted.forms)}
+        named &= self._numbers
+        numbers = named | self._index.with_words(_needed_words(kind, value), self._numbers)
+        for number in sorted(numbers, key=self._places.__getitem__):
+            message = self._index.messages[number]
+            if message.seq > last:
                 return None
-            if not bits & chunk.bit:
-                continue
-            place = min(wanted.places(chunk), default=None)
-            if place is not None:
-                found = chunk.facts[place]
-                return found if found.seq <= last else None
+            if number in named or wanted.is_said_in(message):
+                return message
         return None
+
+    def _has_any(self, numbers: Iterable[int]) -> bool:
+        return not self._numbers.isdisjoint(numbers)
 
     def _query(self, kind: MentionKind, value: str) -> _Query:
         if kind is MentionKind.PATH:
@@ -107,7 +107,7 @@ class MentionIndex:
         phrases = [_phrase(value, _JOINERS[kind])]
         if kind is MentionKind.ERROR and (message := _ERROR_MESSAGE.search(value)):
             phrases.append(_phrase(message[1], _JOINERS[kind]))
-        return _Query(kind, value, (), tuple(phrases))
+        return _Query((), tuple(phrases))
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -131,15 +131,14 @@ class _Phrase(NamedTuple):
     text: str
     joiners: _Joiners
 
-    def places(self, chunk: FactsChunk) -> Iterator[int]:
-        """Yield the index of the first message that has the phrase in one of its texts."""
-        text, starts = chunk.text
+    def is_in(self, text: str) -> bool:
+        """Return True if a text has the phrase."""
         at = text.find(self.text) if self.text else -1
         while at >= 0:
             if _is_whole(text, at, at + len(self.text), self.joiners):
-                yield bisect_right(starts, at) - 1
-                return
+                return True
             at = text.find(self.text, at + 1)
+        return False
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -150,25 +149,27 @@ def _phrase(value: str, joiners: _Joiners) -> _Phrase:
 class _Query(NamedTuple):
     """A thing to search, in every form that it may take."""
 
-    kind: MentionKind
-    value: str
     forms: tuple[PathNames, ...]
     phrases: tuple[_Phrase, ...]
 
-    def places(self, chunk: FactsChunk) -> Iterator[int]:
-        """Yield, for each form, the index of the first message that has it, cheapest search first."""
-        place = chunk.mentions[self.kind].get(self.value)
-        if place is not None:
-            yield place
-        yield from (chunk.paths[form] for form in self.forms if form in chunk.paths)
-        for phrase in self.phrases:
-            yield from phrase.places(chunk)
+    def is_said_in(self, message: MessageFacts) -> bool:
+        """Return True if a text of a message has one of the phrases."""
+        return any(
+            phrase.is_in(_collapsed(text) if " " in phrase.text else text)
+            for phrase in self.phrases
+            for text in message.texts
+        )
+
+
+@lru_cache(maxsize=1 << 7)
+def _collapsed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _path_query(path: str, paths: PathIndex) -> _Query:
     names = split_path(path)
     if not names:
-        return _Query(MentionKind.PATH, path, (), ())
+        return _Query((), ())
     file = names[-1]
     is_bare, is_alone = len(names) == 1, paths.is_unambiguous(names)
     shorter = (form for form in shorter_forms(names) if paths.is_unambiguous(names, form))
@@ -178,7 +179,7 @@ def _path_query(path: str, paths: PathIndex) -> _Query:
     # A name without an extension may well be an ordinary word.
     if is_alone and not is_bare and "." in file:
         phrases.append(_phrase(file, _WITHOUT_FOLDERS))
-    return _Query(MentionKind.PATH, path, forms, tuple(phrases))
+    return _Query(forms, tuple(phrases))
 
 
 def _is_whole(text: str, start: int, stop: int, joiners: _Joiners) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import accumulate, chain, filterfalse, groupby
+from functools import lru_cache
+from itertools import accumulate, chain, filterfalse
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -18,119 +17,9 @@ from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.files import files_of_call
-from projections.mentions import Mention, MentionKind, commands, mentions
-from projections.mentions.path_names import PathNames, split_path
-from projections.mentions.symbols import is_reserved
-
-# Letters from U+2E80 on (Chinese, Japanese, Korean) follow a word without a space.
-WORD_PATTERN: Final = re.compile(r"[^\W\u2e80-\U0010ffff]+")
-_BETWEEN_TEXTS: Final = "\0"
-_EVENTS: Final = 64
-"""Events per chunk; smaller chunks are cheaper to reread when a message changes."""
-
-
-class FactsChunk:
-    """Consecutive messages, their texts and mentions, and the index of the first message.
-
-    `bit` is a power of two that no other chunk of the session has.
-    """
-
-    def __init__(self, messages: Sequence[MessageFacts], bit: int) -> None:
-        self.facts, self.bit = tuple(messages), bit
-        self.mentions: dict[MentionKind, dict[str, int]] = {kind: {} for kind in MentionKind}
-        self.paths: dict[PathNames, int] = {}
-        for place, message in enumerate(self.facts):
-            for kind, values in message.mentions.items():
-                for value in values:
-                    self.mentions[kind].setdefault(value, place)
-        for path, place in self.mentions[MentionKind.PATH].items():
-            self.paths.setdefault(split_path(path), place)
-
-    @cached_property
-    def text(self) -> tuple[str, list[int]]:
-        """All texts with white space collapsed, and the offset at which each message begins."""
-        starts, parts, length = [], [], 0
-        for message in self.facts:
-            starts.append(length)
-            for text in message.texts:
-                parts.append(" ".join(text.split()))
-                length += len(parts[-1]) + len(_BETWEEN_TEXTS)
-        return _BETWEEN_TEXTS.join(parts), starts
-
-
-class FactsChunks:
-    """A cache of a session's most recently used chunks, twice as many as the largest context.
-
-    An index, as bits of chunks, tells which of them can have some words, so that a search reads no others.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[int, ...], FactsChunk] = {}
-        self._most = 0
-        self._next_bit = 1
-        self._indexed = 0
-        self._numbers: dict[str, int] = {}
-        self._with_word: list[int] = []
-        self._with_mention: dict[tuple[MentionKind, str], int] = {}
-        # The messages are kept too, so that their identities are not reused.
-        self._words: dict[int, tuple[MessageFacts, array[int]]] = {}
-
-    def split(self, facts: Sequence[MessageFacts]) -> list[FactsChunk]:
-        """Return the chunks of some messages in order, split at fixed event numbers."""
-        groups = [list(group) for _, group in groupby(facts, key=lambda message: message.seq // _EVENTS)]
-        self._most = max(self._most, len(groups))
-        blocks = list(map(self._block, groups))
-        while len(self._kept) > 2 * self._most:
-            del self._kept[next(iter(self._kept))]
-        return blocks
-
-    def paths(self, facts: Sequence[MessageFacts]) -> Iterator[str]:
-        """Yield the paths that some messages mention, in order of appearance."""
-        return chain.from_iterable(block.mentions[MentionKind.PATH] for block in self.split(facts))
-
-    def with_words(self, chunks: Iterable[FactsChunk], words: Iterable[str]) -> int:
-        """Return the bits of those chunks, among others, that have all of some words."""
-        for chunk in chunks:
-            if not self._indexed & chunk.bit:
-                self._indexed |= chunk.bit
-                for number in set(chain.from_iterable(map(self._words_of, chunk.facts))):
-                    self._with_word[number] |= chunk.bit
-        found = -1
-        for word in words:
-            if word not in self._numbers:
-                return 0
-            found &= self._with_word[self._numbers[word]]
-        return found
-
-    def with_mention(self, kind: MentionKind, value: str) -> int:
-        """Return the bits of the chunks that have a thing among their mentions."""
-        return self._with_mention.get((kind, value), 0)
-
-    def _words_of(self, message: MessageFacts) -> array[int]:
-        """Return the numbers of a message's distinct words: a tenth of the size of the words."""
-        known = self._words.get(id(message))
-        if known is None:
-            words = set(chain.from_iterable(map(WORD_PATTERN.findall, message.texts)))
-            numbers = self._numbers
-            found = array("I", [numbers.setdefault(word, len(numbers)) for word in words])
-            self._with_word += [0] * (len(numbers) - len(self._with_word))
-            known = self._words[id(message)] = message, found
-        return known[1]
-
-    def _block(self, facts: Sequence[MessageFacts]) -> FactsChunk:
-        # A chunk keeps its messages alive, so their identities are not reused.
-        key = tuple(map(id, facts))
-        block = self._kept.pop(key, None)
-        if block is None:
-            block = FactsChunk(facts, self._next_bit)
-            self._next_bit <<= 1
-            for kind, values in block.mentions.items():
-                for value in values:
-                    thing = kind, value
-                    self._with_mention[thing] = self._with_mention.get(thing, 0) | block.bit
-        self._kept[key] = block
-        return block
-
+from projections.mentions import MentionKind, commands, mentions
+from projections.mentions.message_index import MessageIndex
+from projections.mentions.symbols import is_language_name
 
 _MEMBER: Final = re.compile(r"::|\??\.")
 _PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
@@ -185,25 +74,23 @@ class LineMentions:
                 continue
             here: list[tuple[MentionKind, str]] = []
             while mention is not None and mention.start < end:
-                here += _things(mention)
+                here += _things(mention.kind, mention.value)
                 mention = next(found, None)
             self._named[line] = here
 
 
-def _things(mention: Mention) -> _Named:
+@lru_cache(maxsize=1 << 13)
+def _things(kind: MentionKind, value: str) -> _Named:
     """Return the things that a mention names.
 
     A chain of members counts as its names that are neither plain words nor built into a language:
     `this.queue.pushAll` names one thing and `parts.length` none. Chains are written in many ways, and most
     begin with a local variable.
     """
-    value = mention.value
-    if mention.kind is not MentionKind.SYMBOL or ("." not in value and "::" not in value):
-        return ((mention.kind, value),)
+    if kind is not MentionKind.SYMBOL or ("." not in value and "::" not in value):
+        return ((kind, value),)
     names = _MEMBER.split(value)
-    return [
-        (mention.kind, _NOTHING if _PLAIN.fullmatch(name) or is_reserved(name) else name) for name in names
-    ]
+    return [(kind, _NOTHING if _PLAIN.fullmatch(name) or is_language_name(name) else name) for name in names]
 
 
 T = TypeVar("T")
@@ -246,7 +133,7 @@ class SessionFacts:
     """The facts of a session's messages, each read once; memory use follows the session's size."""
 
     def __init__(self) -> None:
-        self.chunks = FactsChunks()
+        self.index = MessageIndex()
         self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
         # Several metrics request the contexts of one replacement.
         self._contexts: deque[tuple[Sequence[Part], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
@@ -270,7 +157,7 @@ class SessionFacts:
         return held
 
     def of_events(self, events: Sequence[Event]) -> Sequence[MessageFacts]:
-        """Return the facts of some events' recorded messages, in order, without those that have none."""
+        """Return the facts of events' recorded messages, in order; skip those that have none."""
         for asked, held in self._paths:
             if asked is events:
                 return held

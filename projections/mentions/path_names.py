@@ -58,7 +58,7 @@ class PathIndex:
     def __init__(self, paths: Iterable[str]) -> None:
         self._written: dict[PathNames, str] = {}
         self._by_file: dict[str, list[PathNames]] = {}
-        for path in paths:
+        for path in dict.fromkeys(paths):
             names = split_path(path)
             if names and names not in self._written:
                 self._written[names] = path

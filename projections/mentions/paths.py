@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from projections.mentions.mention import Match, word_set
@@ -71,8 +72,11 @@ _EXTENSION: Final = re.compile(r"\w\.([A-Za-z][A-Za-z0-9]{0,9})$")
 _TREE: Final = re.compile(r"(?:^|\n)[ \t\u2502\u251c\u2514\u2500|*+-]*$")
 _QUOTES: Final = ("`", '"', "'")
 _FEW: Final = 2
+_REMEMBERED: Final = 1 << 13
+"""Names to cache: the same ones occur in many texts."""
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def is_file_name(name: str) -> bool:
     """Return True if a name without a folder is a file's: a known extension or a known name."""
     if name in NAMES or name in MODULES:
@@ -88,6 +92,7 @@ def is_file_name(name: str) -> bool:
     return extension not in MEMBERS or not (len(owner) == 1 or owner in OWNERS)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def has_extension(path: str) -> bool:
     """Return True if a path ends in a file extension."""
     found = _EXTENSION.search(path)
@@ -163,10 +168,12 @@ def find_path(text: str, start: int, stop: int) -> Match:
     whole = text[start:stop]
     if " " in whole:
         return (start, stop, whole) if has_extension(whole) and " -" not in whole else None
-    if _is_part_of_more(text, start, stop):
+    before = text[start - 1 : start]
+    is_bare = "/" not in whole and "\\" not in whole
+    if not (is_bare and before not in ("\\", "*")) and _is_part_of_more(text, start, stop):
         return start, stop, ""
-    start += len(whole) - len(whole.lstrip(_AROUND)) + (text[start - 1 : start] == "\\")
-    raw = _without_context(text[start:stop].rstrip(_BEHIND))
+    start += len(whole) - len(whole.lstrip(_AROUND)) + (before == "\\")
+    raw = _without_surroundings(text[start:stop])
     stop = start + len(raw)
     if "/" in raw or "\\" in raw:
         return _with_folders(text, start, stop, raw)
@@ -191,8 +198,10 @@ def _is_part_of_more(text: str, start: int, stop: int) -> bool:
     return is_glob or is_open or "/..." in whole or _HOST.match(whole) is not None
 
 
-def _without_context(raw: str) -> str:
-    """Return a path without the line number that `grep -C` appends: `a.go-12-`."""
+@lru_cache(maxsize=_REMEMBERED)
+def _without_surroundings(raw: str) -> str:
+    """Return a path without signs behind it and the number that `grep -C` adds: `a.go-12-`."""
+    raw = raw.rstrip(_BEHIND)
     found = _CONTEXT.search(raw)
     return raw[: found.end(1)] if found and found[1].lower() in EXTENSIONS else raw
 

@@ -16,9 +16,9 @@ _DO_NOT: Final = r"\bdo(?:n'?t|\snot)"
 _PUSHBACK: Final = (
     # Objections at the start, but not "no problem".
     r"^\W*but\b|\bi(?:'m|\sam)?\s(?:only\s|just\s)?see\w*\s(?:only|just)\b",
-    r"^\W*(?:no|nope|nah|wrong|stop|wait|hm+|wtf|omf?g|dude|jesus)\b(?!\s(?:worries|problem|need|idea|rush|longer)\b)",
+    r"^\W*(?:no|nope|nah|wrong|stop|wait|hm+|wtf|omf?g|dude|jesus)\b(?!\s(?:worries|problem|more\s\w+\sfrom\sm[ey]|need|idea|rush|longer)\b)",
     # "That's wrong", "this is not what I asked for", "doesn't make sense".
-    r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?:\w+\s)?(?:wrong|incorrect|misleading)\b",
+    r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?!not\b|never\b)(?:\w+\s)?(?:wrong|incorrect|misleading)\b",
     r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?:\w+\s)?not\s(?:right|correct|true|what|how|it)\b",
     r"\bthat(?:'?s|\sis)\s(?:\w+\s)?(?:horrible|terrible|nonsense|bad|bullshit|crap)\b",
     rf"\b(?:does|do|did){_NOT}\s(?:look|seem|make)\s(?:right|sense)\b",
@@ -77,7 +77,7 @@ _HINTS: Final = (
     rf"\bshould(?:{_NOT}|\snot)?\s(?:be|have)\b",
     r"\bin\sfull\b|\?{2,}|!{2,}",
 )
-"""Phrases that occur in pushback, but as often elsewhere: two of them count as one of the others."""
+"""Phrases that are as frequent outside pushback: two of them count as one of the others."""
 _CONCEDES: Final = (
     r"you(?:'re|\sare)\s(?:\w+\s){0,2}(?:right|correct)\b",
     r"good\s(?:point|catch|call|eye)\b|fair(?:\s(?:point|enough))?\b|right[,.!\s\u2013\u2014-]",
@@ -95,7 +95,7 @@ _MOST_HINTS: Final = 2
 
 @lru_cache(maxsize=1 << 12)
 def pushback(prose: str) -> float:
-    """Return how much a person's words read like pushback: 1 or more if they do, 0 if nothing says so."""
+    """Return how much a person's words read like pushback: 1 or more if they do, else down to 0."""
     plain = prose.replace("’", "'")  # noqa: RUF001  an apostrophe
     hints = sum(1 for _ in _HINTS_AT.finditer(plain))
     return sum(1 for _ in _PUSHES_BACK.finditer(plain)) + min(hints, _MOST_HINTS) / _MOST_HINTS

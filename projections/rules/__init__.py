@@ -6,6 +6,7 @@ To add a harness: a module with its `Rules`, a line here, tests and docs.
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Final
 
 from eventstore.errors import NotFoundError
@@ -13,41 +14,44 @@ from eventstore.formats import format_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.records import FORMAT, Import, record_of
-from projections.rules import claude_code, oh_my_pi, pi
 from projections.rules.base import Rules
 
 # refold's own records have the same shape as pi's.
-HARNESS_RULES: Final[dict[str, Rules]] = {
-    "refold": pi.RULES,
-    "pi": pi.RULES,
-    "claude-code": claude_code.RULES,
-    "oh-my-pi": oh_my_pi.RULES,
+HARNESS_RULES: Final = {
+    "refold": "projections.rules.pi",
+    "pi": "projections.rules.pi",
+    "claude-code": "projections.rules.claude_code",
+    "oh-my-pi": "projections.rules.oh_my_pi",
 }
-"""All rules, by harness."""
+"""The module of each harness's rules, which is imported on first use."""
+
+
+def _rules_of(harness: str) -> Rules:
+    rules: Rules = import_module(HARNESS_RULES[harness]).RULES
+    return rules
 
 
 def rules_named(name: str) -> Rules:
     """Return the rules with the given name. Raises NotFoundError."""
-    for rules in HARNESS_RULES.values():
-        if rules.name == name:
-            return rules
+    if name in HARNESS_RULES and (rules := _rules_of(name)).name == name:
+        return rules
     raise NotFoundError("harness rules", name, f"choose from: {', '.join(harness_names())}")
 
 
 def harness_names() -> list[str]:
     """Return the names of harnesses that have rules, sorted."""
-    return sorted({rules.name for rules in HARNESS_RULES.values()})
+    return sorted({_rules_of(harness).name for harness in HARNESS_RULES})
 
 
 def format_names() -> list[str]:
     """Return the names that select a harness's own context format, sorted."""
-    return sorted(frozenset[str]().union(*(rules.format_names for rules in HARNESS_RULES.values())))
+    return sorted(frozenset[str]().union(*(_rules_of(harness).format_names for harness in HARNESS_RULES)))
 
 
 @cache
 def rules_of_format(format: str) -> Rules:
     """Return the rules of the harness that writes a format, such as "pi/3"."""
-    return HARNESS_RULES[format_of(format).name]
+    return _rules_of(format_of(format).name)
 
 
 def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:

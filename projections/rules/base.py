@@ -7,7 +7,7 @@ the path.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -89,14 +89,17 @@ class Beside(Protocol):
     """Find the entries off a path that a context shows, such as results of parallel calls.
 
     `found` lists the numbers of those that show with the path so far, in order, and `lost` those of entries that
-    showed above, but no longer do.
+    showed above, but no longer do: always the first of those found.
     """
 
     found: list[int]
     lost: list[int]
 
     def add(self, entry: Event | LazyEvent) -> bool:
-        """Advance to the next entry of the path. Return False if any of those found no longer show."""
+        """Advance to the next entry of the path; move found ones that no longer show to the lost.
+
+        Return False if entries of the path no longer show either.
+        """
 
 
 class Rules(ABC):
@@ -115,7 +118,7 @@ class Rules(ABC):
     format_names: frozenset[str] = frozenset()
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
     restored_files: int = 0
-    """The number of recently read files that the harness restores after a compaction, unrecorded."""
+    """The number of recently read files that the harness restores without a record."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
     """Unrecorded content at the start of every request, except a prompt (`PromptView`)."""
 
@@ -165,15 +168,15 @@ class Rules(ABC):
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
         """Return how many leading parts `arrange` handles the same way whatever follows them.
 
-        Walks along a path arrange the remaining parts at every entry: by default, all of them. Results of the calls
-        that `awaited` names may change these parts after all.
+        Walks along a path arrange the remaining parts at every entry: by default, all of them. A part that shares
+        one of its `links` with these parts may change them after all.
         """
         return 0
 
-    def awaited(self, parts: Sequence[Part]) -> frozenset[str]:  # noqa: ARG002  others ask it
-        """Return the ids of calls in settled parts whose results would rearrange those parts.
+    def links(self, part: Part) -> frozenset[Hashable]:  # noqa: ARG002  others ask it
+        """Return the ids of the calls that a part makes or answers, if `arrange` compares them.
 
-        Walks along a path arrange all parts anew when such a result comes.
+        Walks along a path arrange all parts anew when a part has an id of a settled one.
         """
         return frozenset()
 

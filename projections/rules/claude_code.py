@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -16,7 +17,8 @@ from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
-    Kept,
+    VERSION,
+    KeptMessages,
     fields_of,
     is_boundary,
     kept_by,
@@ -43,7 +45,6 @@ from projections.rules.base import (
 )
 from projections.rules.plain_claude_code import plain_context
 
-VERSION: Final = "claude-code/1"
 MEMORY_FILES: Final = "memory files"
 COUNTS: Final = "message counts"
 _REJOINS_ON_RESUME: Final = (2, 1, 88)
@@ -206,7 +207,7 @@ def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
     return EntryRef(link.session, link.event) if is_there else None
 
 
-def _ids_kept(snapshot: Snapshot, compaction: LazyEvent, kept: Kept, last: str) -> frozenset[str]:
+def _ids_kept(snapshot: Snapshot, compaction: LazyEvent, kept: KeptMessages, last: str) -> frozenset[str]:
     """Return the ids that a compaction keeps: a list, or a run with the entries beside it.
 
     A path that continues from the kept message `last` shows none after it. A broken run keeps nothing.
@@ -296,10 +297,10 @@ class _Joined:
         for unread in self._unread:
             self._read(unread)
         self._unread = []
-        lost = [seq for seq in self.found if seq <= self.resumed]
-        self.lost += lost
-        self.found = self.found[len(lost) :]
-        return not lost and not is_cut
+        lost = bisect_right(self.found, self.resumed)
+        self.lost += self.found[:lost]
+        del self.found[:lost]
+        return not is_cut
 
     def _is_cut(self, entry: Event | LazyEvent) -> bool:
         """Return True if what a summary keeps may end earlier, because a path continues within it."""

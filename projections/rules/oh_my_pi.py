@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
+from eventstore.formats.oh_my_pi.entry_view import REQUEST_TYPES
 from eventstore.javascript import stringify, tolerant_json, trim_whitespace
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
@@ -21,7 +22,6 @@ _HIDDEN_TYPES: Final = ("prewalk-plan", "vibe-mode-context")
 _NOTES: Final = "experimental_context_notes"
 _INTERRUPTED: Final = "interrupted-thinking"
 """The type of a message after an answer interrupted while thinking; it keeps the answer."""
-_REQUESTS: Final = ("skill-prompt", "collab-prompt")
 _BROKEN: Final = ("aborted", "error")
 _BLOB: Final = "blob:sha256:"
 
@@ -129,36 +129,36 @@ class OhMyPiRules(PiRules):
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it
         """Return the index of the newest request or answer after all results of earlier calls.
 
-        A failed answer also waits for the next part, which may be the note that keeps it. Call ids are unique, so
-        an earlier call's result never answers a later call.
+        A failed answer also waits for the next part, which may be the note that keeps it. A call with the id of an
+        earlier one is answered by that one's result, so it moves the index back to before that result.
         """
-        results = {_answered(part): place for place, part in enumerate(parts) if part.role == "toolResult"}
-        settled = newest_result = 0
-        is_failed = False
+        results: dict[Any, list[int]] = {}
+        for place, part in enumerate(parts):
+            if part.role == "toolResult":
+                results.setdefault(_answered(part), []).append(place)
+        settled, newest_result, is_failed = [0], 0, False
         for place, part in enumerate(parts):
             if part.role in ("user", "assistant") and newest_result < place and not is_failed:
-                settled = place
+                settled.append(place)
             if part.role not in ("assistant", "toolResult"):
                 is_failed = False
             elif part.role == "assistant" and not _is_retried(part.raw):
                 turn = _turn(part.raw)
                 calls = turn.calls
-                newest_result = max(
-                    [newest_result, *(_place_of_result(call, results, parts) for call in calls)]
-                )
+                for call in calls:
+                    # A damaged id waits for the end of the parts.
+                    places = results.get(call, [0 if isinstance(call, str) else len(parts)])
+                    newest_result = max(newest_result, places[-1])
+                    while place > places[0] and settled[-1] > places[0]:
+                        settled.pop()
                 may_go = bool(calls) and calls.isdisjoint(results)
                 is_failed = turn.stopReason in _BROKEN or (is_failed and may_go)
-        return settled
+        return settled[-1]
 
-    def awaited(self, parts: Sequence[Part]) -> frozenset[str]:
-        """Return the calls without a result and those of failed answers, whose results are dropped."""
-        results = {_answered(part) for part in parts if part.role == "toolResult"}
-        awaited = set[Any]()
-        for part in parts:
-            if part.role == "assistant" and not _is_retried(part.raw):
-                turn = _turn(part.raw)
-                awaited |= turn.calls if turn.stopReason in _BROKEN else turn.calls - results
-        return frozenset(call for call in awaited if isinstance(call, str))
+    def links(self, part: Part) -> frozenset[Any]:
+        if part.role == "toolResult":
+            return frozenset({_answered(part)})
+        return frozenset(_turn(part.raw).calls if part.role == "assistant" else ())
 
     def plain_fold(self, file: bytes) -> bytes | None:
         first, end, records = file.partition(b"\n")
@@ -254,7 +254,7 @@ def _is_request(entry: LazyEvent) -> bool:
         fields = _object(fields.get("message"))
     elif entry.kind != "custom_message":
         return False
-    return fields.get("customType") in _REQUESTS and fields.get("attribution") == "user"
+    return fields.get("customType") in REQUEST_TYPES and fields.get("attribution") == "user"
 
 
 class _Block(msgspec.Struct, frozen=True, gc=False):
@@ -346,11 +346,6 @@ def _answered(part: Part) -> Any:
     return _comparable(_turn(part.raw).toolCallId)
 
 
-def _place_of_result(call: Any, results: dict[Any, int], parts: Sequence[Part]) -> int:
-    """Return the index of a call's newest result, 0 for none, the end of `parts` if damaged."""
-    return results.get(call, 0 if isinstance(call, str) else len(parts))
-
-
 def _comparable(value: Any) -> Any:
     """Return an id as a dictionary key; a damaged one (an object or a list) equals no other."""
     return object() if isinstance(value, dict | list) else value
@@ -363,21 +358,33 @@ def _unsigned(block: Json) -> Json:
 
 
 def _without_broken(parts: list[Part]) -> list[Part]:
-    """Drop answers that failed or were interrupted, and the results of their calls."""
-    kept = list(parts)
-    for place in range(len(kept) - 1, -1, -1):
-        turn = _turn(kept[place].raw) if kept[place].role == "assistant" else None
-        if turn is None or turn.stopReason not in _BROKEN or _is_continued(kept[place + 1 : place + 2]):
-            continue
-        calls, behind = turn.calls, kept[place + 1 :]
-        kept[place:] = [
-            each for each in behind if each.role != "toolResult" or not calls or _answered(each) not in calls
-        ]
-    return kept
+    """Drop answers that failed or were interrupted, and the results of their calls.
 
+    An answer stays if the part behind it, after those that are dropped, is the note that keeps it.
+    """
+    answers = {place: _turn(part.raw) for place, part in enumerate(parts) if part.role == "assistant"}
+    broken = {place: turn.calls for place, turn in answers.items() if turn.stopReason in _BROKEN}
+    if not broken:
+        return parts
+    results = {place: _answered(part) for place, part in enumerate(parts) if part.role == "toolResult"}
+    customs = {place: _turn(part.raw) for place, part in enumerate(parts) if part.role == "custom"}
+    called: dict[Any, int] = {}
+    """The place of the first dropped answer with a call."""
 
-def _is_continued(behind: Sequence[Part]) -> bool:
-    return any(part.role == "custom" and _turn(part.raw).customType == _INTERRUPTED for part in behind)
+    def is_dropped(place: int) -> bool:
+        return place in results and called.get(results[place], place) < place
+
+    kept: list[int] = []
+    for place in reversed(range(len(parts))):
+        if place in broken:
+            while kept and is_dropped(kept[-1]):
+                kept.pop()
+            behind = customs.get(kept[-1]) if kept else None
+            if behind is None or behind.customType != _INTERRUPTED:
+                called |= dict.fromkeys(broken[place], place)
+                continue
+        kept.append(place)
+    return [parts[place] for place in reversed(kept) if not is_dropped(place)]
 
 
 def _dated(snapshot: Snapshot, leaf: LazyEvent, part: Part) -> Part:
@@ -393,8 +400,8 @@ def _dated(snapshot: Snapshot, leaf: LazyEvent, part: Part) -> Part:
     time = _retained_since(snapshot, leaf, compaction, fields) if is_replayed else None
     if time is None:
         return part
-    told_at = message.pop("timestamp", None)
-    raw = _encode({**message, "historyRewriteAt": time - 1, "timestamp": told_at})
+    timestamp = message.pop("timestamp", None)
+    raw = _encode({**message, "historyRewriteAt": time - 1, "timestamp": timestamp})
     return msgspec.structs.replace(part, raw=raw)
 
 

@@ -29,7 +29,9 @@ def plain_context(file: bytes) -> bytes:
     shown = [tree[name] for name in tree if name in beside]
     messages = [_message(record) for record in shown]
     return json.dumps(
-        {"messages": turns(each for each in messages if each)}, ensure_ascii=False, separators=(",", ":")
+        {"messages": request_messages(each for each in messages if each)},
+        ensure_ascii=False,
+        separators=(",", ":"),
     ).encode("utf-8", "surrogatepass")
 
 
@@ -74,7 +76,7 @@ def _message(record: Json) -> Json | None:
     return None if message is None or message.get("model") == "<synthetic>" else message
 
 
-def turns(messages: Iterable[Json]) -> list[Json]:
+def request_messages(messages: Iterable[Json]) -> list[Json]:
     """Return messages as one request has them: alternating roles, tool results first."""
     groups: dict[str, Json] = {}
     found: list[Json] = []

@@ -11,13 +11,13 @@ import msgspec
 from eventstore.errors import NotFoundError
 from eventstore.formats import view_of, view_of_message
 from eventstore.imports import replaced_by_copies
-from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, event, path
+from eventstore.log import EventLog, Progress, Snapshot
+from eventstore.paths import LazyEvent, event, events, path
 from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate, Part
 from projections.descriptions import event_name
-from projections.search.full_text import Progress, open_index
+from projections.search.full_text import open_index
 from projections.search.words import Excerpt, Query, text_of_message, text_of_view
 
 
@@ -35,7 +35,7 @@ class State(StrEnum):
     BRANCH = "branch"
     """On another branch of the session."""
     UNSENT = "unsent"
-    """A record that no model is sent, such as a title."""
+    """A record that no model was sent: a title, or a summary undone before the next call."""
 
     @property
     def is_lost(self) -> bool:
@@ -124,6 +124,7 @@ class _Context:
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
         cursor = resolve_cursor(snapshot, session)
+        self._snapshot, self._session = snapshot, session
         self._parts: dict[int, list[Part]] = {}
         for part in context_at(snapshot, cursor).parts:
             if part.session == session:
@@ -139,9 +140,16 @@ class _Context:
             if is_changed and not any(query.matches(_text_of(part)) for part in parts):
                 return State.REWRITTEN
             return State.CONTEXT
+        if found.kind == "compaction" and not self._was_in_effect(found.seq):
+            return State.UNSENT
         if found.seq not in self._path:
             return State.BRANCH
         return State.COMPACTED if found.seq < self._compaction else State.REMOVED
+
+    def _was_in_effect(self, compaction: int) -> bool:
+        """Return True if the model answered while a compaction was in effect."""
+        later = events(self._snapshot, self._session, first=compaction + 1)
+        return any(each.role == "assistant" and each.compaction_seq == compaction for each in later)
 
 
 def _text_of(part: Part) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from eventstore.errors import NotFoundError, StoreError
+from eventstore.errors import StoreError
 from eventstore.formats import view_of
-from eventstore.log import EventLog, Snapshot
+from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event
 from projections.search.words import divided_names, normalized, text_of_view
 
@@ -43,9 +43,6 @@ _SCHEMA: Final = (
     f"PRAGMA user_version = {_VERSION}",
 )
 
-Progress = Callable[[int, int], None]
-"""Takes the number of indexed events, and that of all."""
-
 
 @contextmanager
 def open_index(
@@ -53,7 +50,7 @@ def open_index(
     folder: str | os.PathLike[str] | None,
     progress: Progress = lambda _done, _total: None,
 ) -> Iterator[FullTextIndex]:
-    """Open the index in a store's folder, and bring it up to date with the log. Raises StoreError.
+    """Open the index in a store's folder, and update it from the log. Raises StoreError.
 
     Where the folder cannot be written or has no room, or for None, the index is temporary: SQLite keeps it in
     memory and in temporary files, and deletes it at the end. A damaged index is made again.
@@ -221,12 +218,12 @@ class FullTextIndex:
         """
         if not position:
             return self._number("PRAGMA user_version") == _VERSION
-        indexed = 0
+        indexed, heads = 0, {head.name: head for head in snapshot.heads()}
         for name, seq, digest in self._db.execute("SELECT name, seq, digest FROM sessions"):
-            try:
-                found = event(snapshot, name, seq)
-            except NotFoundError:
+            head = heads.get(name)
+            if head is None or seq > head.version:
                 return False
+            found = head if seq == head.version else event(snapshot, name, seq)
             if found.digest != digest or found.position > position:
                 return False
             indexed += seq

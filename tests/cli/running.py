@@ -18,6 +18,8 @@ import click
 from click.testing import CliRunner
 
 from cli.main import main
+from tests.support.gates import Gate
+from tests.support.patience import PATIENCE
 
 PROJECT = Path(__file__).parents[2]
 E = TypeVar("E", bound=BaseException)
@@ -91,6 +93,8 @@ class Refold:
             outcome.error if isinstance(outcome.error, error) else getattr(outcome.error, "__cause__", None)
         )
         assert isinstance(found, error), outcome.error
+        # A misspelt option is refused like a wrong one.
+        assert error is click.NoSuchOption or not isinstance(found, click.NoSuchOption), outcome.errors
         return found
 
     def program(
@@ -102,16 +106,19 @@ class Refold:
             input=stdin,
             capture_output=True,
             env=self.environment(**environment),
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         outcome = Outcome(done.returncode, done.stdout, done.stderr)
         assert code == outcome.code, outcome.errors or outcome.out
         return outcome
 
-    def started(self, *arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
+    def started(
+        self, *arguments: str | Path, gate: Gate | None = None, **streams: Any
+    ) -> subprocess.Popen[bytes]:
         """Start the command as a program, and go on."""
-        return subprocess.Popen(command(*arguments), env=self.environment(), **streams)
+        line = gate.command(*arguments) if gate else command(*arguments)
+        return subprocess.Popen(line, env=self.environment(), **streams)
 
     def on_terminal(
         self, *arguments: str | Path, columns: int = 80, typed: bytes = b"", code: int = 0, **environment: str
@@ -135,7 +142,7 @@ class Refold:
             while block := os.read(leader, 1 << 16):
                 printed += block
         os.close(leader)
-        assert process.wait(timeout=60) == code, printed
+        assert process.wait(timeout=PATIENCE) == code, printed
         return printed.decode().replace("\r\n", "\n")
 
     def environment(self, **given: str) -> dict[str, str]:
@@ -153,4 +160,5 @@ UNWANTED = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "PAGER", "LES
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "cli.main", *map(str, arguments)]
+    """Return the command line that runs the command as its installed script does."""
+    return [sys.executable, "-c", "from cli.start import main; main()", *map(str, arguments)]

@@ -23,7 +23,7 @@ from cli.auditing import (
 )
 from cli.views.model import audit_view
 from eventstore import open_store
-from eventstore.errors import CorruptionError, NotFoundError
+from eventstore.errors import CorruptionError, NotFoundError, StoreError
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.losses import recall as recall_of
 from projections.audit.prices import Price
@@ -50,7 +50,7 @@ def broken(replaced: Any, *bounds: str) -> list[str]:
     return list(breaches(audit_view(audit(replaced)), [parse_bound(text) for text in bounds]))
 
 
-def test_a_share_under_its_bound_is_told_with_session_event_metric_value_and_bound() -> None:
+def test_a_share_under_its_bound_is_reported_with_session_event_metric_value_and_bound() -> None:
     (told,) = broken(compaction(7, future_use=future_use(3, 4)), "future-use=0.8")
     named = ("'s'", "compaction 1", "c7 #7", "future-use", "0.75", "0.8")
     assert [each in told for each in named] == [True] * 6
@@ -75,7 +75,7 @@ def test_what_was_undone_is_under_no_bound(make: Any) -> None:
     assert broken(make(7, undone=True, future_use=future_use(0, 4)), "future-use=0.8") == []
 
 
-def test_every_bound_that_is_broken_is_told() -> None:
+def test_every_bound_that_is_broken_is_reported() -> None:
     replaced = compaction(7, future_use=future_use(0, 4), recall=recall(symbols=(1, 4)))
     told = [line.split(": ")[1] for line in broken(replaced, "future-use=0.8", "recall=0.3", "recall=0.2")]
     assert [line.split()[0] for line in told] == ["future-use", "recall"]
@@ -172,7 +172,9 @@ def test_what_is_under_a_bound_is_a_problem(store: str) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_damaged_session_is_told_with_its_name_and_the_others_are_audited(store: str, jobs: int) -> None:
+def test_a_damaged_session_is_reported_with_its_name_and_the_others_are_audited(
+    store: str, jobs: int
+) -> None:
     damage(store, 2, 3)
     found = of_all(store, AuditOptions(), jobs=jobs)
     assert [each.row is not None for each in found] == [True, False, True]
@@ -199,7 +201,7 @@ def test_an_audit_that_fails_though_nothing_is_damaged_is_a_fault_to_be_seen(sto
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_session_that_is_not_there_any_more_is_told(store: str, jobs: int) -> None:
+def test_a_session_that_is_not_there_any_more_is_reported(store: str, jobs: int) -> None:
     (gone, _) = audit_sessions(store, ["gone", SESSIONS[0]], AuditOptions(), jobs=jobs)
     assert (len(gone.problems), "'gone'" in gone.problems[0]) == (1, True)
 
@@ -209,9 +211,11 @@ def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
         audit_session(log, "gone", AuditOptions())
 
 
-def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    (first, _) = audit_sessions(str(tmp_path / "none"), SESSIONS[:2], AuditOptions(), jobs=2)
-    assert str(tmp_path / "none") in first.problems[0]
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_store_that_is_gone_is_one_error_and_not_made(tmp_path: Path, jobs: int) -> None:
+    with pytest.raises(StoreError) as caught:
+        list(audit_sessions(str(tmp_path / "none"), SESSIONS[:2], AuditOptions(), jobs=jobs))
+    assert caught.value.path == str(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -243,7 +247,7 @@ def test_sessions_that_nothing_is_wrong_with_are_shown_and_that_is_all(
     assert printed.err == ""
 
 
-def test_what_is_under_a_bound_is_told_and_shown_all_the_same(
+def test_what_is_under_a_bound_is_reported_and_shown_all_the_same(
     tmp_path: Path, sessions: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert not show_audits(str(tmp_path / "store"), sessions, STRICT, jobs=1)
@@ -252,7 +256,7 @@ def test_what_is_under_a_bound_is_told_and_shown_all_the_same(
     assert printed.err.count("recall.paths-read") == len(sessions)
 
 
-def test_a_session_that_cannot_be_audited_is_told_and_left_out(
+def test_a_session_that_cannot_be_audited_is_reported_and_left_out(
     tmp_path: Path, sessions: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     damage(tmp_path / "store", 2, 3)

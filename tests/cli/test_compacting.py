@@ -11,8 +11,7 @@ import click
 import pytest
 
 from cli import compacting
-from cli.commands.compact import with_template
-from cli.compacting import new_session_name, policy_named
+from cli.compacting import new_session_name, policy_named, with_template
 from cli.summarizing import SUMMARIZER, build_summarizer_chain
 from compaction import part
 from compaction.policy.load import load_preset, parse_policy
@@ -25,7 +24,7 @@ from eventstore.lmdb.store import LmdbLog
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.compaction.scripted import Scripted
-from tests.support.local_http import free_address
+from tests.support.local_http import NO_SERVER
 
 CHEAP = parse_policy('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
 ASKING = {"summarizer": None, "models": (), "endpoint": ""}
@@ -53,7 +52,7 @@ class TestSummarizerName:
         assert SUMMARIZER.convert("mine", None, ctx) == "mine"
         assert [item.value for item in SUMMARIZER.shell_complete(ctx, click.Option(["--x"]), "m")] == ["mine"]
 
-    def test_another_name_is_told_with_those_that_there_are(self, ctx: click.Context) -> None:
+    def test_another_name_is_reported_with_those_that_there_are(self, ctx: click.Context) -> None:
         with pytest.raises(click.BadParameter, match="'anthropic', 'extractive', 'http', 'recorded'"):
             SUMMARIZER.convert("nobody", None, ctx)
 
@@ -99,7 +98,7 @@ class TestAsker:
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize(("name", "notes"), [("extractive", 1), ("recorded", 0)])
-    def test_instructions_that_nobody_follows_are_told(
+    def test_instructions_that_nobody_follows_are_reported(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str], name: str, notes: int
     ) -> None:
         chain = build_summarizer_chain(
@@ -249,21 +248,21 @@ class TestTemplates:
     def test_a_files_template_comes_before_all_others(self, tmp_path: Path) -> None:
         file = tmp_path / "x.md"
         file.write_text('+++\nname = "compaction"\nversion = 9\n+++\nSay it.\n')
-        sources, name = with_template([lambda _: None], str(file))
+        sources, name = with_template(str(file))
         found = sources[0](name)
         assert found is not None
         assert (name, found.version, sources[0]("branch")) == ("compaction", 9, None)
 
     def test_a_name_is_looked_for_where_all_are(self) -> None:
-        assert with_template([], "branch") == ([], "branch")
+        assert with_template("branch")[1] == "branch"
 
     @pytest.mark.parametrize("content", [None, b"\xff"])
-    def test_a_file_that_cannot_be_read_is_told(self, tmp_path: Path, content: bytes | None) -> None:
+    def test_a_file_that_cannot_be_read_is_reported(self, tmp_path: Path, content: bytes | None) -> None:
         file = tmp_path / "x.md"
         if content is not None:
             file.write_bytes(content)
         with pytest.raises(BadInputError) as info:
-            with_template([], str(file))
+            with_template(str(file))
         assert info.value.source == f"template {file}"
 
 
@@ -286,7 +285,7 @@ class TestAPolicysSummarizer:
     def test_the_option_leads_over_it(self, ctx: click.Context, store: LmdbLog) -> None:
         assert self.of(ctx, store, 'summarizer = "recorded"', summarizer="extractive") == ["extractive"]
 
-    def test_one_that_there_is_not_is_told(self, ctx: click.Context, store: LmdbLog) -> None:
+    def test_one_that_there_is_not_is_reported(self, ctx: click.Context, store: LmdbLog) -> None:
         with pytest.raises(NotFoundError) as info:
             self.of(ctx, store, 'summarizer = "nobody"')
         assert (info.value.what, info.value.name) == ("summarizer", "nobody")
@@ -332,7 +331,7 @@ class TestWithoutKey:
         talked(*arguments, "--dry-run")
 
     def test_a_server_that_is_named_needs_no_key(self, talked: Refold) -> None:
-        talked("compact", SESSION, *ASKS_ANTHROPIC, "--endpoint", free_address())
+        talked("compact", SESSION, *ASKS_ANTHROPIC, "--endpoint", NO_SERVER)
 
     def test_a_token_in_place_of_a_key_will_do(self, talked: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a-token")
@@ -368,8 +367,8 @@ def test_a_policy_that_names_a_template_which_is_not_there_is_not_followed_and_n
     arguments = (command, SESSION, "--policy", "mine.toml", *EXTRACTING, *options)
     outcome = mine(*arguments, stdin=AFTER_TURN, code=1)
     assert isinstance(outcome.error, InvalidInputError)
-    assert [fault.where for fault in outcome.error.faults] == ["[prompting] template", "[prompting] short"]
-    assert "'nope'" in outcome.error.faults[0].problem
+    assert [fault.where for fault in outcome.error.issues] == ["[prompting] template", "[prompting] short"]
+    assert "'nope'" in outcome.error.issues[0].problem
     assert (outcome.error.source, outcome.errors.count("\n")) == ("policy mine", 2)
     assert version(mine) == before
 
@@ -386,7 +385,7 @@ def test_a_policy_that_makes_no_summaries_misses_no_template(
 
 def test_where_a_person_names_another_template_the_policys_is_not_missed(mine: Refold) -> None:
     arguments = ("--policy", "mine.toml", *EXTRACTING, "--template", "compaction")
-    (fault,) = mine.refused(InvalidInputError, "compact", SESSION, *arguments).faults
+    (fault,) = mine.refused(InvalidInputError, "compact", SESSION, *arguments).issues
     assert fault.where == "[prompting] short"
 
 
@@ -410,7 +409,7 @@ def test_what_a_person_sets_counts_before_that(mine: Refold, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["compact", "maintain"])
-def test_a_cut_that_is_too_large_for_the_window_is_told(talked: Refold, command: str) -> None:
+def test_a_cut_that_is_too_large_for_the_window_is_reported(talked: Refold, command: str) -> None:
     done = talked(command, SESSION, *EXTRACTING, "--window", "16000", stdin=AFTER_TURN)
     (note,) = done.notes
     assert [each in note for each in ("16,000", "20,000", "13,600")] == [True] * 3

@@ -176,6 +176,18 @@ def test_an_import_again_adds_nothing(refold: Refold) -> None:
     assert [each["added"] for each in again] == [0]
 
 
+def test_a_copy_with_a_damaged_id_does_not_move_it(refold: Refold, harness: str, tmp_path: Path) -> None:
+    before = refold("context", "@last", "--json").json["messages"]
+    whole = FILES[harness]()
+    damaged = whole.replace(b'id":"u2"', b'id":"v2"', 1)
+    if damaged == whole:
+        pytest.skip(f"the records of {harness} have no ids")
+    (tmp_path / "copy.jsonl").write_bytes(damaged)
+    (session,) = refold("import", "copy.jsonl", "--json").json["sessions"]
+    assert (session["added"], len(session["inserted"])) == (1, 1)
+    assert refold("context", "@last", "--json").json["messages"] == before
+
+
 def test_export_gives_the_file_back(refold: Refold, harness: str) -> None:
     assert refold("export", "@last", "-o", "-").raw == FILES[harness]()
 

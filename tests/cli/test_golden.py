@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from difflib import unified_diff
 
 import pytest
 
 from cli.main import COMMANDS
-from tests.cli.golden import FOLDER, golden_file, transcript
+from tests.cli.golden import FOLDER, Run, Scene, golden_file, transcript
 from tests.cli.golden.scenes import SCENES
+from tests.support.postgres import Server
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -25,3 +28,32 @@ def test_every_command_has_its_golden_file_and_there_is_no_other() -> None:
     assert {path.name for path in FOLDER.glob("*.txt")} == {f"{name}.txt" for name in SCENES}
     modules = {"__init__", "refold", *(module for module, _ in COMMANDS.values())}
     assert {path.stem for path in (FOLDER / "scenes").glob("*.py")} == modules
+
+
+DIFFERENT_THERE = {"backup", "demo"}
+"""Commands that refuse a database, or whose scenes name the folder of the store."""
+
+
+def without_files_of_the_store(scenes: Sequence[Scene]) -> list[Scene]:
+    """Leave out what reads, names or damages a store's files."""
+    return [
+        replace(
+            scene,
+            steps=[
+                step
+                for step in scene.steps
+                if not callable(step)
+                and not (step.line if isinstance(step, Run) else str(step)).endswith(" store")
+            ],
+        )
+        for scene in scenes
+        if scene.setup.__name__ not in ("four_sessions", "damaged_in_session_2")
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in SCENES if name not in DIFFERENT_THERE])
+def test_a_command_prints_the_same_about_a_store_in_postgres(name: str, postgres: Server) -> None:
+    scenes = without_files_of_the_store(SCENES[name])
+    there = transcript(scenes, new_store=postgres.new_store)
+    assert there.replace("check the address, ", "check the path, ") == transcript(scenes)

@@ -117,28 +117,28 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "where", "named"), WRONG)
-def test_what_is_wrong_is_told_with_its_key(written, tmp_path, text, where, named):
+def test_what_is_wrong_is_reported_with_its_key(written, tmp_path, text, where, named):
     with pytest.raises(InvalidInputError) as raised:
         written(text)
-    (fault,) = raised.value.faults
+    (fault,) = raised.value.issues
     assert (raised.value.source, fault.where) == (str(tmp_path / "settings.toml"), where)
     assert named in f"{fault.problem}; {fault.remedy}"
 
 
 @pytest.mark.parametrize("text", ["[[[", "enabled = true\nenabled = true"])
-def test_what_is_no_toml_is_told_with_its_file(written, tmp_path, text):
+def test_what_is_no_toml_is_reported_with_its_file(written, tmp_path, text):
     with pytest.raises(BadInputError) as raised:
         written(text)
     assert raised.value.source == str(tmp_path / "settings.toml")
 
 
-def test_all_that_is_wrong_is_told_a_line_each_by_the_files_own_keys(written):
+def test_all_that_is_wrong_is_reported_a_line_each_by_the_files_own_keys(written):
     with pytest.raises(InvalidInputError) as raised:
         written(
             "thresholdPercent = 'x'\nenabledd = true\nmostFailures = 1\nmost_failures = 0\n"
             "[branchSummary]\nreserveTokens = -1\n[promotion]\nmodel = 'x'"
         )
-    assert [fault.where for fault in raised.value.faults] == [
+    assert [fault.where for fault in raised.value.issues] == [
         "most_failures",
         "thresholdPercent",
         "enabledd",
@@ -159,7 +159,7 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(_keys, _values, max_size=4))
-def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
+def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_reported(table):
     source = "here"
     try:
         parse_settings(table, "here")
@@ -176,17 +176,17 @@ def test_whatever_a_table_says_it_is_settings_or_what_is_wrong_is_told(table):
         ("[branch_summary]\nreserve_tokens = 8_000", "[branch_summary] reserve_tokens"),
     ],
 )
-def test_what_the_models_window_is_too_small_for_is_told_with_its_key(tmp_path, text, key):
+def test_what_the_models_window_is_too_small_for_is_reported_with_its_key(tmp_path, text, key):
     (tmp_path / "settings.toml").write_text(text)
     assert load_settings(str(tmp_path / "settings.toml"), Limits(window=8_001))
     with pytest.raises(InvalidInputError) as raised:
         load_settings(str(tmp_path / "settings.toml"), Limits(window=8_000))
-    (fault,) = raised.value.faults
+    (fault,) = raised.value.issues
     assert (fault.where, fault.problem.count("8,000")) == (key, 2)
 
 
 @pytest.mark.parametrize("content", [None, b"\xff"])
-def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path, content):
+def test_a_file_that_is_not_there_or_no_text_is_reported(tmp_path, content):
     if content is not None:
         (tmp_path / "settings.toml").write_bytes(content)
     with pytest.raises(BadInputError) as raised:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold, command
 from tests.support.local_http import hangs
 from tests.support.messages_api import MessagesApi, errs, stalls
+from tests.support.patience import PATIENCE, comes
 
 CALLED_OFF = b"\nrefold: cancelled; the session is unchanged\n"
 CASES = {
@@ -79,7 +81,7 @@ def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         while len(heard) < len(told) and (more := os.read(process.stderr.fileno(), 1024)):
             heard += more
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=120)
+        out, errors = process.communicate(timeout=PATIENCE)
     return Interrupted(process.returncode, out, heard + errors, refold, before, told)
 
 
@@ -126,15 +128,47 @@ def test_a_press_that_another_thread_hears_is_noted_while_two_requests_wait() ->
         wait()
 
     def wait() -> NoReturn:
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
-            if interrupt():
-                raise CancelledError
-            time.sleep(0.01)
-        raise TimeoutError
+        assert comes(interrupt)
+        raise CancelledError
 
     with interrupt.capture(), pytest.raises(CancelledError):
         run_at_once([press_and_wait, wait], threading.Event())
+
+
+@pytest.mark.parametrize("module", ["signal", "cli.main"])
+def test_ctrl_c_while_the_command_is_loading_ends_it_with_one_line(module: str) -> None:
+    script = (
+        "import builtins, signal, cli.start\n"
+        "load = builtins.__import__\n"
+        "def interrupted(name, *arguments):\n"
+        f"    name == {module!r} and signal.raise_signal(signal.SIGINT)\n"
+        "    return load(name, *arguments)\n"
+        "builtins.__import__ = interrupted\n"
+        "cli.start.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (130, b"refold: interrupted\n")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [("--version", 0), ("--nothing", 2)])
+def test_ctrl_c_once_the_command_is_done_changes_nothing(arguments: str, code: int) -> None:
+    ending = (
+        "import atexit, signal, sys\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"
+        "class Last:\n"
+        "    def __del__(self, end=signal.raise_signal, number=signal.SIGINT):\n"
+        "        end(number)\n"
+        "sys.last = Last()\n"
+    )
+    done, disturbed = (
+        subprocess.run(
+            [*run[:2], before + run[2], *run[3:]], capture_output=True, timeout=PATIENCE, check=False
+        )
+        for run in [command(arguments)]
+        for before in ("", ending)
+    )
+    assert done.returncode == code
+    assert (disturbed.returncode, disturbed.stdout, disturbed.stderr) == (code, done.stdout, done.stderr)
 
 
 def test_outside_of_the_block_nothing_is_noted() -> None:

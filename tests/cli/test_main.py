@@ -16,6 +16,7 @@ from eventstore.errors import StoreError
 from tests.cli.invocations import ENDLESS, NAMES, WITHOUT_A_STORE, invocations, line_for
 from tests.cli.running import PROJECT, Refold, command
 from tests.cli.tale import SESSION, write
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
 
 HEAVY = ("rich", "tiktoken", "anthropic", "lmdb", "msgspec", "platformdirs")
@@ -62,7 +63,9 @@ except SystemExit:
     assert loaded(script, *HEAVY) == []
 
 
-def test_a_context_for_a_program_loads_no_audit_no_importer_and_no_terminal(tmp_path: Path) -> None:
+def test_a_context_for_a_program_loads_no_audit_no_importer_no_terminal_and_no_other_harness(
+    tmp_path: Path,
+) -> None:
     store = str(tmp_path / "store")
     with open_store(store) as log:
         SessionWriter(log, "s").message({"role": "user", "content": "hello"})
@@ -75,15 +78,19 @@ except SystemExit:
 """
     unneeded = (
         "eventstore.files.importing",
+        "eventstore.formats.claude_code",
+        "eventstore.formats.oh_my_pi",
         "projections.audit",
         "projections.mentions",
         "projections.requests",
+        "projections.rules.claude_code",
+        "projections.rules.oh_my_pi",
         "rich",
     )
     assert loaded(script, "lmdb", *unneeded) == ["lmdb"]
 
 
-def test_the_version_is_told(refold: Refold) -> None:
+def test_the_version_is_reported(refold: Refold) -> None:
     assert refold("--version").out.split()[-1] == version("refold")
 
 
@@ -232,7 +239,7 @@ def test_without_either_the_store_is_in_the_platforms_data_folder(told: Refold, 
     assert "refold" in place.parts
 
 
-def test_names_that_are_no_utf_8_are_told_and_not_stored(told: Refold) -> None:
+def test_names_that_are_no_utf_8_are_reported_and_not_stored(told: Refold) -> None:
     name = os.fsdecode(b"\xff")
     for arguments in (["rename", SESSION, name], ["label", SESSION, "u1", name], ["backup", name]):
         told.refused(click.BadParameter, *arguments, code=2)
@@ -253,7 +260,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
     assert process.stdout is not None
     process.stdout.read(10)
     process.stdout.close()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert errors == b""
     assert process.returncode == 141
 
@@ -265,7 +272,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
 def test_a_full_disk_under_the_output_is_one_line_on_stderr(told: Refold, arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         process = told.started(*arguments, stdout=full, stderr=subprocess.PIPE)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert errors == b"refold: output: No space left on device\n"
     assert process.returncode == 1
 
@@ -289,7 +296,7 @@ def test_an_interrupt_ends_a_command_with_one_line_and_exit_code_130(told: Refol
     process.stdin.flush()
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     # An empty line first, for a terminal shows ^C where the cursor stands.
     assert (process.returncode, errors) == (130, b"\nrefold: interrupted\n")
 
@@ -302,7 +309,7 @@ def test_commands_in_other_processes_see_what_is_stored_at_once(told: Refold) ->
     writer.stdin.flush()
     writer.stdout.readline()
     assert told("sessions", "--json").json["sessions"][0]["title"] == "Renamed"
-    writer.communicate(timeout=60)
+    writer.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("name", NAMES)

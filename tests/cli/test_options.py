@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import COMMANDS
 from cli.main import refold as group
-from cli.options import tools_of
+from cli.options import tool_definitions
 from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -113,11 +113,11 @@ def file(content: bytes) -> BytesIO:
 
 def test_definitions_come_as_they_are_written() -> None:
     written = b'[ {"name": "bash", "input_schema": {}} ]'
-    assert tools_of(file(written)) == written
+    assert tool_definitions(file(written)) == written
 
 
 @pytest.mark.parametrize("content", [b"{}", b'["bash"]', b"[{}]", b"3", b"[{"])
-def test_what_is_no_list_of_tools_is_told_with_its_file(content: bytes) -> None:
+def test_what_is_no_list_of_tools_is_reported_with_its_file(content: bytes) -> None:
     with pytest.raises(BadInputError) as info:
-        tools_of(file(content))
+        tool_definitions(file(content))
     assert info.value.source == "tools.json"

@@ -334,6 +334,6 @@ def test_in_the_c_locale_output_is_still_utf_8(told: Refold) -> None:
     assert "∑" in told.program("tree", SESSION, LC_ALL="C").out
 
 
-def test_an_error_is_told_where_stderr_is_ascii(told: Refold) -> None:
+def test_an_error_is_reported_where_stderr_is_ascii(told: Refold) -> None:
     outcome = told.program("tree", "für", code=1, PYTHONIOENCODING="ascii")
     assert (outcome.errors.isascii(), "'f\\xfcr'" in outcome.errors) == (True, True)

@@ -15,6 +15,7 @@ from eventstore.files.exporting import export_formats
 from eventstore.redaction import Masks, secret_rules
 from tests.cli.running import Refold
 from tests.cli.test_every_harness import FILES, MODEL
+from tests.support.patience import PATIENCE
 
 pytest.importorskip("kingfisher_sdk", reason="needs refold[redact]")
 
@@ -138,7 +139,7 @@ def test_masking_opens_no_socket(refold: Refold, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert (done.returncode, holds_a_secret(done.stdout), b"[masked-" in done.stdout) == (0, False, True)
 

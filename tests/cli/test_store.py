@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.store import begin_with, generation_of, newest_generation, short_names
+from cli.store import begin_with, newest_generation, short_names
+from eventstore import SessionWriter, open_store
 from eventstore.errors import AmbiguousError, BadInputError, NotFoundError
+from eventstore.records import Link
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support import claude_code
@@ -33,6 +35,18 @@ def two(told: Refold, tmp_path: Path) -> Refold:
     (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
     told("import", "other.jsonl")
     return told
+
+
+def test_last_is_no_subagent(two: Refold) -> None:
+    with open_store(two.store) as log:
+        SessionWriter(log, f"{OTHER}/helper").append(
+            Link(relation="subagent", session=OTHER, event="x1"), parent=None
+        )
+    assert meant(two, "@last") == OTHER
+
+
+def test_a_misspelt_title_gets_the_titles_like_it(two: Refold) -> None:
+    assert "titles like it: 'The parser'" in two.refused(NotFoundError, "tree", "the parsr").remedy
 
 
 def test_a_session_is_meant_by_its_id(two: Refold) -> None:
@@ -125,7 +139,7 @@ def test_a_path_of_a_file_that_grew_brings_what_is_new(told: Refold, tmp_path: P
     assert told("tree", "tale.jsonl", "--json").json["leaf"] == "u9"
 
 
-def test_a_path_that_is_not_there_is_told(told: Refold) -> None:
+def test_a_path_that_is_not_there_is_reported(told: Refold) -> None:
     assert told.refused(BadInputError, "tree", "gone.jsonl").source == "gone.jsonl"
 
 
@@ -152,7 +166,7 @@ def test_a_name_that_a_person_gives_a_new_session_is_none_of_another_thing(
     assert len(told("sessions", "--json").json["sessions"]) == 1
 
 
-def test_a_session_that_is_not_there_is_told_with_the_command_that_lists_them(told: Refold) -> None:
+def test_a_session_that_is_not_there_is_reported_with_the_command_that_lists_them(told: Refold) -> None:
     error = told.refused(NotFoundError, "tree", "nope")
     assert (error.what, error.name) == ("session", "nope")
 
@@ -262,12 +276,12 @@ def test_a_leaf_is_meant_like_an_event_or_as_the_root(told: Refold, command: lis
     assert told(name, SESSION, "--leaf", "root", *options).raw != told(name, SESSION, *options).raw
 
 
-def test_a_leaf_that_is_no_node_of_the_tree_is_told(told: Refold) -> None:
+def test_a_leaf_that_is_no_node_of_the_tree_is_reported(told: Refold) -> None:
     error = told.refused(NotFoundError, "context", SESSION, "--leaf", "#17")
     assert (error.what, error.name) == ("entry", event(told, "#17"))
 
 
-def test_a_leaf_that_came_later_than_the_state_asked_for_is_told(told: Refold) -> None:
+def test_a_leaf_that_came_later_than_the_state_asked_for_is_reported(told: Refold) -> None:
     error = told.refused(NotFoundError, "context", SESSION, "--leaf", "a4", "--as-of", "5")
     assert (error.what, error.name) == ("event", "a4")
 
@@ -281,7 +295,7 @@ NO_EVENTS: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-def test_an_event_that_is_not_there_is_told_with_the_command_that_lists_them(told: Refold) -> None:
+def test_an_event_that_is_not_there_is_reported_with_the_command_that_lists_them(told: Refold) -> None:
     for (command, *rest), name in NO_EVENTS:
         error = told.refused(NotFoundError, command, SESSION, *rest)
         assert (error.what, error.name, f"refold log {SESSION}" in error.remedy) == ("event", name, True)
@@ -320,16 +334,6 @@ def test_a_store_that_this_process_has_open_can_be_asked(told: Refold) -> None:
 
 UUID = "0199aaaa-0000-7000-8000-000000000001"
 NEXT_UUID = "0199aaaa-0001-7000-8000-000000000001"
-
-
-def test_the_name_of_a_later_generation_ends_in_its_number() -> None:
-    assert generation_of("s~12") == ("s", 12)
-    assert [generation_of(name) for name in ("s", "s~", "s~02", "~2")] == [
-        ("s", 1),
-        ("s~", 1),
-        ("s~02", 1),
-        ("~2", 1),
-    ]
 
 
 def test_of_names_the_tenth_generation_is_newer_than_the_ninth() -> None:
@@ -395,7 +399,7 @@ def test_a_small_file_is_worth_no_bar(refold: Refold, tmp_path: Path) -> None:
     assert "importing" not in refold.on_terminal("import", "small.jsonl")
 
 
-def test_a_file_that_holds_less_than_the_store_has_of_its_session_is_told(
+def test_a_file_that_holds_less_than_the_store_has_of_its_session_is_reported(
     refold: Refold, tmp_path: Path
 ) -> None:
     longer = header() + said("hello", "e1", None) + said("again", "e2", "e1")

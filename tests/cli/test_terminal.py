@@ -61,6 +61,17 @@ def test_where_that_does_not_do_columns_are_left_out_in_the_order_given() -> Non
     ]
 
 
+def test_a_word_that_no_line_has_room_for_is_cut_in_the_column_that_shrinks() -> None:
+    listing = FittedTable(("NAME", "PRICE", "FROM"), right=("PRICE",), shrinks="FROM")
+    listing.add_row("bicycle-bell", "1,250", "the north-by-northeast-coast, thenorthofthenorth")
+    assert shown(listing, 40) == [
+        "NAME          PRICE  FROM",
+        "bicycle-bell  1,250  the",
+        "                     north-by-northeast…",
+        "                     thenorthofthenorth",
+    ]
+
+
 def test_times_stay_whole() -> None:
     listing = FittedTable(("#", "TIME", "WHAT"), right=("#",), shrinks="")
     listing.add_row("1", "2025-12-08 22:41:03", "one of several words")

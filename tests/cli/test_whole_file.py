@@ -27,7 +27,7 @@ def test_what_was_there_stays_where_the_pieces_end_early(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", [".", "gone/a"])
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInputError) as info:
         write_atomically(str(tmp_path / name), [b"x"])
     assert info.value.source == str(tmp_path / name)

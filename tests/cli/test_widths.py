@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from cli.commands.check import _sessions_table
+from projections.audit.checks import CheckResult, SessionChecks
 from tests.cli.golden import transcript
 from tests.cli.golden.scenes import SCENES
+from tests.cli.running import Refold
+from tests.cli.views.printing import printed as printed_view
+from tests.support import pi_files
+from tests.support.talk import assistant, call, result, user
 
 AS_THEY_ARE = re.compile(
     r"--(json|raw|format (?!text)\S+)|^completion|^policies show|^templates show|-o -|^maintain|^append"
@@ -54,3 +60,107 @@ def test_no_line_is_longer_than_the_terminal_and_no_word_is_cut(name: str, colum
             words = (word for word in line.split() if "…" not in word and not PART_OF_A_TIME.fullmatch(word))
             wrong += [f"{command}: cut: {word}" for word in words if word not in whole]
     assert "\n".join(wrong) == ""
+
+
+IDS = [f"93892468-9c4f-4fcb-8ca1-{number:012}" for number in range(12)]
+LONG = "/home/alex/projects/limiter/" + "a-folder-with-a-long-name/" * 4
+
+
+@pytest.fixture
+def wide(refold: Refold) -> Refold:
+    """A compacted session with long ids and paths, for a terminal of 80 columns."""
+    read = assistant(call("read", "c1", path=f"{LONG}parser.py"))
+    messages = [user("go"), read, result("x = 1", tool="read", call_id="c1"), *[user("go on")] * 3]
+    records = [
+        {"type": "message", "id": name, "message": message}
+        for name, message in zip(IDS, messages, strict=False)
+    ]
+    summary = {"summary": "parser.py is read.", "firstKeptEntryId": IDS[4], "tokensBefore": 99}
+    records.append({"type": "compaction", "id": IDS[9], **summary})
+    refold("append", "wide", stdin=b"".join(map(pi_files.line, records)))
+    refold.columns = 80
+    return refold
+
+
+def test_a_path_too_long_for_a_line_of_files_shows_its_end(wide: Refold) -> None:
+    (shown,) = CONTROL.sub("", wide("files", "wide").out).splitlines()
+    assert len(shown) <= 80
+    assert shown.startswith("read      …/a-folder")
+    assert shown.endswith("/parser.py")
+
+
+def test_a_timeline_of_long_ids_shortens_them_and_shows_times(wide: Refold) -> None:
+    shown = CONTROL.sub("", wide("timeline", "wide", "--full").out)
+    assert "TIME (UTC)" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert IDS[0] not in shown
+
+
+@pytest.mark.parametrize("command", ["diff talk root #3", "tree talk --full", "context talk"])
+def test_a_narrow_terminal_shows_unique_beginnings_of_long_ids(refold: Refold, command: str) -> None:
+    rest = "-8ca1-ec4cdd8e7b79"
+    names = [f"{each}{rest}" for each in ("93892468-9c4f-4fcb", "93892468-9c40-4fcb", "f0000000-9c4f-4fcb")]
+    records = [{"type": "message", "id": name, "message": user("go")} for name in names]
+    refold("append", "talk", stdin=b"".join(map(pi_files.line, records)))
+    assert all(name in refold(*command.split()).out for name in names)
+    refold.columns = 80
+    shown = CONTROL.sub("", refold(*command.split()).out).split()
+    listed = [each for each in shown if each[:8] in (names[0][:8], names[-1][:8])]
+    assert listed[:3] == ["93892468-9c4f", "93892468-9c40", "f0000000"]
+
+
+def test_a_heading_of_a_full_audit_breaks_before_the_event(wide: Refold) -> None:
+    lines = CONTROL.sub("", wide("audit", "wide", "--full").out).splitlines()
+    place = lines.index("── Compaction 1 of 1")
+    assert re.fullmatch(rf"   {IDS[9]} #\d+  (-|\S+ \S+)", lines[place + 1])
+
+
+def test_a_name_longer_than_a_line_is_cut_in_a_full_audit(refold: Refold) -> None:
+    symbol = "TestScopeTranscriptForCheckpoint_" * 3
+    request = f"Never change `{symbol}`, and never touch {LONG}parser.py"
+    again = assistant(call("bash", "c2", command=f"pytest {LONG}parser.py -k {symbol}"))
+    talk = [user(request), assistant(call("read", "c1", path=f"{LONG}parser.py")), user("go on"), again]
+    talk.insert(2, result(f"def {symbol}(): pass\n" + "x = 1\n" * 900, tool="read", call_id="c1"))
+    records = [
+        {"type": "message", "id": name, "message": message} for name, message in zip(IDS, talk, strict=False)
+    ]
+    summary = {"summary": "It is read.", "firstKeptEntryId": IDS[3], "tokensBefore": 99}
+    records.insert(4, {"type": "compaction", "id": IDS[9], **summary})
+    refold("append", "long", stdin=b"".join(map(pi_files.line, records)))
+    assert symbol in refold("audit", "long", "--full").out
+    refold.columns = 80
+    shown = CONTROL.sub("", refold("audit", "long", "--full").out)
+    assert "TestScopeTranscript" in shown
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+def test_a_table_of_checks_with_thousands_fits() -> None:
+    found = [
+        SessionChecks(
+            session=f"6113e919-67d{number}-417b-b525-c63700228d19",
+            harness="pi",
+            results=[
+                CheckResult(name=name, exact=True, checked=43_210, passed=43_210, worst=None, failures=[])
+                for name in (
+                    "message counts",
+                    "cached prefixes",
+                    "compacted contexts",
+                    "claimed sizes",
+                    "size jumps",
+                )
+            ],
+        )
+        for number in range(2)
+    ]
+    assert max(map(len, printed_view(lambda out: out.print(_sessions_table(found)), width=80))) <= 80
+
+
+def test_variants_with_long_names_fit(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    variants = ("--with", "refold:compaction@extractive", "--with", "refold:nine-sections@extractive")
+    text = refold.on_terminal(
+        "replay", "@last", "--at", "recorded", "--keep-recent", "1000", *variants, columns=80
+    )
+    lines = [line for line in CONTROL.sub("", text).splitlines() if not PASSING.search(line)]
+    assert any("AGAINST" in line for line in lines)
+    assert max(map(len, lines)) <= 80

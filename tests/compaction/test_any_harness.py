@@ -27,15 +27,9 @@ from projections.files import file_operations
 from projections.tokens import counter
 from tests.cli.views.page.reading import material_of
 from tests.compaction.scripted import Scripted, compactor, policy, prompting
-from tests.projections.rules.test_madeup import bring, exchange, record, say
-from tests.support.madeup import format as madeup_format
-from tests.support.madeup import rules as madeup_rules
+from tests.support.madeup.sessions import bring, exchange, record, say
 
-
-@pytest.fixture(autouse=True)
-def madeup(monkeypatch: pytest.MonkeyPatch) -> None:
-    madeup_format.register(monkeypatch)
-    madeup_rules.register(monkeypatch)
+pytestmark = pytest.mark.usefixtures("madeup")
 
 
 @pytest.fixture

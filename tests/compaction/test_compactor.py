@@ -168,7 +168,7 @@ def test_a_failed_summary_leaves_the_context_and_a_record_of_the_attempt(story):
 
 
 @pytest.mark.parametrize("key", ["template", "update", "turn_prefix", "short"])
-def test_a_template_that_is_not_there_is_told_before_anybody_is_asked_and_leaves_an_attempt(story, key):
+def test_a_template_that_is_not_there_is_reported_before_anybody_is_asked_and_leaves_an_attempt(story, key):
     turns(story, 20, 10)
     before, scribe = context_json(story.log, "s"), Scripted()
     with pytest.raises(NotFoundError) as refused:

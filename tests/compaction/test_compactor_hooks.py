@@ -183,7 +183,9 @@ def test_halves_of_surrogate_pairs_in_what_hooks_and_people_say_are_replaced(sto
         ("do it", "str"),
     ],
 )
-def test_an_answer_of_a_hook_that_no_record_can_hold_is_told_before_anybody_is_asked(story, answer, problem):
+def test_an_answer_of_a_hook_that_no_record_can_hold_is_reported_before_anybody_is_asked(
+    story, answer, problem
+):
     turns(story, 20, 10)
     done = compactor(hooks=[Hooks(name="h", prompting=lambda _: answer)]).compact(story.writer)
     assert (done.outcome, len(done.hook_errors)) == ("compacted", 1)

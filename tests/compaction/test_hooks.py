@@ -13,7 +13,7 @@ from compaction.hooks import (
     Hooks,
     PromptAdditions,
     SuppliedSummary,
-    ask_hooks_before,
+    call_hooks_before,
     collect_prompt_additions,
     installed_hooks,
 )
@@ -41,7 +41,7 @@ def installed(tmp_path, monkeypatch):
 
 def told(hooks):
     hook_errors = HookErrors()
-    hook_errors.ask(hooks, "before_compaction", None)
+    hook_errors.call(hooks, "before_compaction", None)
     return hook_errors
 
 
@@ -69,7 +69,9 @@ def test_the_first_that_cancels_or_supplies_leads():
         Hooks(name="b", before_compaction=lambda _: SuppliedSummary(summary="mine")),
         Hooks(name="c", before_compaction=lambda _: Cancel("no")),
     ]
-    assert ask_hooks_before(hooks, "before_compaction", PLAN, HookErrors()) == SuppliedSummary(summary="mine")
+    assert call_hooks_before(hooks, "before_compaction", PLAN, HookErrors()) == SuppliedSummary(
+        summary="mine"
+    )
 
 
 def test_all_add_to_the_prompt():
@@ -83,10 +85,10 @@ def test_all_add_to_the_prompt():
     assert added == PromptAdditions(prompt="A", context=("1", "2"), preserve_data={"a": 1, "b": 2})
 
 
-def test_an_answer_of_another_kind_is_told_and_not_used():
+def test_an_answer_of_another_kind_is_reported_and_not_used():
     hook_errors = HookErrors()
     hooks = [Hooks(name="a", before_compaction=lambda _: PromptAdditions(prompt="A"))]
-    assert ask_hooks_before(hooks, "before_compaction", PLAN, hook_errors) is None
+    assert call_hooks_before(hooks, "before_compaction", PLAN, hook_errors) is None
     (trouble,) = hook_errors
     assert trouble.startswith("hook a, before_compaction: TypeError: ")
     assert re.findall("PromptAdditions|Cancel|SuppliedSummary", trouble) == [
@@ -98,5 +100,5 @@ def test_an_answer_of_another_kind_is_told_and_not_used():
 
 def test_what_a_hook_gives_that_is_only_told_is_nothing_to_anybody():
     hook_errors = HookErrors()
-    assert hook_errors.ask(Hooks(name="a", after_compaction=lambda ids: ids), "after_compaction", []) is None
+    assert hook_errors.call(Hooks(name="a", after_compaction=lambda ids: ids), "after_compaction", []) is None
     assert hook_errors == []

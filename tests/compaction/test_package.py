@@ -17,7 +17,7 @@ def test_each_name_is_the_class_or_the_function_that_is_called_so(name):
     assert found.__name__ == name
 
 
-def test_a_name_that_is_not_there_is_told():
+def test_a_name_that_is_not_there_is_reported():
     with pytest.raises(AttributeError) as refused:
         compaction.shrink  # noqa: B018  asking is what fails
     assert "'shrink'" in str(refused.value)

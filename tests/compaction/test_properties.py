@@ -23,7 +23,7 @@ from compaction.summarizers.anthropic import messages_request
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, record_of
-from eventstore.views import answered
+from eventstore.views import call_indexes
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.context.parts import view_of_part
@@ -302,7 +302,7 @@ def test_no_call_is_parted_from_its_results(policies, data, appended):
     roles = {part.id: part.role for part in before}
     made_small(policy, writer)
     shown = {part.id for part in build_context(log, "s").parts if roles.get(part.id) == part.role}
-    pairs = answered([view_of_part(part) for part in before])
+    pairs = call_indexes([view_of_part(part) for part in before])
     parted = [
         (before[call].id, before[result].id)
         for result, call in pairs.items()

@@ -106,7 +106,7 @@ def test_a_table_in_which_all_is_right_has_none():
         ('[[more]]\npart = "soup"\nsalt = 2', "more, number 1", ["salt", "more", "plates"], []),
     ],
 )
-def test_a_name_that_there_is_not_is_told_by_its_table_and_key_with_those_that_there_are(
+def test_a_name_that_there_is_not_is_reported_by_its_table_and_key_with_those_that_there_are(
     text, where, there_is, there_may_be
 ):
     (found,) = faults(text)
@@ -144,7 +144,7 @@ def test_a_name_that_there_is_not_is_told_by_its_table_and_key_with_those_that_t
         ('more = ["soup"]', "more, number 1", "'soup'", ["table"], []),
     ],
 )
-def test_a_value_of_another_type_is_told_by_its_table_and_key_with_the_type_and_its_bounds(
+def test_a_value_of_another_type_is_reported_by_its_table_and_key_with_the_type_and_its_bounds(
     text, where, value, wanted, bounds
 ):
     (found,) = faults(text)
@@ -164,7 +164,7 @@ def test_what_is_missing_is_told_last():
     assert data(guest) == ("guest", [], ["guest"])
 
 
-def test_all_faults_are_told_in_the_order_of_their_keys():
+def test_all_faults_are_reported_in_the_order_of_their_keys():
     assert [fault.where for fault in faults("x = 1\nnotes = 1\n[main]\n[first]\ny = 1\nsalt = -1")] == [
         "x",
         "notes",
@@ -174,7 +174,7 @@ def test_all_faults_are_told_in_the_order_of_their_keys():
     ]
 
 
-def test_a_long_value_is_told_by_its_ends():
+def test_a_long_value_is_reported_by_its_ends():
     (found,) = faults(f"hot = '{'x' * 900}'")
     assert len(str(found)) < 100
 

@@ -199,7 +199,7 @@ class TestSendingAgain:
             log.append("s", [msgspec.structs.replace(message("b"), **other)])
         assert (caught.value.session, caught.value.event_id) == ("s", "b")
 
-    def test_a_conflict_is_told_before_a_stale_version(self, log: EventLog) -> None:
+    def test_a_conflict_is_reported_before_a_stale_version(self, log: EventLog) -> None:
         log.append("s", [message("a")])
         with pytest.raises(EventConflictError):
             log.append("s", [message("a", "other"), message("b")], expected=7)

@@ -137,6 +137,24 @@ class TestIds:
         with five.snapshot() as snapshot, pytest.raises(NotFoundError):
             snapshot.locate("nobody", "e1")
 
+    @pytest.mark.parametrize("name", ["shared", LONG])
+    def test_the_sessions_with_an_id_come_in_the_order_of_their_names(
+        self, five: EventLog, name: str
+    ) -> None:
+        for session in ("z", "é", "s"):
+            five.append(session, [message(name)])
+        with five.snapshot() as snapshot:
+            assert snapshot.sessions_with(name) == ["s", "z", "é"]
+
+    @pytest.mark.parametrize("name", ["e", "e11", "", "\ud800"])
+    def test_no_session_has_an_id_that_none_was_given(self, five: EventLog, name: str) -> None:
+        with five.snapshot() as snapshot:
+            assert snapshot.sessions_with(name) == []
+
+    def test_an_empty_log_has_no_session_with_an_id(self, log: EventLog) -> None:
+        with log.snapshot() as snapshot:
+            assert snapshot.sessions_with("e1") == []
+
     def test_ids_come_in_their_order(self, log: EventLog) -> None:
         log.append("s", [message(name) for name in ("b", "a", "ab", "é", "Z")])
         assert ids(log) == ["Z", "a", "ab", "b", "é"]

@@ -42,8 +42,13 @@ from tests.labels.corpus import corpus_folder
 from tests.support.foreign import Points
 
 Kind = Literal["finding", "rule gone", "task", "loss", "repeat", "error"]
+UNFINISHED: Final = "unfinished"
 LossFate = Literal["found", "touched", "missed"]
-KINDS: Final[tuple[Kind, ...]] = ("finding", "rule gone", "task", "loss", "repeat", "error")
+SAID: Final[tuple[Kind, ...]] = ("finding", "task")
+"""Claims that an audit makes in words: something went wrong, or was not done."""
+LISTED: Final[tuple[Kind, ...]] = ("rule gone", "loss", "repeat", "error")
+"""Things that it only lists behind a count."""
+KINDS: Final = SAID + LISTED
 WEIGHTS: Final[tuple[Weight, ...]] = ("serious", "minor", "trivial")
 
 
@@ -80,12 +85,12 @@ class Classed(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """True if both agree. A rule in the tail was not removed, so the audit need not list it."""
+        """True if both agree. An audit lists only unfinished tasks, and need not list rules in the tail."""
         wanted = self.label.state
         return (
             self.state == wanted
             or {self.state, wanted} == {"kept", "tail"}
-            or (self.state, wanted) == ("", "tail")
+            or (self.state == "" and wanted in ("tail", "done", "dropped"))
         )
 
 
@@ -106,8 +111,8 @@ def claims_of(found: CompactionAudit) -> Iterator[Claim]:
     for rule in found.metrics.instructions.rules:
         if rule.state == "gone":
             yield Claim("rule gone", rule.text, (rule.event,), is_rule=True)
-    for task in found.metrics.instructions.tasks:
-        yield Claim("task", task.text, (task.event,), state=task.state)
+    for task in found.metrics.instructions.unfinished:
+        yield Claim("task", task.text, (task.event,), state=UNFINISHED)
     for loss in found.metrics.future_use.losses:
         yield Claim("loss", f"{loss.kind} {loss.value}", (loss.had, loss.needed))
     for again in found.metrics.rework.repeats:
@@ -135,8 +140,8 @@ def measure_boundary(
     return Measured(
         judged,
         losses,
-        [_classed(each, given.rules, given.tasks, "task", points) for each in boundary.rules],
-        [_classed(each, given.tasks, given.rules, "rule", points) for each in boundary.tasks],
+        [_classed(each, given.rules, given.unfinished, "task", points) for each in boundary.rules],
+        [_classed(each, given.unfinished, given.rules, "rule", points) for each in boundary.tasks],
     )
 
 
@@ -207,7 +212,7 @@ def _classed(
     if found := [each for each in alike if each.event in events]:
         words = set(label.what.casefold().split())
         nearest = max(found, key=lambda each: len(words & set(each.text.casefold().split())))
-        return Classed(label, nearest.state)
+        return Classed(label, nearest.state if isinstance(nearest, Rule) else UNFINISHED)
     return Classed(label, other if any(each.event in events for each in others) else "")
 
 
@@ -238,11 +243,11 @@ def _toml_string(text: str) -> str:
 def figures(measured: Sequence[Measured]) -> Iterator[str]:
     """Yield the lines of the result."""
     judged = [each for one in measured for each in one.claims]
-    for kind in KINDS:
-        verdicts = Counter(each.verdict for each in judged if each.claim.kind == kind)
+    for name, kinds in (*((each, (each,)) for each in KINDS), ("said", SAID), ("listed", LISTED)):
+        verdicts = Counter(each.verdict for each in judged if each.claim.kind in kinds)
         right = verdicts["right/useful"] + verdicts["right/useless"]
         yield (
-            f"{kind:<10} {verdicts.total():4} claims: {right} right, {verdicts['right/useful']} useful, "
+            f"{name:<10} {verdicts.total():4} claims: {right} right, {verdicts['right/useful']} useful, "
             f"{verdicts['wrong']} wrong, {verdicts[None]} to read"
         )
     for weight in WEIGHTS:

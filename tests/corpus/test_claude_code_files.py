@@ -19,6 +19,7 @@ from projections.context.build import build_context, context_json
 from projections.context.cursor import resolve_cursor
 from projections.requests import request
 from projections.rules.claude_code import COUNTS, RULES
+from projections.usage import answers
 from tests.support.events import events
 
 PROJECT = Path(__file__).parents[2]
@@ -135,7 +136,7 @@ def test_usage_counts_once_for_all_records_of_a_message(corpus: Path) -> None:
     log = MemoryLog()
     (imported,) = import_sessions(log, corpus / FOLDER / "aefcb05b.jsonl")
     with log.snapshot() as snapshot:
-        calls = list(session_calls(snapshot, resolve_cursor(snapshot, imported.id)))
+        calls = session_calls(answers(snapshot, resolve_cursor(snapshot, imported.id)))
     assert sum(call.usage.output for call in calls) == 112_947
 
 

@@ -14,6 +14,7 @@ from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import view_of_part
+from projections.usage import answers
 from tests.support.events import events
 from tests.support.foreign import ENCRYPTED, Foreign, append_codex, append_opencode
 
@@ -85,7 +86,7 @@ def test_the_calls_of_a_rollout_add_up_to_its_total(corpus: Path, name: str) -> 
     payloads = [json.loads(line)["payload"] for line in path.read_bytes().splitlines()]
     totals = [each["info"] for each in payloads if each.get("type") == "token_count" and each["info"]]
     with log.snapshot() as snapshot:
-        calls = list(session_calls(snapshot, resolve_cursor(snapshot, found.session)))
+        calls = session_calls(answers(snapshot, resolve_cursor(snapshot, found.session)))
     total = totals[-1]["total_token_usage"]
     assert sum(call.usage.output for call in calls) == total["output_tokens"]
     assert sum(call.usage.prompt for call in calls) == total["input_tokens"]

@@ -85,15 +85,17 @@ def test_figures_count_claims_losses_and_rules() -> None:
         claims,
         [(SERIOUS, "found"), (TRIVIAL, "touched")],
         [Classed(GONE, "gone"), Classed(KEPT, "")],
-        [Classed(TASK, "done"), Classed(TASK, "rule")],
+        [Classed(TASK, ""), Classed(TASK, "rule")],
     )
     assert list(figures([measured])) == [
         "finding       2 claims: 1 right, 1 useful, 0 wrong, 1 to read",
-        "rule gone     1 claims: 0 right, 0 useful, 1 wrong, 0 to read",
         "task          0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
+        "rule gone     1 claims: 0 right, 0 useful, 1 wrong, 0 to read",
         "loss          0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
         "repeat        0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
         "error         0 claims: 0 right, 0 useful, 0 wrong, 0 to read",
+        "said          2 claims: 1 right, 1 useful, 0 wrong, 1 to read",
+        "listed        1 claims: 0 right, 0 useful, 1 wrong, 0 to read",
         "serious       1 losses: 1 found, 0 touched, 0 missed",
         "minor         0 losses: 0 found, 0 touched, 0 missed",
         "trivial       1 losses: 0 found, 1 touched, 0 missed",
@@ -162,6 +164,15 @@ def test_labels_and_verdicts_refer_to_events_of_their_session(corpus: Path, sess
     lost = {name for name in ids_of(labels_of(session)) if not set(appended.points.get(name, ())) & known}
     assert lost == set()
     assert {event for each in verdicts_of(session) for event in each.ids} <= known
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_every_verdict_is_on_a_claim_that_is_still_made(corpus: Path, session: str) -> None:
+    claims = [each.claim for one in measure_session(session, corpus) for each in one.claims]
+    made = {(each.text, each.events, each.state) for each in claims}
+    assert [
+        each for each in verdicts_of(session) if (each.text, tuple(each.ids), each.task) not in made
+    ] == []
 
 
 @pytest.mark.parametrize("session", SESSIONS)

@@ -20,7 +20,7 @@ def test_names_of_the_longest_lengths_are_admitted() -> None:
     check_events("s" * MAX_SESSION_NAME_BYTES, [longest])
 
 
-def test_a_refused_name_is_told_with_its_session_and_its_event() -> None:
+def test_a_refused_name_is_reported_with_its_session_and_its_event() -> None:
     with pytest.raises(BadInputError) as caught:
         check_events("s", [message("a"), msgspec.structs.replace(message("b"), format="pdf")])
     assert caught.value.source == "session 's', event 'b'"
@@ -94,7 +94,7 @@ def nested(levels: int, event: NewEvent) -> NewEvent:
     return msgspec.structs.replace(event, body=b"[" * levels + b"]" * levels)
 
 
-def test_a_record_of_500_levels_is_admitted_and_one_of_more_is_told() -> None:
+def test_a_record_of_500_levels_is_admitted_and_one_of_more_is_reported() -> None:
     check_events("s", [nested(500, message("a"))])
     with pytest.raises(BadInputError) as caught:
         check_events("s", [message("a"), nested(501, message("b"))])

@@ -299,6 +299,8 @@ class TestKilled:
     def test_a_backup_that_is_told_to_end_leaves_nothing(
         self, filled: LmdbLog, tmp_path: Path, number: signal.Signals
     ) -> None:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            pytest.skip("whoever runs the tests ignores this signal, and so do its children")
         with running(BACK_UP_AND_STOP, filled.path, tmp_path / "copy") as program:
             assert program.hear() == "verifying"
             program.process.send_signal(number)

@@ -56,7 +56,7 @@ def test_it_is_the_deepest_value_that_counts_and_no_text(value, levels):
     ],
     ids=["any JSON", "an entry", "a message", "a record"],
 )
-def test_what_is_stored_deeper_is_told_in_one_line(read):
+def test_what_is_stored_deeper_is_reported_in_one_line(read):
     with pytest.raises(TooDeepError) as raised:
         read()
     assert sentences.numbers(str(raised.value)) == [500]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eventstore.errors import NoSessionError
-from eventstore.files.discovery import ForeignSessionError, unreadable_harness
+from eventstore.files.discovery import ForeignSessionError, SessionFile, writer_of
 from eventstore.files.importing import import_file, import_sessions
 from eventstore.formats import format_of, harness, harnesses
 from eventstore.formats.base import Certainty
@@ -17,10 +17,16 @@ from eventstore.memory import MemoryLog
 from tests.support.pi_files import header, said
 
 
+def writer(path: Path) -> str:
+    return writer_of(
+        SessionFile(harness="", place="", folder="", path=str(path), status=os.stat_result([0] * 10))
+    )
+
+
 def test_what_is_no_file_is_no_session_of_any_harness(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    assert unreadable_harness(str(tmp_path / "pipe.jsonl")) == ""
-    assert unreadable_harness(str(tmp_path)) == ""
+    assert writer(tmp_path / "pipe.jsonl") == ""
+    assert writer(tmp_path) == ""
 
 
 @pytest.mark.parametrize(
@@ -29,18 +35,18 @@ def test_what_is_no_file_is_no_session_of_any_harness(tmp_path: Path) -> None:
         (b'{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}\n', "Codex"),
         (b'{"info":{"id":"ses_1"},"messages":[]}', "opencode"),
         (b'Exporting session: ses_1\n{\n  "info": {', "opencode"),
-        (header() + said("hello", "a", None), ""),
+        (header() + said("hello", "a", None), "pi"),
         (b"", ""),
         (b"\x00\xff{", ""),
         (b'[1]\n{"type":5,"sessionId":"s"}\n{"type":"session_meta","payload":1}\n', ""),
         (b'{"information":{}}', ""),
     ],
 )
-def test_a_session_is_told_by_the_shape_of_its_beginning(
+def test_a_session_is_recognized_by_the_shape_of_its_beginning(
     tmp_path: Path, content: bytes, harness: str
 ) -> None:
     (tmp_path / "file").write_bytes(content)
-    assert unreadable_harness(str(tmp_path / "file")) == harness
+    assert writer(tmp_path / "file") == harness
 
 
 @pytest.mark.parametrize("take_in", [import_file, import_sessions])
@@ -65,13 +71,13 @@ def test_a_file_that_is_no_session_is_refused_with_all_harnesses_that_are_read(
 
 @pytest.mark.parametrize("place", ["gone", "."])
 def test_what_cannot_be_read_is_nobodys(tmp_path: Path, place: str) -> None:
-    assert unreadable_harness(str(tmp_path / place)) == ""
+    assert writer(tmp_path / place) == ""
 
 
 @pytest.mark.parametrize(("folder", "harness"), [("codex", "Codex"), ("opencode", "opencode")])
-def test_real_sessions_are_told(corpus: Path, folder: str, harness: str) -> None:
+def test_real_sessions_are_recognized(corpus: Path, folder: str, harness: str) -> None:
     files = [path for path in (corpus / folder).rglob("*.json*") if path.is_file()]
-    assert {unreadable_harness(str(path)) for path in files} == {harness}
+    assert {writer(path) for path in files} == {harness}
 
 
 def test_pi_keeps_its_sessions_where_its_variables_say() -> None:

@@ -49,6 +49,21 @@ def test_gaps_and_records_are_put_together_as_they_were(gaps: list[bytes]) -> No
     assert put_together(log, segment) == expected
 
 
+@given(st.lists(st.tuples(st.sampled_from([b"", b"\n", b"x"]), st.integers(1, 3)), max_size=8))
+def test_adjacent_records_are_written_as_one_by_one(runs: list[tuple[bytes, int]]) -> None:
+    together, alone = SegmentWriter(), SegmentWriter()
+    seq = 1
+    for gap, count in runs:
+        together.between(gap)
+        alone.between(gap)
+        together.number(together.records(count, b"\n"), seq, count=count)
+        for number in range(seq, seq + count):
+            alone.number(alone.record(), number)
+            alone.between(b"\n")
+        seq += count
+    assert together.finish() == alone.finish()
+
+
 @given(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=12), st.integers(0, 20))
 def test_gaps_may_fill_several_payloads(gaps: list[bytes], limit: int) -> None:
     with pytest.MonkeyPatch.context() as patching:

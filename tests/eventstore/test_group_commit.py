@@ -18,11 +18,10 @@ from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult
 from eventstore.verify import verify
 from tests.support.events import NOW, event, events, message, version
+from tests.support.patience import PATIENCE, comes
 from tests.support.processes import running
 
 KILOBYTE = 1 << 10
-PATIENCE = 30
-
 LOCATE_WHEN_TOLD = """
 import sys
 from eventstore import open_store
@@ -95,12 +94,12 @@ class Disk:
 
 def wait_for_callers(group: GroupCommit[Any], count: int) -> None:
     """Until so many wait, those whose commit is under way included."""
-    for _ in range(PATIENCE * 1000):
+
+    def do_wait() -> bool:
         with group._queue:
-            if len(group._waiting) == count:
-                return
-        threading.Event().wait(0.001)
-    raise AssertionError(f"{len(group._waiting)} wait, not {count}")
+            return len(group._waiting) == count
+
+    assert comes(do_wait), f"{len(group._waiting)} wait, not {count}"
 
 
 @pytest.fixture
@@ -178,16 +177,11 @@ class TestInterruptions:
 
     def test_a_caller_who_is_interrupted_while_it_waits_writes_nothing_later(self, disk: Disk) -> None:
         class Impatient:
-            """A turn that nobody waits for to the end."""
+            """A turn whose taking is interrupted."""
 
-            def locked(self) -> bool:
-                return False
-
-            def __enter__(self) -> None:
+            def acquire(self, *, blocking: bool) -> bool:
+                del blocking
                 raise KeyboardInterrupt
-
-            def __exit__(self, *_: object) -> None:
-                pass
 
         turn = disk.group._turn
         disk.group._turn = Impatient()  # type: ignore[assignment]
@@ -344,10 +338,10 @@ class TestStore:
         def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e2":
                 raise kind
-            return build_stored_event(new, *arguments, **more)
+            return resolve_pointers(new, *arguments, **more)
 
-        build_stored_event = appending.build_stored_event
-        monkeypatch.setattr(appending, "build_stored_event", stored)
+        resolve_pointers = appending.resolve_pointers
+        monkeypatch.setattr(appending, "resolve_pointers", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(5)])
         assert isinstance(outcomes.pop(2), kind)
         assert sorted(outcome.version for outcome in outcomes) == [1, 2, 3, 4]
@@ -359,10 +353,10 @@ class TestStore:
         def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
             if new.id == "e3" and signals:
                 raise signals.pop()
-            return build_stored_event(new, *arguments, **more)
+            return resolve_pointers(new, *arguments, **more)
 
-        build_stored_event, signals = appending.build_stored_event, [KeyboardInterrupt()]
-        monkeypatch.setattr(appending, "build_stored_event", stored)
+        resolve_pointers, signals = appending.resolve_pointers, [KeyboardInterrupt()]
+        monkeypatch.setattr(appending, "resolve_pointers", stored)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(6)])
         stored = [event.id for event in events(log, "s")]
         # The signal interrupts the one thread that commits for all.

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from eventstore import Event, EventLog, NewEvent, open_store
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, EventConflictError
 from eventstore.files.importing import ImportResult, import_file, import_sessions
 from eventstore.formats import format_of
 from eventstore.formats.lines import REPEAT, objects_in
 from eventstore.formats.pi.file import PI
 from eventstore.lmdb.store import LmdbLog
-from eventstore.log import SourceState
+from eventstore.log import AppendResult, SourceState
 from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
 from tests.support import sentences
@@ -48,6 +49,43 @@ class TestOnce:
         bring(log, tmp_path, H + A + B)
         assert [found.body for found in events(log, SESSION)][:2] == [A.rstrip(), B.rstrip()]
 
+    @pytest.mark.parametrize(
+        "content", [H + A + B, H + B + A, H + A + B + A], ids=["in order", "not", "repeated"]
+    )
+    def test_what_another_process_imports_meanwhile_is_not_counted(
+        self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+    ) -> None:
+        append = type(log).append
+
+        def after_another(itself: EventLog, *args: Any, **options: Any) -> AppendResult:
+            monkeypatch.undo()
+            assert bring(log, tmp_path, content).added == 2
+            return append(itself, *args, **options)
+
+        monkeypatch.setattr(type(log), "append", after_another)
+        assert bring(log, tmp_path, content).added == 0
+
+    def test_an_import_that_another_process_completes_is_matched_again(
+        self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def after_another(*_args: Any, **_options: Any) -> AppendResult:
+            monkeypatch.undo()
+            bring(log, tmp_path, H + A + B)
+            raise EventConflictError(SESSION, "import-of-another")
+
+        monkeypatch.setattr(type(log), "append", after_another)
+        assert bring(log, tmp_path, H + A + B).added == 0
+
+    def test_a_conflict_that_stays_is_an_error(
+        self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def conflict(*_args: Any, **_options: Any) -> AppendResult:
+            raise EventConflictError(SESSION, "a")
+
+        monkeypatch.setattr(type(log), "append", conflict)
+        with pytest.raises(EventConflictError):
+            bring(log, tmp_path, H + A + B)
+
     def test_an_import_says_what_it_did(self, log: EventLog, tmp_path: Path) -> None:
         assert bring(log, tmp_path, H + A + b"broken\n" + B) == ImportResult(
             id=SESSION,
@@ -63,7 +101,9 @@ class TestOnce:
             not_utf8=[],
         )
 
-    def test_records_that_are_no_utf8_are_told_with_their_lines(self, log: EventLog, tmp_path: Path) -> None:
+    def test_records_that_are_no_utf8_are_reported_with_their_lines(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
         imported = bring(log, tmp_path, H + A + B.replace(b"}", b',"x":"caf\xe9"}', 1))
         assert [each.line for each in imported.not_utf8] == [3]
         assert "U+FFFD" in imported.not_utf8[0].reason
@@ -171,11 +211,18 @@ class TestRepeats:
         assert bring(log, tmp_path, content).events == 2
         assert (entry_ids(log), leaf(log), original(log)) == (["a", "b"], "b", content)
 
+    @pytest.mark.parametrize("other", [said("otherwise", "a", None), A.replace(b'"user"', b'"USER"')])
     def test_a_record_of_the_same_id_and_other_bytes_is_no_repeat(
+        self, log: EventLog, tmp_path: Path, other: bytes
+    ) -> None:
+        found = bring(log, tmp_path, H + A + other + A)
+        assert (entry_ids(log), [each.line for each in found.skipped]) == (["a", "a~3"], [4])
+
+    def test_a_record_that_repeats_one_in_the_middle_of_a_line_is_a_repeat(
         self, log: EventLog, tmp_path: Path
     ) -> None:
-        found = bring(log, tmp_path, H + A + said("otherwise", "a", None) + A)
-        assert (entry_ids(log), [each.line for each in found.skipped]) == (["a", "a~3"], [4])
+        found = bring(log, tmp_path, H + A.rstrip() + B + B)
+        assert (entry_ids(log), found.skipped) == (["a", "b"], [Remark(3, REPEAT)])
 
     def test_records_without_ids_or_of_version_1_are_no_repeats(self, log: EventLog, tmp_path: Path) -> None:
         no_id = said("x", None, None)
@@ -221,6 +268,28 @@ class TestGrown:
         assert [remark.line for remark in torn.skipped] == [3]
         whole = bring(log, tmp_path, H + A + B + C)
         assert (whole.added, whole.skipped) == (2, [])
+
+    def test_a_record_that_is_finished_while_the_file_is_read_is_added_by_the_next_import(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        # So long that progress is reported behind it, before the torn record is read.
+        long = said("a" * 100_000, "a", None)
+        path, content = tmp_path / "session.jsonl", H + long + B + C + D
+        path.write_bytes((H + long + B)[:-20])
+
+        def goes_on(*_: int) -> None:
+            path.write_bytes(content[:-20])
+
+        import_file(log, path, progress=goes_on)
+        assert original(log) == (H + long + B)[:-20]
+        bring(log, tmp_path, content)
+        assert [(each.id, each.parent) for each in events(log, SESSION) if each.is_entry] == [
+            ("a", None),
+            ("b", "a"),
+            ("c", "b"),
+            ("d", "c"),
+        ]
+        assert original(log) == content
 
     def test_a_header_without_a_line_end_may_grow(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H.rstrip())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
 
 LARGE = 24 << 20
@@ -46,7 +47,7 @@ def test_a_large_line_is_read_in_memory_that_follows_it(
         [sys.executable, "-c", IMPORT, tmp_path / "store", file],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     added, passed_over, same, memory = done.stdout.split()

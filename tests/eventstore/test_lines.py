@@ -91,7 +91,7 @@ def test_what_belongs_to_an_imported_file_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("levels", [501, 980, 100_000])
-def test_a_line_that_is_nested_too_deeply_is_told_with_its_number(levels: int) -> None:
+def test_a_line_that_is_nested_too_deeply_is_reported_with_its_number(levels: int) -> None:
     text = b'{"type":"weather","sky":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
     with pytest.raises(BadInputError) as caught:
         event_of_line(text, number=7, clock=lambda: 1, new_id=lambda: "a")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from eventstore.lmdb.keys import MAX_ID_BYTES_IN_KEY, event_key, id_key
+from eventstore.encoding import MAX_ID_BYTES_IN_KEY
+from eventstore.lmdb.keys import event_key, id_key
 
 LMDB_KEY = 511
 

@@ -21,6 +21,7 @@ from eventstore.lmdb.opening import translated
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
 from tests.support.events import NOW, decision, event, events, frames, message, path_ids, version
+from tests.support.patience import PATIENCE
 from tests.support.processes import output_of, start
 from tests.support.tampering import event_key, tables
 
@@ -225,7 +226,7 @@ class TestSharing:
             pass
         running = [start(APPEND_MUCH, tmp_path / "store", name, "30", "10") for name in ("a", "b")]
         for process in running:
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0, errors
         with open_store(tmp_path / "store") as log:
             assert version(log, "s") == 60
@@ -332,7 +333,7 @@ class TestErrors:
             lambda log: log.copy_to("copy"),
         ],
     )
-    def test_an_error_that_begins_a_transaction_is_told(
+    def test_an_error_that_begins_a_transaction_is_reported(
         self, store: LmdbLog, monkeypatch: pytest.MonkeyPatch, use: Callable[[LmdbLog], object]
     ) -> None:
         class Broken:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,17 +17,22 @@ import pytest
 pytest.importorskip("psycopg", reason="needs refold[postgres]")
 
 import psycopg
+from hypothesis import given
+from hypothesis import strategies as st
 
 import refold
 from eventstore import EventLog, is_store, open_store
+from eventstore.addresses import without_password
 from eventstore.errors import CorruptionError, StoreError
+from eventstore.frame import decode
 from eventstore.postgres import schema
-from eventstore.postgres.connections import without_password
+from eventstore.postgres.connections import LIMITS, connect
 from eventstore.postgres.reading import PostgresSnapshot
 from eventstore.transfer import transfer
 from eventstore.verify import verify
 from projections.audit.session import audit
 from tests.cli.running import Refold
+from tests.support import claude_code
 from tests.support.events import events, message
 from tests.support.homes import a_home
 from tests.support.postgres import Server, new_server, remove
@@ -65,7 +73,7 @@ def ids(log: EventLog) -> list[str]:
 
 class TestOpening:
     def test_a_store_is_made_only_if_asked(self, url: str) -> None:
-        with pytest.raises(StoreError, match="no refold store"):
+        with pytest.raises(StoreError, match="no store exists"):
             open_store(url, create=False)
         assert not is_store(url)
         open_store(url).close()
@@ -81,6 +89,9 @@ class TestOpening:
             "me:my@secret@/db?host=HERE",
             "me:my/secret@/db?host=HERE",
             "me:my?secret@/db?host=HERE",
+            "me:my/se?secret@/db?host=HERE",
+            "me:my?se/secret@/db?host=HERE",
+            "me@/db?host=HERE&PASSWORD=secret",
             "me@/db?host=HERE&password=my%zzsecret",
         ],
     )
@@ -92,9 +103,57 @@ class TestOpening:
         assert "secret" not in "".join(map(str, chained(caught.value)))
         assert str(tmp_path) in caught.value.path
 
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "postgresql:me:secret@h/db",
+            "postgresql+psycopg://me:secret@h/db",
+            "POSTGRESQL://me:secret@h/db",
+            "mysql://me:secret@h/db",
+            "host=h password=secret dbname=db",
+            "host=h password = secret",
+        ],
+    )
+    def test_an_address_of_another_kind_is_no_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(StoreError, match="postgresql://") as caught:
+            open_store(address)
+        assert "secret" not in str(caught.value)
+        assert not list(tmp_path.iterdir())
+
+    def test_a_server_that_says_nothing_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(LIMITS, "connect_timeout", 2)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            with pytest.raises(StoreError, match="timeout"):
+                open_store(f"postgresql://me@127.0.0.1:{port}/db")
+
     def test_an_address_without_a_password_is_shown_whole(self) -> None:
-        for address in ("postgresql://me@h1:1,[::1]:2/db?host=a", "postgresql://127.0.0.1:1/db?user=a@b"):
+        for address in (
+            "postgresql://me@h1:1,[::1]:2/db?host=a",
+            "postgresql://127.0.0.1/db?user=a@b",
+            "postgresql://127.0.0.1:5432/db?user=a@b",
+            "postgresql://me@h:5432/db?sslmode=require&application_name=a@b",
+        ):
             assert without_password(address) == address
+
+    def test_a_password_ends_at_the_last_at_before_the_parameters(self) -> None:
+        assert without_password("postgresql://me:my?port=secret@h/db") == "postgresql://me:…@h/db"
+        shown = without_password("postgresql://me:my@secret@h:5432/db?user=a@b")
+        assert shown == "postgresql://me:…@h:5432/db?user=a@b"
+
+    @given(st.text(min_size=1))
+    def test_no_password_is_shown(self, text: str) -> None:
+        password = f"<{text}>"
+        for address in (f"postgresql://u:{password}@h/db", f"host=h password = {password}"):
+            assert password not in without_password(address)
+        assert password not in without_password(f"postgresql://u@h:1/db?PASSWORD={password}&a=b")
+
+    def test_nothing_that_follows_a_parameters_password_is_shown(self) -> None:
+        shown = without_password("postgresql://u@h:1/db?password=my&secret@h&sslmode=require")
+        assert shown == "postgresql://u@h:1/db?password=…"
 
     def test_many_may_make_a_store_at_once(self, url: str) -> None:
         def open_and_append(number: int) -> None:
@@ -125,6 +184,19 @@ class TestOpening:
                 assert ids(log) == ["a"]
         sql(url, "SELECT note FROM sessions")
 
+    def test_only_the_owner_migrates(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        open_store(url).close()
+        name, own_schema = f"others_{url.rpartition('_')[2]}", url.rpartition("%3D")[2]
+        sql(
+            url,
+            f"CREATE ROLE {name} LOGIN",
+            f"GRANT USAGE ON SCHEMA {own_schema} TO {name}",
+            f"GRANT SELECT ON {TABLES} TO {name}",
+        )
+        monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "ALTER TABLE events ADD COLUMN n int"))
+        with pytest.raises(StoreError, match="owner"):
+            open_store(url.replace("refold@", f"{name}@"))
+
     def test_a_migration_that_fails_changes_nothing(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         open_store(url).close()
         failing = (*schema.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN note text; SELECT 1 / 0")
@@ -136,6 +208,21 @@ class TestOpening:
             log.append("s", [message("a")])
         with pytest.raises(psycopg.errors.UndefinedColumn):
             sql(url, "SELECT note FROM sessions")
+
+    def test_a_snapshot_reads_nothing_after_its_block(self, url: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a")])
+            with log.snapshot() as snapshot:
+                pass
+            with log.snapshot(), pytest.raises(StoreError):
+                snapshot.heads()
+
+    def test_the_cache_of_a_database_is_its_own_and_the_same_with_another_password(self, url: str) -> None:
+        folders = []
+        for part in ("password=one", "password=two", "application_name=one"):
+            with open_store(f"{url}&{part}") as log:
+                folders.append(log.folder)
+        assert folders[0] == folders[1] != folders[2]
 
     def test_a_closed_store_says_so(self, url: str) -> None:
         with open_store(url) as log, log.snapshot() as snapshot:
@@ -155,6 +242,7 @@ class TestRoles:
         grants = page.read_text().split("```sql\n")[1].split("```")[0]
         sql(
             url,
+            f"CREATE ROLE {name} LOGIN",
             *grants.replace("SCHEMA public", f"SCHEMA {own_schema}").replace("agents", name).split(";")[:-1],
         )
         as_agent = url.replace("refold@", f"{name}@")
@@ -235,6 +323,33 @@ class TestConnections:
             with pytest.raises(StoreError), log.snapshot():
                 pass
 
+    def test_each_of_two_stores_has_its_own_errors(self, url: str, own_server: Server) -> None:
+        with (
+            open_store(own_server.new_store()) as gone,
+            open_store(url) as log,
+            gone.snapshot() as one,
+            log.snapshot(),
+        ):
+            own_server.stop()
+            with pytest.raises(StoreError) as caught, log.snapshot():
+                list(one.heads())
+            assert caught.value.path == gone.place
+
+    def test_an_error_of_another_connection_is_not_the_log_s(self, url: str) -> None:
+        with open_store(url) as log, pytest.raises(psycopg.errors.SyntaxError), log.snapshot():
+            sql(url, "SELEKT")
+
+    def test_a_command_makes_one_connection(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        open_store(url).close()
+        made: list[str] = []
+        monkeypatch.setattr(
+            "eventstore.postgres.connections.connect", lambda url: made.append(url) or connect(url)
+        )
+        with open_store(url) as log:
+            log.append("s", [message("a")])
+            assert ids(log) == ["a"]
+        assert len(made) == 1
+
     def test_a_thousand_sessions_are_written_at_once(self, url: str) -> None:
         with open_store(url) as log, ThreadPoolExecutor(64) as pool:
             for round_ in range(2):
@@ -246,6 +361,11 @@ class TestConnections:
             with log.snapshot() as snapshot:
                 assert [item.position for item in snapshot.feed()] == list(range(1, 2001))
             assert verify(log).findings == []
+
+    def test_a_server_that_vanishes_is_noticed_unless_the_address_says_when(self, url: str) -> None:
+        with connect(f"{url}&keepalives_idle=77") as connection:
+            used = connection.info.get_parameters()
+        assert used.items() >= {"keepalives_idle": "77", "tcp_user_timeout": "25000"}.items()
 
 
 class TestRoundTrips:
@@ -269,6 +389,26 @@ class TestRoundTrips:
             with source.snapshot() as snapshot:
                 assert audit(snapshot, "session-00000") == found
 
+    def test_an_import_takes_as_many_however_many_sessions_there_are(
+        self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+        execute = psycopg.Connection.execute
+
+        def counted(connection: psycopg.Connection, query: bytes, *arguments: Any, **options: Any) -> Any:
+            asked.append(str(query))
+            return execute(connection, query, *arguments, **options)
+
+        monkeypatch.setattr(psycopg.Connection, "execute", counted)
+        with open_store(url) as log:
+            counts = []
+            for number in range(12):
+                asked.clear()
+                first = claude_code.said(f"u-{number}", None, "hi", sessionId=f"s-{number}")
+                claude_code.bring(log, tmp_path / f"s-{number}.jsonl", first)
+                counts.append(len(asked))
+        assert counts[-1] == counts[1], counts
+
     def test_one_event_of_a_large_session_is_read_without_the_others(self, url: str) -> None:
         with open_store(url) as log:
             log.append("s", [message(f"e{number}", "x" * 10_000) for number in range(1, 101)])
@@ -280,6 +420,23 @@ class TestRoundTrips:
                     snapshot.frame("s", number)
                 # By now it would have cost less to read the session whole.
                 assert len(snapshot._sessions["s"].frames) == 100
+
+
+class TestMemory:
+    def test_sessions_that_do_not_fit_together_are_read_in_turn(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("eventstore.postgres.reading._KEPT", 5_000)
+        with open_store(url) as log:
+            for session in ("a", "b"):
+                log.append(session, [message(f"{session}{number}", "x" * 1_000) for number in range(3)])
+            with log.snapshot() as snapshot:
+                turns = zip(snapshot.frames("a"), snapshot.frames("b"), strict=True)
+                assert [[decode(frame, "").id for frame in turn] for turn in turns] == [
+                    ["a0", "b0"],
+                    ["a1", "b1"],
+                    ["a2", "b2"],
+                ]
 
 
 class TestCommands:
@@ -297,6 +454,15 @@ class TestCommands:
         command("backup", tmp_path / "copy", code=1)
         assert not (tmp_path / "copy").exists()
 
+    def test_no_command_prints_the_password(self, url: str, tmp_path: Path) -> None:
+        command, there = Refold(tmp_path / "store"), ("--store", url.replace("refold@", "refold:secret@"))
+        said = {"type": "message", "message": {"role": "user", "content": "Hello"}}
+        command(*there, "append", "talk", stdin=json.dumps(said))
+        for arguments in (["audit", "@last"], ["stats"], ["stats", "--json"], ["log", "@last"]):
+            found = command(*there, *arguments)
+            assert "secret" not in found.out + found.errors
+        assert "secret" not in str(command.refused(StoreError, *there, "demo"))
+
     def test_sync_remembers_files_and_counts_them_without_importing(self, url: str, tmp_path: Path) -> None:
         command = Refold(tmp_path / "store")
         command.store = url  # type: ignore[assignment]
@@ -310,6 +476,26 @@ class TestCommands:
         ]
         assert unchanged[:2] == [0, 0]
         assert unchanged[2] == unchanged[3] > 10
+
+
+def test_without_the_extra_one_line_names_it() -> None:
+    script = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from eventstore import StoreError, open_store\n"
+        "try:\n    open_store('postgresql://me:secret@h/db')\n"
+        "except StoreError as error:\n    print(error)"
+    )
+    # In a process of its own: modules that are loaded again are not the ones that other tests patch.
+    printed = subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert re.search(r"psycopg.*refold\[postgres\]", printed)
+    assert "secret" not in printed
+    assert printed.count("\n") == 1
 
 
 def test_the_log_in_a_folder_needs_no_package_of_the_extra(tmp_path: Path) -> None:

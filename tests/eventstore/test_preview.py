@@ -37,6 +37,7 @@ def said_by(log, session="s"):
             "ids": ids,
             "ids from a letter on": list(snapshot.ids(session, "n")),
             "places": [snapshot.locate(session, event_id) for event_id in ids],
+            "sessions with an id": [snapshot.sessions_with(event_id) for event_id in [*ids, "none"]],
             "feed": [(item.position, item.session, item.seq, bytes(item.frame)) for item in snapshot.feed()],
             "feed, its end": [item.position for item in snapshot.feed(head.position - 1)],
             "feed, nothing of it": [item.position for item in snapshot.feed(head.position)],
@@ -63,8 +64,8 @@ def test_a_prospect_says_what_the_log_says_after_the_append(log, new):
     log.append("another", STORY)
     log.append("s", STORY)
     with log.snapshot() as snapshot:
-        prospect = Preview(snapshot, "s", [new])
-        foreseen = said_by(prospect), said_by(prospect, "another")
+        preview = Preview(snapshot, "s", [new])
+        foreseen = said_by(preview), said_by(preview, "another")
     log.append("s", [new])
     assert foreseen == (said_by(log), said_by(log, "another"))
 
@@ -76,8 +77,8 @@ def test_a_prospect_shows_what_the_log_shows_after_the_append(appended, data):
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended[:known])
     with log.snapshot() as snapshot:
-        prospect = Preview(snapshot, "s", new)
-        foreseen = said_by(prospect), views_at(prospect, "s")
+        preview = Preview(snapshot, "s", new)
+        foreseen = said_by(preview), views_at(preview, "s")
     log.append("s", new)
     assert foreseen == (said_by(log), views_at(log, "s"))
 
@@ -110,8 +111,8 @@ def test_payloads_and_what_is_kept_are_those_of_the_log(log):
     log.append("s", STORY, blobs=[b"payload"])
     log.keep([(b"key", b"value")])
     with log.snapshot() as snapshot:
-        prospect = Preview(snapshot, "s", [message("new")])
-        found = bytes(prospect.blob(payload_digest(b"payload"))), bytes(prospect.derived(b"key"))
+        preview = Preview(snapshot, "s", [message("new")])
+        found = bytes(preview.blob(payload_digest(b"payload"))), bytes(preview.derived(b"key"))
     assert found == (b"payload", b"value")
 
 
@@ -131,7 +132,7 @@ def test_no_other_session_is_asked_where_it_stands(log):
     log.append("later", STORY)
     with log.snapshot() as snapshot:
         asked = RecordingSnapshot(snapshot)
-        prospect = Preview(asked, "s", [message("new"), message("more")])
-        list(prospect.path("s", prospect.head("s").leaf))
+        preview = Preview(asked, "s", [message("new"), message("more")])
+        list(preview.path("s", preview.head("s").leaf))
     assert asked.sessions == {"s"}
-    assert [prospect.head("s").version, prospect.head("s").position] == [7, 22]
+    assert [preview.head("s").version, preview.head("s").position] == [7, 22]

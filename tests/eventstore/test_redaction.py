@@ -16,20 +16,22 @@ from hypothesis import strategies as st
 from eventstore import open_store
 from eventstore.errors import CorruptionError
 from eventstore.log import EventLog
-from eventstore.redaction import Finding, Masks, masked_lines, redacted
+from eventstore.redaction import FoundSecret, Masks, masked_lines, read_redacted, redacted
 from projections.context.build import build_context
 from projections.context.parts import view_of_part
 from projections.message_text import message_text
 from tests.support import claude_code
+from tests.support.events import message
+from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.stores import damage, make_store
 
 SECRET = "SECRET-ä-42"  # noqa: S105
 
 
-def find(text: bytes) -> Iterator[Finding]:
+def find(text: bytes) -> Iterator[FoundSecret]:
     """Find what follows "token=", in a text or as a field of an object."""
     for match in re.finditer(rb'token(?:=|":\s*")([^\s"\\]{8,})', text):
-        yield Finding("test", *match.span(1))
+        yield FoundSecret("test", *match.span(1))
 
 
 def redact(*texts: bytes) -> list[bytes]:
@@ -78,6 +80,13 @@ def test_a_secret_has_one_mask_everywhere_also_where_no_rule_finds_it() -> None:
     assert first.count(mask) == second.count(mask) == 1
 
 
+def test_masking_a_secret_twice_as_often_takes_about_twice_as_long() -> None:
+    def masked(times: int) -> list[bytes]:
+        return redact(json.dumps({"token": SECRET, "output": f"line {SECRET}\n" * times}).encode())
+
+    assert times_as_long(masked, 100, 800) < NO_SQUARE
+
+
 def test_different_secrets_have_different_masks_of_their_lengths() -> None:
     (masked,) = redact(b'"token=aaaaaaaa token=bbbbbbbbbbbbbbbb token=cccccccccc"')
     assert masked == b'"token=*******1 token=[masked-2******] token=[masked-3]"'
@@ -99,7 +108,7 @@ def test_images_and_signatures_are_not_searched() -> None:
     record = b'{"data":"%s","signature":"token=12345678"}' % (b"token=12345678" * 200).replace(b"=", b"+")
     found: list[bytes] = []
 
-    def seen(text: bytes) -> Iterator[Finding]:
+    def seen(text: bytes) -> Iterator[FoundSecret]:
         found.append(text)
         return iter(())
 
@@ -167,6 +176,23 @@ def test_a_redacted_context_has_masks_and_the_log_its_secrets(log: EventLog, tmp
     with redacted(log, Masks(find)) as snapshot:
         assert texts(snapshot) == ["use token=[masked-1**]", "I use [masked-1**]"]
     assert texts(log) == ["use token=12345678-abc", "I use 12345678-abc"]
+
+
+def test_a_secret_that_a_later_session_reveals_is_masked_in_an_earlier_one(log: EventLog) -> None:
+    said = {"first": "12345678-abc is in use", "second": "use token=12345678-abc"}
+    for name, text in said.items():
+        log.append(name, [message("e", text)])
+
+    def read(source: Any) -> list[str]:
+        return [
+            message_text(view_of_part(part)) for name in said for part in build_context(source, name).parts
+        ]
+
+    assert read_redacted(log, masks := Masks(find), read) == [
+        "[masked-1**] is in use",
+        "use token=[masked-1**]",
+    ]
+    assert (masks.count().secrets, masks.count().masks) == (1, 2)
 
 
 def test_a_redacted_log_uses_nothing_that_was_derived_from_secrets(log: EventLog) -> None:

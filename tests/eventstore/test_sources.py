@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from eventstore import AppendResult, EventLog, NewEvent, SessionWriter
+from eventstore.files import batching
+from eventstore.files.batching import BATCH_EVENTS
 from eventstore.files.comparing import ComparisonResult
 from eventstore.files.exporting import export_session
+from eventstore.files.importing import import_file
 from eventstore.formats.names import is_reserved
 from eventstore.imports import earlier_generation, generations, observed_rewrites
 from eventstore.memory import MemoryLog
@@ -23,6 +26,8 @@ from tests.support.pi_files import SESSION, bring, entry, header, kept, line, or
 
 H = header(3)
 A, B, C, D = said("a", "a", None), said("b", "b", "a"), said("c", "c", "b"), said("d", "d", "c")
+MOVED = said("c", "c", "a")
+MANY = b"".join(said("x", f"x{number}", "a") for number in range(2 * BATCH_EVENTS + 8))
 V1 = [header(1), said("a"), said("b"), kept(1), said("c")]
 
 LOOSE_HEADERS = [
@@ -115,6 +120,25 @@ class TestRewritten:
         assert (found.id, found.added) == (SESSION, 0)
         assert original(log) == new + A + B
 
+    def test_a_record_below_another_parent_is_reported_and_stays(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        (remark,) = bring(log, tmp_path, H + A + B + MOVED).differs_from_harness
+        assert (remark.line, stored(log, SESSION, "c").parent) == (4, "b")
+        assert "another name" in remark.reason
+
+    def test_under_another_name_a_record_is_below_the_parent_that_it_has_now(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        (tmp_path / "session.jsonl").write_bytes(H + A + B + MOVED)
+        import_file(log, tmp_path / "session.jsonl", name="now")
+        assert (stored(log, "now", "c").parent, leaf(log, "now")) == ("a", "c")
+
+    def test_a_file_that_lost_all_records_leaves_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        bring(log, tmp_path, header(3, cwd="/elsewhere"))
+        assert leaf(log) == "b"
+
     def test_a_record_whose_parent_was_mended_does_no_harm(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + b"broken\n" + B)
         found = bring(log, tmp_path, H + A + B)
@@ -150,6 +174,98 @@ class TestDiverged:
         self.write(log, Label(target_id="a", label="here"))
         assert not bring(log, tmp_path, H + A + B).diverged
         assert leaf(log) == "b"
+
+
+class TestDamagedCopies:
+    """Import a copy of a session's file in which one record has another id."""
+
+    def damaged(self, record: bytes) -> bytes:
+        name = json.loads(record)["id"]
+        return (H + A + B + C + D).replace(f'"id":"{name}"'.encode(), b'"id":"x"')
+
+    @pytest.mark.parametrize("record", [A, B, C])
+    def test_a_new_record_before_known_ones_leaves_the_leaf(
+        self, log: EventLog, tmp_path: Path, record: bytes
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C + D)
+        assert bring(log, tmp_path, self.damaged(record), name="copy.jsonl").added == 1
+        newest = stored(log, SESSION, leaf(log))
+        assert (newest.kind, newest.parent) == ("leaf_moved", "d")
+        assert verify(log).findings == []
+
+    def test_as_many_new_records_as_fill_several_batches_leave_the_leaf(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        found = bring(log, tmp_path, H + A + MANY + B + C)
+        assert (found.diverged, len(found.inserted)) == (False, 2 * BATCH_EVENTS + 8)
+        assert stored(log, SESSION, leaf(log)).parent == "c"
+
+    def test_growth_behind_as_many_new_records_moves_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        found = bring(log, tmp_path, H + A + MANY + B + C + D)
+        assert (found.diverged, found.left, leaf(log)) == (False, None, "d")
+
+    def test_a_torn_import_of_one_leaves_the_leaf_too(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C + D)
+        with pytest.raises(TornError):
+            bring(Ending(log), tmp_path, self.damaged(B))
+        assert not bring(log, tmp_path, self.damaged(B)).diverged
+        assert stored(log, SESSION, leaf(log)).parent == "d"
+
+    def test_its_line_is_reported(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C + D)
+        found = bring(log, tmp_path, self.damaged(B), name="copy.jsonl")
+        assert [(each.line, "'x'" in each.reason) for each in found.inserted] == [(3, True)]
+
+    def test_the_file_grows_on_from_where_it_stood(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        bring(log, tmp_path, self.damaged(B).removesuffix(D), name="copy.jsonl")
+        assert not bring(log, tmp_path, H + A + B + C + D).inserted
+        assert leaf(log) == "d"
+
+    def test_it_comes_back_byte_for_byte(self, log: EventLog, tmp_path: Path) -> None:
+        content = H + said("x", "x", None) + A
+        bring(log, tmp_path, H + A)
+        bring(log, tmp_path, content, name="copy.jsonl")
+        assert original(log) == content
+
+    def test_a_session_that_went_on_by_itself_stays_too(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B + C + D)
+        own = SessionWriter(log, SESSION).append(Custom(custom_type="mine"))[0]
+        bring(log, tmp_path, self.damaged(B), name="copy.jsonl")
+        assert stored(log, SESSION, leaf(log)).parent == own
+
+    def test_a_session_that_went_on_by_itself_stays_when_the_file_grows_later(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C)
+        own = SessionWriter(log, SESSION).append(Custom(custom_type="mine"))[0]
+        bring(log, tmp_path, H + A + said("changed", "b", "a") + C)
+        assert bring(log, tmp_path, H + A + said("changed", "b", "a") + C + D).diverged
+        assert stored(log, SESSION, leaf(log)).parent == own
+
+    def test_a_copy_that_ends_in_another_record_says_where_the_session_stood(
+        self, log: EventLog, tmp_path: Path
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C + D)
+        found = bring(log, tmp_path, self.damaged(D), name="copy.jsonl")
+        assert (leaf(log), found.left) == ("x", "d")
+
+    def test_growth_and_a_rewind_in_the_file_leave_nothing(self, log: EventLog, tmp_path: Path) -> None:
+        bring(log, tmp_path, H + A + B)
+        assert bring(log, tmp_path, H + A + B + C).left is None
+        assert bring(log, tmp_path, H + A + B + C + said("e", "e", "a")).left is None
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [(b'"id":"b"', b'"id":"b'), (b'"parentId":"a"', b'"parentId":"z"')]
+    )
+    def test_a_line_that_cannot_be_read_is_reported(
+        self, log: EventLog, tmp_path: Path, old: bytes, new: bytes
+    ) -> None:
+        bring(log, tmp_path, H + A + B + C + D)
+        found = bring(log, tmp_path, (H + A + B + C + D).replace(old, new), name="copy.jsonl")
+        assert found.skipped or found.orphans
 
 
 class TestContextsAndExports:
@@ -298,9 +414,58 @@ class Ending(Busy):
     """A log under which an import ends before it is recorded."""
 
     def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
-        if events[0].kind != "message":
+        if any(each.kind == "import" for each in events):
             raise TornError
         return self._log.append(session, events, **options)
+
+
+def test_a_small_new_session_is_stored_with_the_record_of_its_import_or_not_at_all(
+    log: EventLog, tmp_path: Path
+) -> None:
+    with pytest.raises(TornError):
+        bring(Ending(log), tmp_path, b"".join(GROWN))
+    with log.snapshot() as snapshot:
+        assert list(snapshot.heads()) == []
+
+
+class Overtaken(Busy):
+    """A log into which somebody else imports the beginning of a file before an import of it appends."""
+
+    def __init__(self, log: EventLog, folder: Path) -> None:
+        super().__init__(log)
+        self._folder = folder
+
+    def overtake(self, *_: int) -> None:
+        with self._log.snapshot() as snapshot:
+            is_new = not list(snapshot.heads())
+        if is_new:
+            bring(self._log, self._folder, b"".join(GROWN[:3]), name="beginning.jsonl")
+
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
+        self.overtake()
+        return self._log.append(session, events, **options)
+
+
+@pytest.mark.parametrize("batch", [2, BATCH_EVENTS])
+def test_a_session_that_others_begin_before_an_import_appends_has_each_record_once(
+    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(batching, "BATCH_EVENTS", batch)
+    done = bring(Overtaken(log, tmp_path), tmp_path, b"".join(GROWN))
+    assert (done.id, done.added, done.diverged) == (SESSION, 1, False)
+    assert texts(log) == ["one", "two", "three"]
+    assert original(log) == b"".join(GROWN)
+
+
+def test_a_session_that_others_begin_once_its_file_is_read_has_each_record_once(
+    log: EventLog, tmp_path: Path
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"".join(GROWN))
+    done = import_file(log, path, progress=Overtaken(log, tmp_path).overtake)
+    assert (done.id, done.added, done.diverged) == (SESSION, 1, False)
+    assert texts(log) == ["one", "two", "three"]
+    assert original(log) == b"".join(GROWN)
 
 
 def test_a_leaf_that_a_torn_import_has_moved_is_brought_back_by_the_next(
@@ -315,7 +480,7 @@ def test_a_leaf_that_a_torn_import_has_moved_is_brought_back_by_the_next(
     assert texts(log) == ["one", "two", "ours"]
 
 
-def test_a_record_whose_parent_is_not_in_the_file_is_told(log: EventLog, tmp_path: Path) -> None:
+def test_a_record_whose_parent_is_not_in_the_file_is_reported(log: EventLog, tmp_path: Path) -> None:
     done = bring(log, tmp_path, b"".join([GROWN[0], GROWN[1], GROWN[3]]))
     assert [(remark.line, "'b'" in remark.reason) for remark in done.orphans] == [(3, True)]
 
@@ -416,8 +581,9 @@ class TestReservedIds:
         assert bring(log, tmp_path, H + said("third", "a", None)).earlier == f"{SESSION}~3"
 
     def test_a_generation_whose_import_was_interrupted_is_taken_up_again(
-        self, log: EventLog, tmp_path: Path
+        self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(batching, "BATCH_EVENTS", 2)
         other = H + said("other", "a", None) + said("other", "b", "a")
         bring(log, tmp_path, H + A + B)
         with pytest.raises(TornError):

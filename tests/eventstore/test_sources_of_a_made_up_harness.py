@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from eventstore import Event, EventLog, export_original, export_session, import_file
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
-from eventstore.files import importing
+from eventstore.files import batching
 from eventstore.files.importing import ImportResult, import_sessions
 from eventstore.formats import harnesses, source, view_of
 from eventstore.imports import newest_import, origin_of
@@ -234,7 +234,7 @@ class TestParentsThatComeLater:
         content = lines(*records)
         log = MemoryLog()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(importing, "BATCH_EVENTS", batch)
+            patch.setattr(batching, "BATCH_EVENTS", batch)
             path = _written(content)
             try:
                 found = import_sessions(log, path)
@@ -297,7 +297,7 @@ class TestChangedInPlace:
         assert original(log, "two") == content
         assert is_sound(log)
 
-    def test_a_document_that_is_as_it_was_again_is_told_as_changed(
+    def test_a_document_that_is_as_it_was_again_is_reported_as_changed(
         self, log: EventLog, tmp_path: Path
     ) -> None:
         first, second = document(TWO[0]), document({**TWO[0], "more": 1})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from eventstore.log import AppendResult
 from eventstore.verify import verify
 from tests.support import claude_code
 from tests.support.events import NOW
+from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.homes import CLAUDE, OMP, PI, a_home, chains, pi_session, write
 from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
@@ -34,6 +35,25 @@ def changes(log: LmdbLog, files: list[SessionFile]) -> dict[str, str]:
 def other_store(tmp_path: Path) -> Iterator[LmdbLog]:
     with open_store(tmp_path / "other", clock=lambda: NOW) as log:
         yield log
+
+
+Divide = Callable[[list[SessionFile], dict[str, list[str]]], object]
+
+
+@pytest.mark.parametrize("divide", [syncing._newest_apart, syncing._queues])
+def test_a_chain_of_related_files_is_found_in_a_time_that_grows_with_it(divide: Divide) -> None:
+    def chain(count: int) -> tuple[list[SessionFile], dict[str, list[str]]]:
+        names = [str(number) for number in range(count)]
+        files = [
+            SessionFile(harness="", place="", folder=name, path=name, status=Path().stat()) for name in names
+        ]
+        return files, {name: [f"tie-{name}", f"tie-{int(name) + 1}"] for name in names}
+
+    def run(of: tuple[list[SessionFile], dict[str, list[str]]]) -> None:
+        found = divide(*of)
+        assert found in (([], of[0]), [of[0]])
+
+    assert times_as_long(run, chain(300), chain(2400)) < NO_SQUARE
 
 
 class TestFinding:

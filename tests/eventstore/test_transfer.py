@@ -26,10 +26,12 @@ from eventstore.transfer import (
     compare,
     related_sessions,
     transfer,
+    with_parents,
 )
 from eventstore.verify import verify
 from projections import build_context
 from tests.conformance.test_stored_against_model import LmdbAgainstModel
+from tests.support import claude_code
 from tests.support.events import NOW, events, message
 from tests.support.examples import examples
 from tests.support.homes import a_home, chains
@@ -278,6 +280,21 @@ def test_subagents_and_sessions_of_the_same_files_belong_to_a_session(synced: Lm
         assert related_sessions(snapshot, "parent-p") == {"parent-p", "child-p"}
         assert related_sessions(snapshot, "child-p") == {"child-p"}
         assert related_sessions(snapshot, "one-1") == {"one-1"}
+
+
+def test_a_session_that_continues_anothers_context_goes_with_it(tmp_path: Path, log: EventLog) -> None:
+    source, agent = MemoryLog(), claude_code.SESSION + "/agent-a1"
+    fork = claude_code.line(
+        type="fork-context-ref", agentId="a1", parentSessionId=claude_code.SESSION, parentLastUuid="u"
+    )
+    begun = claude_code.said("x", None, "look", isSidechain=True, agentId="a1")
+    claude_code.bring(source, tmp_path / "p.jsonl", claude_code.said("u", None, "hi"))
+    claude_code.bring(source, tmp_path / "c.jsonl", fork, begun)
+    with source.snapshot() as snapshot:
+        chosen = related_sessions(snapshot, agent)
+        assert with_parents(snapshot, {agent}) == {agent, claude_code.SESSION}
+    transfer(source, log, sessions=chosen)
+    assert [part.id for part in build_context(log, agent).parts] == ["u", "x"]
 
 
 def test_generations_belong_together(tmp_path: Path, store: LmdbLog) -> None:

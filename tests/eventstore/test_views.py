@@ -61,7 +61,7 @@ class TestShellText:
     def test_an_empty_output_says_so(self) -> None:
         assert shell_text(Shell(command="true")) == "Ran `true`\n(no output)"
 
-    def test_an_exit_code_is_told(self) -> None:
+    def test_an_exit_code_is_reported(self) -> None:
         assert shell_text(Shell(command="x", exit_code=2)).endswith("\n\nCommand exited with code 2")
 
     @pytest.mark.parametrize("code", [0, None])

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from eventstore import open_store
 from eventstore.files import watching
 from eventstore.files.discovery import files_below
-from eventstore.files.watching import Watcher
+from eventstore.files.watching import Notifications, Watcher
 from eventstore.lmdb.store import LmdbLog
 from tests.support.pi_files import SESSION, header, said
 from tests.support.processes import output_of
@@ -81,6 +82,48 @@ def test_where_changes_are_not_reported_it_polls_from_then_on(
         assert next(found).sessions[0].added == 1
     assert len(reasons) == 1
     assert "session.jsonl" in reasons[0]
+
+
+def test_where_it_polls_it_waits_less_than_a_second_for_a_record_or_a_file(
+    log: LmdbLog, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    # A clock that only its own waits move: what others do with the processor takes no time.
+    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=waits.append, monotonic=lambda: sum(waits)))
+    watcher = Watcher(log, partial(files_below, str(folder)), [str(folder)], polls=True)
+    list(watcher.sync())
+    found = watcher.run()
+    for number in range(20):
+        before = sum(waits)
+        if number % 2:
+            append(folder, f"m{number}")
+        else:
+            (folder / f"{number}.jsonl").write_bytes(header(3, session=f"s{number}") + said("a", "a", None))
+        assert next(found).sessions[0].added == 1
+        assert sum(waits) - before < 1
+
+
+def test_what_the_system_reports_is_imported_before_the_next_wait(
+    log: LmdbLog, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "_ROUTINE", 1000.0)
+    wait, reports = Notifications.wait, list[set[str] | None]()
+
+    def noted(notifications: Notifications) -> set[str] | None:
+        reports.append(wait(notifications))
+        return reports[-1]
+
+    monkeypatch.setattr(Notifications, "wait", noted)
+    watcher = Watcher(log, partial(files_below, str(folder)), [str(folder)])
+    list(watcher.sync())
+    found = watcher.run()
+    for number in range(5):
+        append(folder, f"m{number}")
+        assert next(found).sessions[0].added == 1
+        *quiet, last = reports
+        assert last != set()
+        assert not any(quiet)
+        reports.clear()
 
 
 def test_reported_changes_are_no_reason_to_poll(

@@ -3,8 +3,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,12 +16,14 @@ from tests.support.labour import (
     die,
     die_after_asking,
     double,
+    fail,
     held_signals,
     many_bytes,
     mark,
     nap,
     who,
 )
+from tests.support.patience import PATIENCE
 from tests.support.processes import output_of, start
 
 HOLD_WORKERS = """
@@ -37,17 +37,14 @@ if __name__ == "__main__":
 """
 
 INTERRUPTED_AT_WORK = """
-import os, signal, sys, threading
+import os
 from eventstore.workers import map_in_processes
-from tests.support.labour import nap
+from tests.support.labour import interrupt_all
 if __name__ == "__main__":
     # As a terminal does it: to every process of the group.
     os.setpgid(0, 0)
-    held = map_in_processes(nap, [0, 60, 60], jobs=2)
-    next(held)
-    threading.Timer(0.2, os.killpg, (0, signal.SIGINT)).start()
     try:
-        next(held)
+        list(map_in_processes(interrupt_all, [60, 60], jobs=2))
     except KeyboardInterrupt:
         print("interrupted")
 """
@@ -92,7 +89,7 @@ def test_the_processes_end_when_nobody_wants_more_in_the_middle_of_their_work() 
 
 
 @pytest.mark.slow
-def test_of_a_process_that_is_killed_the_item_is_told() -> None:
+def test_of_a_process_that_is_killed_the_item_is_reported() -> None:
     found = map_in_processes(die, ["live", "die", "live"], jobs=1)
     assert next(found) == "live"
     with pytest.raises(WorkerLostError, match="'die'"):
@@ -101,28 +98,25 @@ def test_of_a_process_that_is_killed_the_item_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting() -> None:
-    # More than a pipe holds: the second process waits until its result is read. On a busy machine its result may be
-    # read before the first one; then nothing is left to be killed in the middle.
-    for _ in range(5):
-        found = map_in_processes(many_bytes, [1, 50_000_000], jobs=2)
-        next(found)
-        time.sleep(0.2)
-        for process in multiprocessing.active_children():
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
-        if lost := _lost_item(found):
-            break
-    assert lost == 50_000_000
+def test_an_error_of_refold_is_raised_here() -> None:
+    with pytest.raises(StoreError, match="gone") as caught:
+        list(map_in_processes(fail, ["a", "gone", "b"], jobs=2))
+    assert caught.value.problem == "gone"
 
 
-def _lost_item(found: Iterator[bytes]) -> object:
-    """Return the item of the killed process, None if there is another result."""
-    try:
+def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting(tmp_path: Path) -> None:
+    begin = tmp_path / "begin"
+    found = map_in_processes(many_bytes, [(1, tmp_path), (50_000_000, begin)], jobs=2)
+    next(found)
+    begin.touch()
+    # More than a pipe holds: the second process waits until its result is read.
+    workers = found.gi_frame.f_locals["workers"]
+    assert workers[1].pipe.poll(PATIENCE)
+    for process in multiprocessing.active_children():
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(WorkerLostError, match="50000000"):
         next(found)
-    except WorkerLostError as error:
-        return error.item
-    return None
 
 
 def test_an_interrupt_is_no_business_of_the_processes() -> None:
@@ -143,7 +137,7 @@ def test_the_processes_end_when_this_one_is_killed() -> None:
     process.stdout.readline()
     process.kill()
     # A process that is left would hold its output open.
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert errors == ""
 
 

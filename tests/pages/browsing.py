@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.support.patience import PATIENCE
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -65,6 +67,7 @@ def visit(browser: Browser, file: Path, *, anchor: str = "", **options: Any) -> 
     """Open a file with no network, by default on a desktop; the rest are options of a browser's context."""
     context = browser.new_context(**{"viewport": DESKTOP, "offline": True, **options})
     try:
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         visited = Visit(page)
         page.goto(file.as_uri() + anchor)

@@ -19,6 +19,7 @@ from eventstore.memory import MemoryLog
 from tests.cli.views.page.reading import material_of
 from tests.pages.browsing import Visit, visit
 from tests.pages.hostile import PAYLOADS, hostile
+from tests.support.patience import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,7 +38,7 @@ def browser() -> Iterator[Browser]:
         "playwright.sync_api", reason="playwright is not installed: pip install '.[dev]'"
     )
     with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=program, args=_ARGUMENTS)
+        launched = driver.chromium.launch(executable_path=program, args=_ARGUMENTS, timeout=1000 * PATIENCE)
         yield launched
         launched.close()
 

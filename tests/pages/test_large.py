@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 STALL = 5000
 """Milliseconds that no step may take, a hundred times what one takes on an idle machine."""
+TRIES = 5
+"""Tries, one of which has to be without a stall: a page stalls each time, a machine does not."""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,9 @@ def test_all_events_are_there(large: Visit) -> None:
 
 
 def test_scrolling_through_all_of_it_never_stalls(large: Visit) -> None:
-    slowest = large.js(
-        """async () => {
+    def slowest() -> Any:
+        return large.js(
+            """async () => {
             let slowest = 0, last = performance.now();
             for (let y = 0; y < document.documentElement.scrollHeight - innerHeight; y += 3000) {
                 scrollTo(0, y);
@@ -43,21 +46,25 @@ def test_scrolling_through_all_of_it_never_stalls(large: Visit) -> None:
             }
             return slowest;
         }"""
-    )
-    assert slowest < STALL
+        )
+
+    assert any(slowest() < STALL for _ in range(TRIES))
 
 
 def test_a_filter_answers_without_a_stall(large: Visit) -> None:
-    milliseconds = large.js(
-        """async () => {
+    def milliseconds() -> Any:
+        large.page.fill("#filter", "")
+        return large.js(
+            """async () => {
             const filter = document.querySelector("#filter"), started = performance.now();
             filter.value = "part-5";
             filter.dispatchEvent(new Event("input", { bubbles: true }));
             await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
             return performance.now() - started;
         }"""
-    )
-    assert milliseconds < STALL
+        )
+
+    assert any(milliseconds() < STALL for _ in range(TRIES))
     assert 0 < large.js("document.querySelectorAll('.event:not([hidden])').length") < 5001
     large.page.fill("#filter", "")
     large.page.wait_for_function("document.querySelectorAll('.event[hidden]').length === 0")
@@ -67,8 +74,9 @@ def test_a_jump_across_it_arrives_where_it_should(large: Visit) -> None:
     large.js("scrollTo(0, 0)")
     large.js("location.hash = '#e-4000'")
     large.page.wait_for_function("document.querySelector('#e-4000 details').open")
-    large.page.wait_for_timeout(200)
-    assert 0 <= large.top_of("#e-4000") < 200
+    large.page.wait_for_function(
+        "Math.abs(document.querySelector('#e-4000').getBoundingClientRect().top - 100) < 100"
+    )
 
 
 def test_keys_go_on_from_there(large: Visit) -> None:

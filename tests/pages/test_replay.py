@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.demo.player import play
-from cli.views.page.replay_page import replay_page
+from cli.views.page.replay_page import Origin, replay_page
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.replay import replay_session
-from compaction.replay.comparison import summaries
+from compaction.replay.comparison import figures_of, summaries, worst_cases
 from compaction.replay.variants import RECORDED, Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
@@ -43,7 +43,10 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             replay_session(snapshot, session, variants, at="recorded", limits=Limits(window=200_000))
         )
     page = tmp_path_factory.mktemp("replay") / "page.html"
-    page.write_bytes(replay_page(results, summaries(results, NAMES)))
+    figures = [figures_of(each) for each in results]
+    shown = summaries(figures, NAMES)
+    origin = Origin(store="./a store", command="refold replay '<b>' " + "--with refold " * 40, made=0)
+    page.write_bytes(replay_page(figures, worst_cases(results, 20), shown, origin=origin, is_extractive=True))
     return page
 
 

@@ -9,6 +9,7 @@ from threading import Barrier
 import pytest
 
 from tests.support.local_http import Exchange, LocalServer
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def patient_service() -> Iterator[LocalServer]:
     both = Barrier(2)
 
     def reply(exchange: Exchange) -> None:
-        both.wait(timeout=60)
+        both.wait(timeout=PATIENCE)
         exchange.answer(200, json.dumps({"summary": "In short."}).encode())
 
     with LocalServer(reply) as server:

@@ -17,6 +17,7 @@ from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.events import events
 from tests.support.local_http import LocalServer
+from tests.support.patience import PATIENCE
 from tests.support.processes import Program, running
 
 COMPACT_SLOWLY = """
@@ -89,7 +90,7 @@ def test_of_two_commands_at_once_one_compacts_and_the_other_finds_nothing_to_do(
     asking = ("--summarizer", "http", "--endpoint", patient_service.url, "--json")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [refold.started("compact", SESSION, *cut, *asking, **streams) for _ in range(2)]
-    said = [process.communicate(timeout=60) for process in both]
+    said = [process.communicate(timeout=PATIENCE) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert [errors for _, errors in said] == [b"", b""]
     outcomes = sorted((json.loads(out)["outcome"], json.loads(out)["reason"]) for out, _ in said)
@@ -149,6 +150,6 @@ def test_of_two_that_prune_at_once_none_rewrites_what_is_rewritten(refold: Refol
         refold.started("prune", SESSION, "--policy", policy, "--json", stdout=subprocess.PIPE)
         for _ in range(2)
     ]
-    said = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+    said = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sorted(len(each["rewrites"]) for each in said) == [0, 1]

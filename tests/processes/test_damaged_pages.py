@@ -17,6 +17,7 @@ from eventstore.lmdb.opening import open_for_walk
 from eventstore.lmdb.pages import check_pages, require_sound_pages
 from tests.cli.running import Refold, command
 from tests.support.events import event, message
+from tests.support.patience import PATIENCE
 from tests.support.processes import output_of, running
 
 PAGE = 4096
@@ -142,7 +143,7 @@ def test_a_flipped_bit_ends_in_findings_and_never_in_a_signal(store: Path, name:
     codes = set()
     for arguments in (["verify"], ["backup", store.parent / "copy"]):
         done = subprocess.run(
-            command(*arguments), capture_output=True, env=refold.environment(), timeout=60, check=False
+            command(*arguments), capture_output=True, env=refold.environment(), timeout=PATIENCE, check=False
         )
         assert b"Traceback" not in done.stdout + done.stderr
         assert done.stderr.count(b"\n") <= 1

@@ -16,6 +16,7 @@ from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import LocalServer
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def maintained(refold: Refold, service: LocalServer, line: bytes) -> list[Any]:
         assert process.stdin is not None
         process.stdin.write(line)
         process.stdin.flush()
-    said = [process.communicate(timeout=60)[0] for process in both]
+    said = [process.communicate(timeout=PATIENCE)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     return sorted((json.loads(each) for each in said), key=lambda advice: advice["tokens"] is None)
 

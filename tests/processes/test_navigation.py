@@ -19,6 +19,7 @@ from tests.cli.running import Refold
 from tests.support import sentences
 from tests.support.events import events, message, version
 from tests.support.local_http import LocalServer
+from tests.support.patience import PATIENCE
 from tests.support.processes import running
 
 ACT_SLOWLY = """
@@ -116,7 +117,7 @@ def test_of_two_that_go_to_one_place_with_a_summary_one_goes_and_nothing_is_summ
     asking = ("--summarize", "Briefly.", "--summarizer", "http", "--endpoint", patient_service.url, "--json")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [refold.started("go", SESSION, "a3", *asking, **streams) for _ in range(2)]
-    said = [process.communicate(timeout=60) for process in both]
+    said = [process.communicate(timeout=PATIENCE) for process in both]
     assert sorted(process.returncode for process in both) == [0, 1]
     outcomes = sorted((json.loads(out)["outcome"], json.loads(out)["reason"]) for out, _ in said)
     assert outcomes == [("moved", ""), ("stale", LEFT)]

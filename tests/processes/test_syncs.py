@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from eventstore import open_store
+from eventstore import is_store, open_store
 from eventstore.verify import verify
 from tests.cli.running import Refold
-from tests.processes.test_audit_all import workers_of
+from tests.support.gates import Gate
 from tests.support.homes import chains, large_home
+from tests.support.patience import PATIENCE, comes
 from tests.support.processes import output_of
 
 pytestmark = pytest.mark.skipif(
@@ -27,7 +30,7 @@ PRIVATE_MEMORY = """
 import re, sys, threading
 from multiprocessing import active_children
 from pathlib import Path
-from eventstore import open_store
+from eventstore import is_store, open_store
 from eventstore.files.discovery import session_files
 from eventstore.files.syncing import compare_sources, import_files
 
@@ -63,49 +66,61 @@ if __name__ == "__main__":
     watching.join()
     print(peak)
 """
+FEW_LEFT = 24
+"""Sessions of the 64 after which what is left may be too little for two processes."""
 MOST_GROWTH = 30_000_000
 """Bytes that the private memory of an import of 1 GB may exceed that of an import of 200 MB."""
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with so many files that two processes are at work for a second or more."""
+    """A home with so many files that two processes import them."""
     return large_home(tmp_path / "home", 64, megabytes=64)
 
 
-def start(refold: Refold, home: Path) -> subprocess.Popen[bytes]:
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A gate before the work of each process that reads files."""
+    with Gate("eventstore.workers:_serve") as gate:
+        yield gate
+
+
+def start(refold: Refold, home: Path, gate: Gate) -> subprocess.Popen[bytes]:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return refold.started(
-        "sync",
-        "--home",
-        home,
-        "--jobs",
-        "2",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+        *("sync", "--home", home, "--jobs", "2"), gate=gate, start_new_session=True, **streams
     )
 
 
+def sessions(store: Path) -> int:
+    """Return the number of sessions of a store, 0 if there is none."""
+    if not is_store(store):
+        return 0
+    with open_store(store, create=False) as log, log.snapshot() as snapshot:
+        return len(list(snapshot.heads()))
+
+
 def test_killed_at_any_moments_and_run_again_it_makes_the_store_of_one_run(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, gate: Gate
 ) -> None:
     whole, killed = Refold(tmp_path / "whole"), Refold(tmp_path / "killed")
-    begun = time.monotonic()
     whole("sync", "--home", home, "--jobs", "1")
-    took = time.monotonic() - begun
     rng = random.Random(5)
-    kills = 0
-    for _ in range(12):
-        process = start(killed, home)
-        try:
-            process.communicate(timeout=0.3 + rng.random() * took / 3)
+    for number in range(12):
+        if (before := sessions(killed.store)) > FEW_LEFT:
             break
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-            # Both streams end with the last process that has them: none is left.
-            process.communicate(timeout=60)
-    assert kills >= 2
+        process = start(killed, home, gate)
+        one, other = gate.held(), gate.held()
+        # Only one of the two begins, so that the import cannot end.
+        one.go_on()
+        # The first may be killed before it has stored anything, the others only later.
+        assert not number or comes(lambda before=before: sessions(killed.store) > before)
+        time.sleep(rng.random() * 0.1)
+        process.send_signal(signal.SIGKILL)
+        other.go_on()
+        # Both streams end with the last process that has them: none is left.
+        process.communicate(timeout=PATIENCE)
+    assert sessions(killed.store) > 1
     killed("sync", "--home", home)
     with open_store(whole.store) as one, open_store(killed.store) as other:
         assert verify(other).findings == []
@@ -115,28 +130,32 @@ def test_killed_at_any_moments_and_run_again_it_makes_the_store_of_one_run(
             assert sorted(here.sources(), key=str) == sorted(there.sources(), key=str)
 
 
-def test_interrupted_it_ends_with_one_line_and_goes_on_the_next_time(tmp_path: Path, home: Path) -> None:
+def test_interrupted_it_ends_with_one_line_and_goes_on_the_next_time(
+    tmp_path: Path, home: Path, gate: Gate
+) -> None:
     refold = Refold(tmp_path / "store")
-    process = start(refold, home)
-    workers_of(process)
-    time.sleep(0.5)
+    process = start(refold, home, gate)
+    one, _ = gate.held(), gate.held()
+    one.go_on()
+    assert comes(lambda: sessions(refold.store) > 1)
     # As a terminal does it: to every process of the group.
     os.killpg(process.pid, signal.SIGINT)
-    out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out, errors) == (130, b"", b"\nrefold: interrupted\n")
+    out, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (130, b"")
+    assert re.fullmatch(
+        rb"\nrefold: note: \d+ files? imported before that; [^\n]*\nrefold: interrupted\n", errors
+    )
     refold("sync", "--home", home)
     with open_store(refold.store) as log:
         assert len(chains(log)) == 64
         assert verify(log).findings == []
 
 
-def test_where_a_process_is_killed_one_line_names_its_file(tmp_path: Path, home: Path) -> None:
+def test_where_a_process_is_killed_one_line_names_its_file(tmp_path: Path, home: Path, gate: Gate) -> None:
     refold = Refold(tmp_path / "store")
-    process = start(refold, home)
-    killed = workers_of(process)[0]
-    time.sleep(0.3)
-    os.kill(killed, signal.SIGKILL)
-    _, errors = process.communicate(timeout=60)
+    process = start(refold, home, gate)
+    os.kill(gate.held().pid, signal.SIGKILL)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors.count(b"\n")) == (1, 1)
     assert errors.startswith(b"refold: %b" % bytes(home))
 
@@ -148,7 +167,7 @@ def test_private_memory_does_not_grow_with_the_size_of_all_files(tmp_path: Path,
     peaks = []
     for files, megabytes in ((200, 200), (1000, 1000)):
         home = large_home(tmp_path / "home", files, megabytes=megabytes)
-        peaks.append(int(output_of(PRIVATE_MEMORY, tmp_path / "store", home, str(jobs), patience=600)))
+        peaks.append(int(output_of(PRIVATE_MEMORY, tmp_path / "store", home, str(jobs))))
         shutil.rmtree(tmp_path / "home")
         shutil.rmtree(tmp_path / "store")
     few, many = peaks

@@ -17,12 +17,13 @@ from eventstore.transfer import transfer
 from eventstore.verify import verify
 from tests.cli.running import Refold
 from tests.support.events import message
+from tests.support.gates import Gate
 from tests.support.homes import chains, large_home
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Refold:
-    """The command on a store of so many sessions that a copy takes a second or more."""
+    """The command on a store of so many sessions that a copy takes more batches than there are before the kills."""
     files = session_files({}, [str(large_home(tmp_path / "home", 32, megabytes=24))])
     with open_store(tmp_path / "here") as log:
         assert all(each.error is None for each in import_files(log, files, jobs=1))
@@ -30,14 +31,6 @@ def here(tmp_path: Path) -> Refold:
 
 
 KILLS = 6
-
-
-def stored(path: str | Path) -> int:
-    """Return the number of events of a store, 0 if there is none."""
-    if not is_store(path):
-        return 0
-    with open_store(path, create=False) as log, log.snapshot() as snapshot:
-        return sum(head.version for head in snapshot.heads())
 
 
 def held(path: str | Path) -> dict[str, tuple[int, bytes]]:
@@ -59,18 +52,13 @@ def test_killed_at_any_moments_and_run_again_it_makes_an_equal_store(
     rng = random.Random(direction)
     states: list[dict[str, tuple[int, bytes]]] = []
     for number in range(KILLS):
-        process = run.started(command, other, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # The first is killed while it starts, the others after they have copied something: a busy machine may
-        # take seconds to start them.
-        before = stored(there)
-        while number and process.poll() is None and stored(there) == before:
-            time.sleep(0.005)
-        time.sleep(rng.random() * (0.05 if number else 0.5))
-        is_over = process.poll() is not None
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        if is_over:
-            break
+        with Gate("eventstore.transfer:_copy_batch") as gate:
+            process = run.started(command, other, gate=gate, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            # The first is killed while it starts, the others while they copy: the last batch that they begin waits.
+            gate.pass_through(number and rng.randint(2, 5))
+            time.sleep(rng.random() * (0.05 if number else 0.15))
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
         states.append(held(there) if is_store(there) else {})
     run(command, other)
     whole = held(here.store)
@@ -88,12 +76,11 @@ def test_several_programs_copy_to_one_store_that_others_append_to(here: Refold) 
     copies = [here.started("push", there, **streams) for _ in range(3)]
     with open_store(there) as log:
         appended = 0
-        while any(copy.poll() is None for copy in copies):
+        while not appended or any(copy.poll() is None for copy in copies):
             appended += 1
             Refold(there)("append", "own", stdin='{"type":"custom","customType":"x"}')
         assert [copy.communicate()[1] for copy in copies] == [b""] * 3
         assert [copy.returncode for copy in copies] == [0] * 3
-        assert appended > 0
         with log.snapshot() as snapshot:
             assert snapshot.head("own").version == appended
         found = chains(log)
@@ -107,11 +94,10 @@ def test_a_store_is_copied_while_others_append_to_it(here: Refold) -> None:
     with open_store(here.store) as log, open_store(there) as target:
         process = here.started("push", there, stdout=subprocess.PIPE)
         appended = 0
-        while process.poll() is None:
+        while not appended or process.poll() is None:
             appended += 1
             log.append("session-00000", [message(f"more-{appended}")])
         process.communicate()
         assert process.returncode == 0
-        assert appended > 0
         transfer(log, target)
         assert chains(target) == chains(log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from hypothesis import given
@@ -14,6 +15,7 @@ from projections.audit.prices import library_prices
 from projections.markdown import MAX_RESULT, session_markdown
 from projections.overview import session_overview
 from tests.cli import tale as tales
+from tests.support import claude_code
 from tests.support.pi_files import SESSION
 from tests.support.talk import PiSession, assistant, call, image, result, shell, thinking, user
 
@@ -133,3 +135,58 @@ def test_a_first_request_as_a_heading_is_cut_and_masks_in_it_are_readable(tmp_pa
     assert inline.content.count("\\*") == 0
     assert 60 < len("".join(child.content for child in inline.children or ())) <= 81
     assert f"use {mask}" in "".join(child.content for child in inline.children or ())
+
+
+def labels(markdown: str) -> list[str]:
+    return re.findall("<summary>(.*)</summary>", markdown)
+
+
+def of_claude_code(folder: Path, *lines: bytes) -> str:
+    log = MemoryLog()
+    (imported,) = claude_code.bring(log, folder / "session.jsonl", *lines)
+    return rendered(log, imported.id, None)
+
+
+def test_calls_that_run_at_once_are_no_branches(tmp_path):
+    for end in ("r1", "r2"):
+        found = of_claude_code(
+            tmp_path,
+            claude_code.said("u1", None, "Look."),
+            claude_code.answer("a1", "u1", "m1", claude_code.call("k1", file_path="one")),
+            claude_code.answer("a2", "a1", "m1", claude_code.call("k2", file_path="two")),
+            claude_code.result("r1", "a1", "k1", "1"),
+            claude_code.result("r2", "a2", "k2", "2"),
+            claude_code.answer("a3", end, "m2", "Done."),
+        )
+        assert "Another branch" not in found
+        assert labels(found) == ["Read one", "Read two"]
+
+
+def test_a_call_is_labelled_by_its_file(tmp_path):
+    edit = claude_code.call("k1", "Edit", replace_all=False, file_path="store.py", old_string="a")
+    lines = claude_code.said("u1", None, "Edit."), claude_code.answer("a1", "u1", "m1", edit)
+    assert labels(of_claude_code(tmp_path, *lines)) == ["Edit store.py"]
+
+
+def test_a_long_path_shows_its_end(tmp_path):
+    made = PiSession()
+    made.says("a1", assistant(call("read", "k1", path=f"/{'long/' * 20}src/store.py")))
+    assert labels(document(made, tmp_path)) == ["read …/src/store.py"]
+
+
+def test_what_an_extension_sent_is_folded_inside_of_a_turn(tmp_path):
+    made = PiSession()
+    made.says("u1", user("Go."))
+    made.says("a1", assistant("I go."))
+    content = "<system-reminder>\nMind the gap.\n</system-reminder>"
+    made.entry("x1", "custom_message", customType="hint", content=content, display=True)
+    made.says("a2", assistant("I mind it."))
+    found = document(made, tmp_path)
+    assert labels(found) == ["#3 Extension: Mind the gap."]
+    assert re.findall("^## .*", found, re.MULTILINE) == ["## User", "## Assistant"]
+
+
+def test_an_answer_without_content_says_why(tmp_path):
+    made = PiSession()
+    made.says("a1", assistant(stopReason="aborted"))
+    assert "Stopped: `aborted`" in document(made, tmp_path)

@@ -33,7 +33,6 @@ from projections.overview import (
 from projections.tree import tree
 from tests.support import claude_code, oh_my_pi_sessions
 from tests.support.madeup import format as madeup_format
-from tests.support.madeup import rules as madeup_rules
 from tests.support.pi_files import entry, header
 from tests.support.spending import PRICES, used
 from tests.support.stores import damage, make_store
@@ -154,8 +153,8 @@ def test_calls_of_a_file_that_was_imported_under_another_name_too_are_those_of_i
 
 class TestFolder:
     def test_headers_of_pi_and_oh_my_pi_name_it(self, store: EventLog, tmp_path: Path) -> None:
-        bring(store, tmp_path / "s.jsonl", pi_session("s", folder="/work/alpha"))
-        assert (the(store).harness, the(store).folder) == ("pi", "/work/alpha")
+        bring(store, tmp_path / "s.jsonl", pi_session("s", folder="/code/alpha"))
+        assert (the(store).harness, the(store).folder) == ("pi", "/code/alpha")
         bring(store, tmp_path / "o.jsonl", oh_my_pi_sessions.file_of([]))
         found = the(store, oh_my_pi_sessions.SESSION)
         assert (found.harness, found.folder) == ("oh-my-pi", "/home/user/project")
@@ -165,29 +164,26 @@ class TestFolder:
     ) -> None:
         lines = (
             claude_code.note("summary", summary="a title", leafUuid="x"),
-            claude_code.said("u", None, "hi", cwd="/work/alpha"),
-            claude_code.answer("a", "u", "m1", "yes", cwd="/work/alpha/src"),
+            claude_code.said("u", None, "hi", cwd="/code/alpha"),
+            claude_code.answer("a", "u", "m1", "yes", cwd="/code/alpha/src"),
         )
         claude_code.bring(store, tmp_path / "c.jsonl", *lines)
         found = the(store, claude_code.SESSION)
-        assert (found.harness, found.folder) == ("claude-code", "/work/alpha")
+        assert (found.harness, found.folder) == ("claude-code", "/code/alpha")
 
-    def test_any_harness_may_name_it(
-        self, store: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        madeup_format.register(monkeypatch)
-        madeup_rules.register(monkeypatch)
-        record = {"kind": "say", "in": "one", "id": "a", "folder": "/work/alpha"}
+    @pytest.mark.usefixtures("madeup")
+    def test_any_harness_may_name_it(self, store: EventLog, tmp_path: Path) -> None:
+        record = {"kind": "say", "in": "one", "id": "a", "folder": "/code/alpha"}
         said = {**record, "message": {"who": "person", "text": "hi"}}
         bring(store, tmp_path / "m.madeup", madeup_format.HEADER + json.dumps(said).encode() + b"\n")
-        assert (the(store, "one").harness, the(store, "one").folder) == ("madeup", "/work/alpha")
+        assert (the(store, "one").harness, the(store, "one").folder) == ("madeup", "/code/alpha")
 
     def test_refold_own_sessions_name_it_and_the_newest_counts(self, story: Story) -> None:
-        story.add(SessionInfo(cwd="/work/alpha"))
+        story.add(SessionInfo(cwd="/code/alpha"))
         story.add(SessionInfo(name="a title"))
-        assert (the(story.log).harness, the(story.log).folder) == ("refold", "/work/alpha")
-        story.add(SessionInfo(cwd="/work/beta"))
-        assert the(story.log).folder == "/work/beta"
+        assert (the(story.log).harness, the(story.log).folder) == ("refold", "/code/alpha")
+        story.add(SessionInfo(cwd="/code/beta"))
+        assert the(story.log).folder == "/code/beta"
 
     @pytest.mark.parametrize("cwd", [None, 7, ["/a"], {}])
     def test_what_is_no_text_is_no_folder(self, store: EventLog, tmp_path: Path, cwd: Any) -> None:
@@ -200,7 +196,7 @@ class TestFolder:
 class TestFamilies:
     def test_subagents_are_below_the_session_that_started_them(self, store: EventLog, tmp_path: Path) -> None:
         for name in ("sub", "parent", "subsub", "other", "sub2"):
-            bring(store, tmp_path / f"{name}.jsonl", pi_session(name, folder=f"/work/{name}"))
+            bring(store, tmp_path / f"{name}.jsonl", pi_session(name, folder=f"/code/{name}"))
         for name, above in (("sub", "parent"), ("subsub", "sub"), ("sub2", "parent"), ("other", "gone")):
             linked(store, name, "subagent", above)
         found = families(overviews(store))
@@ -246,18 +242,18 @@ class TestFamilies:
         assert family.overview.spent == Spent(calls=1, input=10, output=2, cost=1)
 
     def test_a_fork_without_a_folder_is_where_its_original_is(self, store: EventLog, tmp_path: Path) -> None:
-        bring(store, tmp_path / "s.jsonl", pi_session("s", folder="/work/alpha"))
+        bring(store, tmp_path / "s.jsonl", pi_session("s", folder="/code/alpha"))
         Story(store, "fork").says(user("hello"))
         linked(store, "fork", "fork", "s")
-        assert {each.folder for each in families(overviews(store))} == {"/work/alpha"}
+        assert {each.folder for each in families(overviews(store))} == {"/code/alpha"}
 
     @pytest.mark.parametrize(
         ("folder", "project"),
         [
-            ("/work/alpha", "alpha"),
-            ("/work/alpha/", "alpha"),
-            ("/work/alpha/.claude/worktrees/agent-1", "alpha"),
-            ("/work/alpha/.worktrees/someone/a-branch/src", "alpha"),
+            ("/code/alpha", "alpha"),
+            ("/code/alpha/", "alpha"),
+            ("/code/alpha/.claude/worktrees/agent-1", "alpha"),
+            ("/code/alpha/.worktrees/someone/a-branch/src", "alpha"),
             (r"C:\work\alpha", "alpha"),
             ("/", ""),
             ("", ""),
@@ -300,8 +296,8 @@ class TestGenerations:
 class TestFilter:
     @pytest.fixture
     def three(self, store: EventLog, tmp_path: Path) -> EventLog:
-        bring(store, tmp_path / "a.jsonl", pi_session("a", folder="/work/Alpha/web", text="Fix it", hour=10))
-        bring(store, tmp_path / "b.jsonl", pi_session("b", folder="/work/alpha", hour=11))
+        bring(store, tmp_path / "a.jsonl", pi_session("a", folder="/code/Alpha/web", text="Fix it", hour=10))
+        bring(store, tmp_path / "b.jsonl", pi_session("b", folder="/code/alpha", hour=11))
         claude_code.bring(store, tmp_path / "c.jsonl", claude_code.said("u", None, "hi", cwd="/home/web"))
         bring(store, tmp_path / "sub.jsonl", pi_session("sub", folder="/elsewhere", text="Look", hour=12))
         linked(store, "sub", "subagent", "b")
@@ -317,7 +313,7 @@ class TestFilter:
             (SessionFilter(project="alpha"), ["a", "b"]),
             (SessionFilter(project="alp"), []),
             (SessionFilter(project="ALPHA/web/"), ["a"]),
-            (SessionFilter(project="/work/alpha"), ["a", "b"]),
+            (SessionFilter(project="/code/alpha"), ["a", "b"]),
             (SessionFilter(project="/alpha"), []),
             (SessionFilter(project="/elsewhere"), []),
             (SessionFilter(title="fix IT"), ["a"]),

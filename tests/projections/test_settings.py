@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats import format_of
@@ -16,7 +17,7 @@ from eventstore.log import EventLog
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
-from projections.settings import Model, Settings, settings, settings_at
+from projections.settings import Model, ModelSettings, settings, settings_at
 from tests.support.events import message
 from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.talk import assistant, user
@@ -24,12 +25,12 @@ from tests.support.talk import assistant, user
 
 def test_a_session_that_names_nothing_has_no_model_and_does_not_think(story):
     story.says(user("hello"))
-    assert settings(story.log, "s") == Settings(thinking_level="off", model=None)
+    assert settings(story.log, "s") == ModelSettings(thinking_level="off", model=None)
 
 
 def test_the_root_has_no_model_whatever_comes_later(story):
     story.says(assistant("hello"))
-    assert settings(story.log, "s", leaf=ROOT) == Settings()
+    assert settings(story.log, "s", leaf=ROOT) == ModelSettings()
 
 
 def test_the_last_model_change_holds(story):
@@ -59,7 +60,7 @@ def test_settings_behind_a_compaction_still_hold(story):
     story.add(ModelChange(provider="p", model_id="m"), ThinkingLevelChange(thinking_level="high"))
     (kept,) = story.says(user("kept"))
     story.add(Compaction(summary="before", first_kept_entry_id=kept, tokens_before=9))
-    assert settings(story.log, "s") == Settings(
+    assert settings(story.log, "s") == ModelSettings(
         thinking_level="high", model=Model(provider="p", model_id="m")
     )
 
@@ -101,7 +102,12 @@ def test_a_model_without_a_provider_is_called_by_its_own_name():
     assert str(Model(model_id="m")) == "m"
 
 
-def test_an_answer_that_was_stored_nested_too_deeply_is_told_in_one_line(store, monkeypatch):
+@pytest.mark.parametrize("model", [None, UNSET, 5, ""])
+def test_a_provider_alone_is_no_model(model):
+    assert str(Model(provider="anthropic", model_id=model)) == ""
+
+
+def test_an_answer_that_was_stored_nested_too_deeply_is_reported_in_one_line(store, monkeypatch):
     monkeypatch.setattr("eventstore.append.DEEPEST_RECORD", 100_000)
     deep = b"[" * 50_000 + b"]" * 50_000
     body = b'{"type":"message","message":{"role":"assistant","content":%s}}' % deep

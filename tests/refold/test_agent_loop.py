@@ -15,7 +15,7 @@ import pytest
 
 import refold
 from tests.conftest import PROJECT
-from tests.support.local_http import Exchange, answers
+from tests.support.local_http import Exchange, Reply, answers
 from tests.support.messages_api import MessagesApi, complete, says
 
 PAGES: Final = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -75,25 +75,30 @@ def test_the_loop_is_short(loop: str) -> None:
     assert sum(bool(line.strip()) for line in loop.splitlines()) <= MOST_LINES
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> None:
-    (tmp_path / "my_tools.py").write_text(MY_TOOLS)
+def run_loop(loop: str, folder: Path, answer: Reply) -> subprocess.CompletedProcess[str]:
+    """Run a loop in a folder, against a server that gives this answer to every request."""
+    (folder / "my_tools.py").write_text(MY_TOOLS)
     with MessagesApi(answer) as server:
         environment = {
             **os.environ,
-            "PYTHONPATH": f"{PROJECT}{os.pathsep}{tmp_path}",
+            "PYTHONPATH": f"{PROJECT}{os.pathsep}{folder}",
             "ANTHROPIC_BASE_URL": server.url,
             "ANTHROPIC_API_KEY": "of-a-test",
         }
-        done = subprocess.run(
+        return subprocess.run(
             [sys.executable, "-W", "error", "-c", loop],
-            cwd=tmp_path,
+            cwd=folder,
             env=environment,
             capture_output=True,
             text=True,
             check=False,
         )
-    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> None:
+    done = run_loop(loop, tmp_path, answer)
+    assert (done.stdout, done.stderr) == ("", "")
     with refold.open(tmp_path / "store", create=False) as store:
         (name,) = store
         session = store[name]
@@ -104,6 +109,27 @@ def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> N
         (compaction,) = session.audit().compactions
         assert compaction.by.policy == "refold"
         assert context.parts[0].id == compaction.id
+
+
+def answer_without_streaming(exchange: Exchange) -> None:
+    """Answer the loop as `answer` does, and a summarizer with a message in one piece, which it cannot read."""
+    if exchange.request.json.get("stream"):
+        answers(
+            {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "All is well."}]}
+        )(exchange)
+    else:
+        answer(exchange)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_loop_prints_why_a_compaction_failed(loop: str, tmp_path: Path) -> None:
+    done = run_loop(loop, tmp_path, answer_without_streaming)
+    assert done.stderr == ""
+    with refold.open(tmp_path / "store", create=False) as store:
+        failed = [each.error for name in store for each in store[name].audit().failed_compactions]
+    assert failed
+    printed = done.stdout.splitlines()
+    assert [error in line for error, line in zip(failed, printed, strict=True)] == [True] * len(failed)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ import refold
 from compaction.policy.load import load_policy_file
 from compaction.summarizers import Answer
 from eventstore.errors import RefoldError
+from tests.cli.running import command
 from tests.conftest import PROJECT
 from tests.support import claude_code
 from tests.support.pi_files import header, said
@@ -97,14 +98,14 @@ def test_each_name_is_what_is_called_so(name: str) -> None:
     assert getattr(refold, name).__name__ == name
 
 
-def test_a_name_that_is_not_there_is_told() -> None:
+def test_a_name_that_is_not_there_is_reported() -> None:
     with pytest.raises(AttributeError) as refused:
         refold.shrink  # noqa: B018  asking is what fails
     assert "'shrink'" in str(refused.value)
 
 
 def test_python_runs_the_command_line_by_its_name() -> None:
-    assert ran("-m", "refold", "--version") == ran("-m", "cli.main", "--version")
+    assert ran("-m", "refold", "--version") == ran(*command("--version")[1:])
 
 
 def test_sessions_are_found_by_their_ids(store: refold.Store) -> None:
@@ -118,6 +119,16 @@ def test_sessions_are_found_by_their_ids(store: refold.Store) -> None:
         store["nobody"]
     with pytest.raises(refold.BadInputError):
         store.new("other")
+
+
+def test_a_session_without_a_message_is_not_stored_yet_and_its_errors_say_so(store: refold.Store) -> None:
+    session = store.new("later")
+    for read in (session.context, session.tree, session.audit, session.compact_if_due):
+        with pytest.raises(refold.NotFoundError, match="stored with its first message") as info:
+            read()
+        assert (info.value.what, info.value.name) == ("session", "later")
+    talk(session, "hello")
+    assert session.compact_if_due().error is None
 
 
 def test_a_session_file_is_imported_and_comes_back_as_it_was(store: refold.Store, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from projections.context.parts import Context, Fate, Part
 from projections.requests.anthropic.renderer import render
 from projections.requests.protocol import Rendered
-from projections.settings import Model, Settings
+from projections.settings import Model, ModelSettings
 from tests.support.talk import Json
 
 MODEL = Model(provider="p", model_id="m")
@@ -32,7 +32,7 @@ def context_of(*messages: Json | bytes, model: Model | None = MODEL) -> Context:
         )
         for number, message in enumerate(messages, 1)
     )
-    settings = Settings(model=model)
+    settings = ModelSettings(model=model)
     return Context(session="s", leaf=None, as_of=len(parts), rules="pi", parts=parts, settings=settings)
 
 

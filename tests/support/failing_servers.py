@@ -20,10 +20,10 @@ from eventstore import EventLog, open_store
 from eventstore.errors import StoreError
 from eventstore.verify import verify
 from tests.support.events import message
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Server
 
 WRITERS = 8
-_PATIENCE = 120
 
 
 class Writers:
@@ -46,7 +46,7 @@ class Writers:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         for thread in self._threads:
-            thread.join(_PATIENCE)
+            thread.join(PATIENCE)
 
     def _write(self, session: str) -> None:
         try:
@@ -65,7 +65,7 @@ class Writers:
 
     def wait_for_progress(self) -> None:
         """Wait until every writer has had another append acknowledged."""
-        before, until = dict(self.acknowledged), time.monotonic() + _PATIENCE
+        before, until = dict(self.acknowledged), time.monotonic() + PATIENCE
         while any(self.acknowledged[name] <= count for name, count in before.items()):
             assert not self.errors, self.errors
             assert time.monotonic() < until, "writers do not go on"
@@ -112,7 +112,7 @@ def fail_often(folder: Path, *, kills: int, failovers: int, seed: int) -> dict[s
     standby.follow(primary)
     standby.start()
     hosts = ",".join(quote(str(server.folder), safe="") for server in both)
-    url = f"postgresql://refold@/postgres?host={hosts}&target_session_attrs=read-write&connect_timeout=5"
+    url = f"postgresql://refold@/postgres?host={hosts}&target_session_attrs=read-write&connect_timeout={PATIENCE}"
     try:
         with open_store(url) as log:
             count_stored(log, state["acknowledged"])

@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eventstore.workers import Ask
+from eventstore.errors import StoreError
+from eventstore.workers import SendRequest
+from tests.support.patience import comes
 
 
 def double(number: int) -> int:
@@ -39,8 +41,24 @@ def die(word: str) -> str:
     return word
 
 
-def many_bytes(size: int) -> bytes:
+def fail(word: str) -> str:
+    """Raise an error of refold at the word; else give it back."""
+    if word == "gone":
+        raise StoreError("store", word, "try again")
+    return word
+
+
+def many_bytes(order: tuple[int, Path]) -> bytes:
+    """Return so many bytes, once there is something at the path."""
+    size, begin = order
+    assert comes(begin.exists)
     return b"x" * size
+
+
+def interrupt_all(seconds: float) -> None:
+    """Press Ctrl-C, as a terminal does it: for every process of the group; then take so long."""
+    os.killpg(0, signal.SIGINT)
+    time.sleep(seconds)
 
 
 def held_signals(_: object) -> set[int]:
@@ -48,12 +66,12 @@ def held_signals(_: object) -> set[int]:
     return set(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))
 
 
-def ask_about(item: str, ask: Ask) -> tuple[str, int]:
+def ask_about(item: str, ask: SendRequest) -> tuple[str, int]:
     """Ask the process that gave the item for an answer, and return it with this process's id."""
     return str(ask(item)), os.getpid()
 
 
-def ask_and_catch(item: str, ask: Ask) -> Any:
+def ask_and_catch(item: str, ask: SendRequest) -> Any:
     """Return the fields of the error that is the answer."""
     try:
         ask(item)
@@ -62,6 +80,6 @@ def ask_and_catch(item: str, ask: Ask) -> Any:
     return None
 
 
-def die_after_asking(item: str, ask: Ask) -> None:
+def die_after_asking(item: str, ask: SendRequest) -> None:
     ask(item)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -7,13 +7,15 @@ import select
 import socket
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
 
 _LOOK_EVERY: Final = 0.01
+NO_SERVER: Final = "http://127.0.0.1:1"
+"""The address of a server that is not there: no system gives this port to a server that asks for any."""
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,7 @@ class LocalServer:
     def __init__(self, *replies: Reply) -> None:
         self.replies = list(replies)
         self.requests: list[Received] = []
+        self._lock = Lock()
         self._is_over = Event()
         self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": _LOOK_EVERY})
@@ -135,14 +138,21 @@ class LocalServer:
         return Handler
 
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+        length = int(handler.headers["content-length"])
+        body = handler.rfile.read(length)
+        if len(body) < length:
+            # The client was cancelled while it sent, so there is nothing to answer.
+            handler.close_connection = True
+            return
         request = Received(
             path=handler.path,
             headers={name.lower(): value for name, value in handler.headers.items()},
-            body=handler.rfile.read(int(handler.headers["content-length"])),
+            body=body,
             is_left=Event(),
         )
-        self.requests.append(request)
-        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        with self._lock:
+            self.requests.append(request)
+            reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         try:
             reply(Exchange(handler, request, self._is_over))
         except ConnectionError:
@@ -170,10 +180,3 @@ def answers(value: Any) -> Reply:
 def hangs(exchange: Exchange) -> None:
     """No answer at all."""
     exchange.wait_until_left()
-
-
-def free_address() -> str:
-    """The address of a server that is not there."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{held.getsockname()[1]}"

@@ -104,7 +104,8 @@ def instructions(total: int = 0, *lost: Rule) -> Instructions:
         tail=0,
         share=share,
         rules=list(lost),
-        tasks=[],
+        tasks=0,
+        unfinished=[],
     )
 
 
@@ -264,6 +265,7 @@ def audit(
         "context_tokens": 1234,
         "context_messages": 5,
         "gaps": [],
+        "failed_compactions": [],
         "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent(), models=[]),
         "cache": CacheHistory(calls=0, close=0, share=None, predicted=0, recorded=0, reads=[]),
         **fields,

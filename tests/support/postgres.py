@@ -16,6 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.support.patience import PATIENCE
+
 try:
     import psycopg
 except ImportError:
@@ -65,7 +67,7 @@ class Server:
 
     def promote(self) -> None:
         """Make a standby the primary."""
-        self.run("pg_ctl", "promote", "-w", "-D", self.data)
+        self.run("pg_ctl", "promote", "-w", "-t", str(PATIENCE), "-D", self.data)
 
     def _give_away(self) -> None:
         if os.geteuid() == 0:
@@ -90,7 +92,7 @@ class Server:
             self._process = subprocess.Popen(
                 [self._path("postgres"), "-D", self.data, *options], stdout=log, stderr=log, **self._as_user()
             )
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while True:
             try:
                 psycopg.connect(self.url()).close()
@@ -105,7 +107,7 @@ class Server:
         """End the server: at once without a word to clients (SIGQUIT), or as soon as it has tidied up."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(60)
+            self._process.wait(PATIENCE)
             self._process = None
 
     def kill(self) -> None:
@@ -113,16 +115,21 @@ class Server:
         assert self._process is not None
         parent = self._process.pid
         os.kill(parent, signal.SIGSTOP)
-        for pid in [parent, *_children(parent)]:
+        killed = [parent, *_children(parent)]
+        for pid in killed:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self._process.wait(60)
+        self._process.wait(PATIENCE)
         self._process = None
+        # The data cannot be opened again while a process still holds its shared memory.
+        while any(map(is_running, killed)):
+            time.sleep(0.01)
 
     def url(self, schema: str = "public", *, user: str = "refold") -> str:
         """The address of the store in a schema."""
         options = quote(f"-csearch_path={schema}", safe="")
-        return f"postgresql://{user}@/postgres?host={quote(str(self.folder), safe='')}&options={options}"
+        place = f"host={quote(str(self.folder), safe='')}&connect_timeout={PATIENCE}"
+        return f"postgresql://{user}@/postgres?{place}&options={options}"
 
     def new_store(self) -> str:
         """The address of a store that is not there yet, in a schema of its own."""
@@ -177,3 +184,12 @@ def remove(server: Server) -> None:
     """End a server and remove its folder."""
     server.stop()
     shutil.rmtree(server.folder)
+
+
+def is_running(pid: int) -> bool:
+    """Return False for a process that has ended, even if nobody has waited for it."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"

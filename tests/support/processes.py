@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
+from tests.support.patience import PATIENCE
+
 _PROJECT = Path(__file__).parents[2]
-_PATIENCE = 60
-"""Seconds after which a program that has not ended will not end well."""
 
 
 def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
@@ -27,11 +27,11 @@ def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def output_of(script: str, *arguments: str | Path, patience: float = _PATIENCE) -> str:
-    """Return the output of a Python program, which must exit with 0 within `patience` seconds."""
+def output_of(script: str, *arguments: str | Path) -> str:
+    """Return the output of a Python program, which must exit with 0."""
     process = start(script, *arguments)
     try:
-        printed, errors = process.communicate(timeout=patience)
+        printed, errors = process.communicate(timeout=2 * PATIENCE)
     finally:
         process.kill()
     assert process.returncode == 0, errors or f"ended with {process.returncode}"
@@ -79,7 +79,7 @@ class Program:
 def running(script: str, *arguments: str | Path) -> Iterator[Program]:
     """A program that runs beside the test, and not longer than it."""
     process = start(script, *arguments)
-    alarm = Timer(_PATIENCE, process.kill)
+    alarm = Timer(2 * PATIENCE, process.kill)
     alarm.start()
     try:
         yield Program(process)

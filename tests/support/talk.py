@@ -164,3 +164,12 @@ __all__ = [
     "thinking",
     "user",
 ]
+
+
+def reads_files(story: Story, count: int) -> None:
+    """Add the reads of so many files, src/part_0.py and on, each of 400 lines."""
+    for number in range(count):
+        story.says(
+            assistant(call("read", f"c{number}", path=f"src/part_{number}.py")),
+            result("def take_line(): ...\n" * 400, tool="read", call_id=f"c{number}"),
+        )

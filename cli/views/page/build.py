@@ -7,27 +7,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cli.output import counted, thousands, when
-from cli.views.model import AuditedReplacement, AuditView, ReplacementView
+from cli.views.model import AuditedReplacement, AuditView, ReplacementView, Sizes
 from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
-from cli.views.page.parts import Fact, Figure, Page, Row, Section, Segment, Verdict
+from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, Row, Section, Verdict
 from cli.views.texts import NO_HARM, dollars, gap_text, line_of, percent, unexplained_text
 from eventstore.javascript import epoch_ms
+from projections.audit.future_use import FutureUse
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 from projections.message_text import message_text
 
 
 def figures(material: Material) -> Iterator[Figure]:
-    """Yield the totals of a session: what was lost, its size, its context now, its calls and their cost."""
+    """Yield a session's totals: what was lost, sizes, the context now, its calls and their cost."""
     audit = material.view.audit
     others = [
         counted(len(found), *names)
         for found, names in (
             (audit.branch_summaries, ("branch summary", "branch summaries")),
             (audit.rewrites, ("rewrite", "rewrites")),
+            (audit.failed_compactions, ("failed", "failed")),
         )
         if found
     ]
@@ -52,7 +54,28 @@ def _of_losses(view: AuditView) -> Iterator[Figure]:
     found = row.serious + row.minor
     note = f"{row.serious:,} of them serious" if found else "no trouble from what was lost"
     yield _figure("findings", thousands(found), note)
-    yield _figure("things lost", thousands(row.losses), "that were needed later")
+    used = sum(use.total for use in _uses(view))
+    yield _figure("things not there", thousands(row.losses), f"of {used:,} that the model used later")
+
+
+def _uses(view: AuditView) -> list[FutureUse]:
+    """Return what was used after each replacement, of those that `SessionRow.losses` counts."""
+    counting = (each for each in view.replacements if not each.is_undone and not each.came_with_compaction)
+    return [each.metrics.future_use for each in counting]
+
+
+def others_used(view: AuditView) -> str:
+    """Say what became of used things that the context lacked; "" if there are none."""
+    uses = _uses(view)
+    others = sum(use.total - use.found for use in uses)
+    given, losses = sum(use.given for use in uses), sum(len(use.losses) for use in uses)
+    found = (
+        (given, "named again before their use"),
+        (others - given - losses, "found again, gone before or known anyway"),
+        (losses, "not there"),
+    )
+    told = ", ".join(f"{count:,} {what}" for count, what in found if count)
+    return f"Of the {others:,} others: {told}." if others else ""
 
 
 def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
@@ -108,14 +131,16 @@ _LONGEST_VERDICT: Final = 90
 def sections_of(material: Material, lines: EventLines) -> list[Section]:
     """Return the sections, worst first and open; `lines` maps event numbers to message lines."""
     seq_of: dict[str | None, int] = {event.id: event.seq for event in material.events}
+    sizes = material.view.sizes
     return [
-        _section(each, material.exchanges[each.seq], lines, seq_of, is_open=place == 0)
+        _section(each, sizes[each.seq], material.exchanges[each.seq], lines, seq_of, is_open=place == 0)
         for place, each in enumerate(material.view.worst)
     ]
 
 
 def _section(
     each: ReplacementView,
+    sizes: Sizes,
     exchange: ContextChange,
     lines: EventLines,
     seq_of: Mapping[str | None, int],
@@ -126,6 +151,7 @@ def _section(
     losses = Counter(loss.had_seq for loss in each.metrics.future_use.losses)
     return Section(
         replacement=each,
+        sizes=sizes,
         time=when(epoch_ms(result.time)),
         is_open=is_open,
         verdicts=verdicts(each),
@@ -139,21 +165,31 @@ def _section(
 
 
 def verdicts(each: ReplacementView) -> list[Verdict]:
-    """Return what a reader should know first: what a replacement lost, or that it lost nothing."""
-    texts = (*each.losses, *each.remarks)
-    bad = [Verdict(text=line_of(text, _LONGEST_VERDICT), is_bad=True) for text in texts]
-    undone = [Verdict(text="undone", is_bad=False)] if each.is_undone else []
-    return [*undone, *(bad or [Verdict(text="nothing lost that was needed", is_bad=False)])]
+    """Return what a reader should know first: trouble and faults, then counts, which prove none."""
+    uncovered = f"{counted(each.dropped, 'message')} left the context with no summary covering them"
+    bad = [
+        *([counted(len(each.findings), "finding")] if each.findings else []),
+        *([uncovered] if each.dropped else []),
+        *each.remarks,
+    ]
+    plain = [*(["undone"] if each.is_undone else []), *each.counts]
+    found = [
+        *(Verdict(text=line_of(text, _LONGEST_VERDICT), is_bad=True) for text in bad),
+        *(Verdict(text=line_of(text, _LONGEST_VERDICT), is_bad=False) for text in plain),
+    ]
+    return found or [Verdict(text="nothing lost that was needed", is_bad=False)]
 
 
-def _bar(size: Size, *parts: tuple[str, int]) -> list[Segment]:
+def _bar(size: Size, *parts: tuple[str, int]) -> list[BarSegment]:
     """Return the parts of a context side by side, without empty ones."""
     whole = max(size.before, size.after, 1)
-    segments, done = list[Segment](), 0
+    segments, done = list[BarSegment](), 0
     for name, tokens in parts:
         if tokens:
             start, width = 100 * done / whole, 100 * tokens / whole
-            segments.append(Segment(name=name, tokens=tokens, start=round(start, 2), width=round(width, 2)))
+            segments.append(
+                BarSegment(name=name, tokens=tokens, start=round(start, 2), width=round(width, 2))
+            )
             done += tokens
     return segments
 
@@ -166,21 +202,23 @@ def _row(shown: MessageChange, lines: EventLines, losses: int) -> Row:
     )
 
 
-def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
+def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int]) -> Iterator[LabelledValue]:
     if isinstance(each, CompactionAudit):
         yield from _of_compaction(each, seq_of)
     elif isinstance(each, BranchSummaryAudit):
-        yield Fact(name="about", value=counted(each.entries, "entry", "entries"))
+        yield LabelledValue(name="about", value=counted(each.entries, "entry", "entries"))
         left, attached = seq_of.get(each.left, 0), seq_of.get(each.attached_to, 0)
-        yield Fact(name="up to", seq=left, value="" if left else "an entry that the record does not name")
-        yield Fact(name="attached to", seq=attached, value="" if attached else "the root")
+        yield LabelledValue(
+            name="up to", seq=left, value="" if left else "an entry that the record does not name"
+        )
+        yield LabelledValue(name="attached to", seq=attached, value="" if attached else "the root")
     else:
-        yield Fact(name="reason", value=each.reason)
-        yield Fact(name="shows otherwise", value=counted(len(each.targets), "message"))
-        yield Fact(name="saved, by its own count", value=counted(each.tokens_saved, "token"))
+        yield LabelledValue(name="reason", value=each.reason)
+        yield LabelledValue(name="shows otherwise", value=counted(len(each.targets), "message"))
+        yield LabelledValue(name="saved, by its own count", value=counted(each.tokens_saved, "token"))
 
 
-def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> Iterator[Fact]:
+def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> Iterator[LabelledValue]:
     by, before, after = each.by, each.before, each.after
     record = (
         by.format,
@@ -189,17 +227,17 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
         by.template and f"template {by.template}",
         "written by an extension" if by.from_extension else "",
     )
-    yield Fact(name="model", value=by.model or "none")
-    yield Fact(name="record", value=" · ".join(filter(None, record)))
+    yield LabelledValue(name="model", value=by.model or "none")
+    yield LabelledValue(name="record", value=" · ".join(filter(None, record)))
     counts = each.messages
     messages = f"{counts.summarized:,} summarized · {counts.kept:,} kept · {counts.dropped:,} dropped"
-    yield Fact(name="messages", value=messages)
-    yield Fact(name="kept from", seq=seq_of.get(each.first_kept, 0))
+    yield LabelledValue(name="messages", value=messages)
+    yield LabelledValue(name="kept from", seq=seq_of.get(each.first_kept, 0))
     unexplained = "" if before.unexplained is None else f" · {unexplained_text(before.unexplained)}"
-    yield Fact(
+    yield LabelledValue(
         name="tokens before", value=_counts(before.claimed, before.measured, before.recomputed) + unexplained
     )
-    yield Fact(name="tokens after", value=_counts(after.claimed, after.measured, after.recomputed))
+    yield LabelledValue(name="tokens after", value=_counts(after.claimed, after.measured, after.recomputed))
 
 
 def _counts(claimed: int | None, measured: int | None, recomputed: int) -> str:
@@ -229,10 +267,12 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         models=models(material),
         dates=_dates(material),
         note=f"{how}; {audit.note}" if audit.note else how,
+        is_estimate=audit.estimate,
         gaps=[gap_text(gap) for gap in audit.gaps],
         is_full=is_full,
         figures=list(figures(material)),
         findings=material.view.findings,
+        others_used=others_used(material.view),
         without_findings=NO_HARM if material.view.has_missing_names else "",
         replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,

@@ -191,13 +191,13 @@ def chart_markers(
 
 
 def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterator[ChartMarker]:
-    for view in (each.replacement for each in views):
-        size = view.metrics.size
+    for section in views:
+        view, size = section.replacement, section.sizes
         yield ChartMarker(
             seq=view.seq,
             kind=view.kind,
             sign=view.sign,
-            title=f"{view.name.capitalize()} at #{view.seq}: {size.before:,} to {size.after:,} tokens",
+            title=f"{view.name.capitalize()} at #{view.seq}: {size.before:,} to {size.after:,} tokens, {size.counted}",
             target=target(view.seq),
         )
 
@@ -214,7 +214,7 @@ def _needed(views: Sequence[Section]) -> Iterator[ChartMarker]:
         yield ChartMarker(
             seq=seq,
             kind="need",
-            title=f"#{seq} needed what was lost: {named}{more}",
+            title=f"#{seq} used what was not there: {named}{more}",
             target=f"e-{seq}",
             where="curve",
         )

@@ -225,9 +225,10 @@ _RANGE: Final = re.compile(r"#(\d+)\N{EN DASH}#(\d+)")
 def _linked(found: FindingView) -> Markup:
     """Return a finding's sentence with a link to each event that it names.
 
-    Links to the others follow, except to those in a range (`#3–#7`) of the sentence.
+    The others follow, by what they are, except those in a range (`#3–#7`) of the sentence.
     """  # noqa: RUF002  a dash
-    events = {each.seq for each in (*found.finding.known, *found.finding.trouble)}
+    known = {each.seq for each in found.finding.known}
+    events = known | {each.seq for each in found.finding.trouble}
     sentence = printable(found.sentence)
     ranges = [range(int(first), int(last)) for first, last in _RANGE.findall(sentence)]
     pieces, named = list[Markup](), {seq for seq in events if any(seq in each for each in ranges)}
@@ -237,7 +238,9 @@ def _linked(found: FindingView) -> Markup:
             pieces.append(_link(int(text)))
         else:
             pieces.append(escape(f"#{text}" if place % 2 else text))
-    pieces += [Markup(" ") + _link(seq) for seq in sorted(events - named)]
+    for what, others in (("Also known from", known - named), ("Also missed at", events - known - named)):
+        if others:
+            pieces += [escape(f" {what} "), Markup(", ").join(map(_link, sorted(others))), escape(".")]
     return Markup().join(pieces)
 
 

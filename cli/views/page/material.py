@@ -16,7 +16,7 @@ from eventstore.formats import view_of_event
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.prices import Prices
-from projections.audit.session import audit
+from projections.audit.session import Audit
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Fate, Part, view_of_part
@@ -184,18 +184,12 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_material(
-    log: EventLog | Snapshot,
-    session: str,
-    *,
-    tokens: Counter,
-    prices: Prices,
-    leaf: Leaf = None,
-    as_of: int | None = None,
+    log: EventLog | Snapshot, audit: Audit, *, tokens: Counter, prices: Prices, leaf: Leaf = None
 ) -> Material:
-    """Read a session as of one moment. Raises NotFoundError."""
+    """Read the session of an audit at its leaf, as of the same moment. Raises NotFoundError."""
+    session, as_of, audited = audit.session, audit.events, audit_view(audit)
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
-        audited = audit_view(audit(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices))
         events = [event.decode() for event in paths.events(snapshot, session, last=cursor.as_of)]
         views = {event.seq: view for event in events if (view := view_of_event(event)) is not None}
         return Material(

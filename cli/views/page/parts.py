@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.views.model import FindingView, ReplacementView, ViewStruct
+from cli.views.model import FindingView, ReplacementView, Sizes, ViewStruct
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -18,7 +18,7 @@ class Figure(ViewStruct, frozen=True):
     note: str
 
 
-class Fact(ViewStruct, frozen=True):
+class LabelledValue(ViewStruct, frozen=True):
     """A name and a value, or the number of the event that is the value; 0 for none."""
 
     name: str
@@ -40,7 +40,7 @@ class Row(ViewStruct, frozen=True):
     losses: int
 
 
-class Segment(ViewStruct, frozen=True):
+class BarSegment(ViewStruct, frozen=True):
     """A part of a context's bar; `start` and `width` are percentages of the larger context."""
 
     name: str
@@ -50,7 +50,7 @@ class Segment(ViewStruct, frozen=True):
 
 
 class Verdict(ViewStruct, frozen=True):
-    """A few words on a replacement; `is_bad` if something was lost."""
+    """A few words on a replacement; `is_bad` if there was trouble or a fault."""
 
     text: str
     is_bad: bool
@@ -64,12 +64,13 @@ class Section(ViewStruct, frozen=True):
     """
 
     replacement: ReplacementView
+    sizes: Sizes
     time: str
     is_open: bool
     verdicts: list[Verdict]
-    facts: list[Fact]
-    bar_before: list[Segment]
-    bar_after: list[Segment]
+    facts: list[LabelledValue]
+    bar_before: list[BarSegment]
+    bar_after: list[BarSegment]
     before: list[Row]
     after: list[Row]
     summary: Markup | None
@@ -166,17 +167,19 @@ class EventGroup(ViewStruct, frozen=True):
 
 
 class Page(ViewStruct, frozen=True):
-    """The whole page."""
+    """The whole page; `is_estimate` if refold's own counts of tokens are estimates."""
 
     title: str
     session: str
     models: list[str]
     dates: str
     note: str
+    is_estimate: bool
     gaps: list[str]
     is_full: bool
     figures: list[Figure]
     findings: list[FindingView]
+    others_used: str
     without_findings: str
     replacements: list[Section]
     worst: list[Section]

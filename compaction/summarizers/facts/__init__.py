@@ -36,13 +36,12 @@ from compaction.summarizers.facts.lines import (
     render_root,
 )
 from compaction.summarizers.facts.talk import CommandRun, command_runs, count_repeats, rank_by_mentions
-from eventstore.formats import tools_of
 from eventstore.javascript import utf8_length
 from eventstore.views import Message, Text
 from projections.context.parts import CONTINUE_WORD, Part, view_of_part
 from projections.mentions import MentionKind
 from projections.mentions.instructions import instructions_in
-from projections.mentions.message_facts import LineMentions, MessageFacts, message_facts
+from projections.mentions.message_facts import LineMentions, MessageFacts, SessionFacts, message_facts
 from projections.mentions.path_names import PathIndex
 
 
@@ -53,19 +52,21 @@ class ReadMessage(NamedTuple):
     held: MessageFacts
 
 
-def read_messages(parts: Sequence[Part], is_cancelled: Cancellation) -> Iterator[ReadMessage]:
+def read_messages(
+    parts: Sequence[Part], is_cancelled: Cancellation, facts: SessionFacts | None = None
+) -> Iterator[ReadMessage]:
     """Yield messages with their facts, in order; parse repeated lines only once.
 
-    Skip continuation messages without content. Raises CancelledError.
+    `facts` holds what was read before. Skip continuation messages without content. Raises CancelledError.
     """
-    lines = LineMentions()
+    facts = facts or SessionFacts()
     for part in parts:
         if is_cancelled():
             raise CancelledError
         view = view_of_part(part)
         if part.continues and view.text == CONTINUE_WORD:
             continue
-        yield ReadMessage(view, message_facts(part.seq, part.id, view, tools_of(part.format), lines))
+        yield ReadMessage(view, facts.of_part(part))
 
 
 _NAMES: Final = (MentionKind.SYMBOL, MentionKind.URL, MentionKind.IDENTIFIER)
@@ -94,9 +95,18 @@ class Facts(msgspec.Struct, frozen=True):
     before: int
 
 
-def collect_facts(parts: Sequence[Part], previous: str = "", *, is_cancelled: Cancellation = never) -> Facts:
-    """Collect facts from messages and the previous summary, "" for none. Raises CancelledError."""
-    messages = list(read_messages(parts, is_cancelled))
+def collect_facts(
+    parts: Sequence[Part],
+    previous: str = "",
+    *,
+    is_cancelled: Cancellation = never,
+    facts: SessionFacts | None = None,
+) -> Facts:
+    """Collect facts from messages and the previous summary, "" for none. Raises CancelledError.
+
+    `facts` holds what was read of the session before.
+    """
+    messages = list(read_messages(parts, is_cancelled, facts))
     summaries = [previous, *(view.text for view, _ in messages if _is_summary(view))]
     before = parse_summaries(summaries)
     # The previous summary counts as the oldest message.

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from compaction.summarizers.facts.lines import one_line
-from eventstore.views import Message, answered
+from eventstore.views import Message, call_indexes
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts, commands_of
 from projections.mentions.prose import prose_lines, sentences, unfenced
@@ -60,7 +60,7 @@ def rank_by_mentions(messages: Sequence[Iterable[str]], *, size: Callable[[str],
 def command_runs(messages: Sequence[tuple[Message, MessageFacts]]) -> list[list[CommandRun]]:
     """Return the commands that each message runs: shell calls, and the person's own."""
     results: dict[int, dict[str, tuple[Message, MessageFacts]]] = {}
-    for result, caller in answered([view for view, _ in messages]).items():
+    for result, caller in call_indexes([view for view, _ in messages]).items():
         results.setdefault(caller, {})[messages[result][0].tool_call_id] = messages[result]
     found = []
     for place, (view, held) in enumerate(messages):

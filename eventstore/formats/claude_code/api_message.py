@@ -6,12 +6,20 @@ They have the shape of Anthropic's Messages API.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json, utf8_length
+from eventstore.estimates import MessageSize
+from eventstore.javascript import (
+    compact_lengths,
+    stringify,
+    text_or_empty,
+    tolerant_decoder,
+    tolerant_json,
+    utf8_length,
+)
 from eventstore.views import (
     Block,
     Extension,
@@ -121,6 +129,88 @@ def _users(items: Sequence[bytes]) -> bytes:
 def view_of(raw: bytes) -> Message:
     """Return a message's view as a context shows it, for one of those that `split` returned."""
     return _view(wire_of(raw))
+
+
+class _SizedSource(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+
+
+class _SizedBlock(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    name: str | None = None
+    input: Any = UNSET
+    content: str | list[_SizedBlock] | None = None
+    source: _SizedSource | None = None
+
+
+class _SizedMessage(msgspec.Struct, frozen=True, gc=False):
+    role: str = ""
+    content: str | list[_SizedBlock] | None = None
+    isMeta: Any = None  # noqa: N815
+
+
+_decode_sized: Final = msgspec.json.Decoder(_SizedMessage).decode
+
+
+class MeasuredMessage(NamedTuple):
+    """The role, size and first text of a message that need not be split."""
+
+    role: str
+    size: MessageSize
+    first_text: str
+
+
+def measure(raw: bytes) -> MeasuredMessage | None:
+    """Measure a message, None if it must be read in full.
+
+    The result is that of its only view in `split_views`; only what counts is decoded.
+    """
+    try:
+        message = _decode_sized(raw)
+        if message.isMeta:
+            return None
+        content = message.content
+        role = "assistant" if message.role == "assistant" else "user"
+        if role == "user" and isinstance(content, list) and len(content) == 1 and _is_result(content[0]):
+            role, content = "toolResult", content[0].content
+        size = MessageSize(role)
+        if isinstance(content, str):
+            size.add_text(content)
+            return MeasuredMessage(role, size, content)
+        blocks = content or ()
+        for block in blocks:
+            if not _add(size, block):
+                return None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    texts = (block.text or "" for block in blocks if block.type == "text")
+    return MeasuredMessage(role, size, next(texts, ""))
+
+
+def _is_result(block: _SizedBlock) -> bool:
+    return block.type == "tool_result"
+
+
+def _add(size: MessageSize, block: _SizedBlock) -> bool:
+    """Add a block to a size; return False for one that must be read in full."""
+    kind = block.type
+    if kind == "text":
+        size.add_text(block.text or "")
+    elif kind == "tool_use":
+        size.add_call(block.name or "", compact_lengths({} if block.input is UNSET else block.input))
+    elif kind == "thinking":
+        size.add_thinking(block.thinking or "", block.signature or "")
+    elif kind == "redacted_thinking":
+        size.add_thinking("", block.data or "")
+    elif kind == "image" and block.source is not None and block.source.type == "base64":
+        size.add_image()
+    else:
+        return False
+    return True
 
 
 def _view(wire: WireMessage) -> Message:

@@ -49,11 +49,6 @@ _ON_SUCCESS: Final = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' output goes to the model."""
 
 
-def is_sent(attachment: Mapping[str, Any]) -> bool:
-    """Return True if an attachment is sent to the model."""
-    return attachment_text(attachment) is not None
-
-
 def attachment_text(attachment: Mapping[str, Any]) -> str | None:
     """Return an attachment's name and its values sent to the model as text; None if not sent."""
     name = attachment.get("type")

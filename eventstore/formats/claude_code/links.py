@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from math import inf
 from typing import Final, Literal
@@ -65,7 +65,7 @@ class Links:
         self._session, self._sessions, self._known, self._version = session, sessions, known, version
         self._is_of_agent = session != sessions[0]
         self._begun, self._newest = begun, newest
-        self._sharing: Sequence[str] | None = None
+        self._copies: _Copies | None = None
         self._prompts: dict[str, str] = {}
 
     def of(self, place: int, event: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
@@ -83,6 +83,16 @@ class Links:
             yield from self._copied(event.id, event.time)
         elif is_new:
             yield from self._started_by(place, fields)
+
+    def pass_by(self, event_id: str) -> bool:
+        """Go on to a record of the file's own session, if it has no link unless it starts an agent."""
+        if 0 not in self._begun:
+            return False
+        if not self._is_of_agent:
+            if self._copies is None or not self._copies.go_on(event_id):
+                return False
+            self._newest = event_id
+        return True
 
     def _started(self, event_id: str, fields: Fields) -> Iterator[DerivedEvent]:
         """Yield the links between a call and the agent's session it started, read from its result."""
@@ -123,19 +133,19 @@ class Links:
 
     def _copied(self, event_id: str, time: int | None) -> Iterator[DerivedEvent]:
         """Yield the links to sessions that begin alike, at the first record that none of them has."""
-        last = self._newest
-        if self._sharing is None:
+        last, self._newest = self._newest, event_id
+        if self._copies is None:
             # An earlier reading may have ended before the sessions differed.
-            self._sharing = self._sharing_with(last or event_id)
-        others, self._newest = self._sharing, event_id
-        self._sharing = self._sharing_with(event_id, others) if others else ()
-        if last and others and not self._sharing:
-            yield from self._forks(others, last, inf if time is None else time)
+            self._copies = _Copies(self._known, self._version, self._session, last or event_id)
+        if not self._copies.go_on(event_id):
+            others = self._copies.end()
+            if last:
+                yield from self._forks(others, last, inf if time is None else time)
 
     def at_end(self) -> Iterator[DerivedEvent]:
         """Yield the links to copies that continue where this session ends."""
-        if (last := self._newest) and self._sharing:
-            longer = [each for each in self._sharing if self._goes_on(each, last) > -inf]
+        if (last := self._newest) and self._copies is not None:
+            longer = self._copies.end(lambda each: self._goes_on(each, last) > -inf)
             yield from self._forks(longer, last, -inf)
 
     def _forks(self, others: Sequence[str], last: str, time: float) -> Iterator[DerivedEvent]:
@@ -160,16 +170,51 @@ class Links:
             return -inf
         return inf if found.time is None else found.time
 
-    def _sharing_with(self, event_id: str, among: Sequence[str] | None = None) -> Sequence[str]:
-        """Return the other sessions that have an event, except this one's agents."""
-        found = self._known.sessions_with(event_id, among)
-        return [
+
+class _Copies:
+    """The sessions of other files that have all records of this one so far.
+
+    Only one of them is asked for each record, because a store may have hundreds of copies; whether the others have
+    them all is found out when it matters.
+    """
+
+    def __init__(self, known: KnownEvents, version: str, session: str, event_id: str) -> None:
+        """Find the sessions with the record that a reading of `session` begins behind, or with."""
+        self._known, self._version = known, version
+        self._met = [event_id]
+        self._names = [
             each
-            for each in found
-            if not each.startswith(f"{self._session}/") and self._is_ours(each, event_id)
+            for each in known.sessions_with(event_id)
+            # A session's own agents are no copies of it.
+            if not each.startswith(f"{session}/") and self._has(each, event_id)
         ]
 
-    def _is_ours(self, session: str, event_id: str) -> bool:
+    def go_on(self, event_id: str) -> bool:
+        """Go on to the next record; return False instead if none of them has it."""
+        names = self._names
+        if not names:
+            return True
+        if not self._has(names[0], event_id):
+            others = (
+                at for at, each in enumerate(names) if self._has(each, event_id) and self._has_all(each)
+            )
+            at = next(others, None)
+            if at is None:
+                return False
+            del names[:at]
+        self._met.append(event_id)
+        return True
+
+    def end(self, may_count: Callable[[str], bool] = lambda _: True) -> Sequence[str]:
+        """Forget the sessions; return those with all records, among the ones that may count."""
+        names, self._names = self._names, []
+        return [each for each in names if may_count(each) and (each is names[0] or self._has_all(each))]
+
+    def _has_all(self, session: str) -> bool:
+        # Most others lack the newest.
+        return all(self._has(session, each) for each in reversed(self._met))
+
+    def _has(self, session: str, event_id: str) -> bool:
         """Return True if a session has this event from one of Claude Code's own records."""
         found = self._known.event(session, event_id)
         return found is not None and found.format == self._version

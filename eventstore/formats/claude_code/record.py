@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, Literal, TypeGuard
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -15,7 +15,9 @@ from eventstore.event import EventFacts, Flag
 from eventstore.formats.base import ResultReplacement, TitleRank, TitleView
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
+    MeasuredMessage,
     content_of,
+    measure,
     split,
     split_views,
     view_of,
@@ -23,7 +25,15 @@ from eventstore.formats.claude_code.api_message import (
 )
 from eventstore.formats.claude_code.attachments import attachment_text
 from eventstore.formats.names import is_name, stored_id
-from eventstore.javascript import is_utf8, stringify, tolerant_decoder, tolerant_json, trim_whitespace
+from eventstore.javascript import (
+    DEEPEST_RECORD,
+    is_deeper,
+    is_utf8,
+    stringify,
+    tolerant_decoder,
+    tolerant_json,
+    trim_whitespace,
+)
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
@@ -32,6 +42,7 @@ VERSION: Final = "claude-code/1"
 """The format of the records in frames."""
 CLEARED: Final = "[Old tool result content cleared]"
 """Sent by Claude Code in place of a cleared tool output; the record names only the output."""
+_NO_MODEL: Final = NO_MODEL.encode()
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
@@ -95,6 +106,11 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         return b"" if isinstance(self.message, UnsetType) else bytes(self.message)
 
     @cached_property
+    def measured(self) -> MeasuredMessage | None:
+        """The measured message, None if `views` must be read."""
+        return measure(self.raw_message)
+
+    @cached_property
     def views(self) -> list[Message]:
         """The views of the messages that a record's message is split into."""
         return split_views(self.raw_message)
@@ -109,6 +125,54 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
 
 
 fields_of: Final = tolerant_decoder(Fields)
+
+
+class PlainMessage(msgspec.Struct, frozen=True, gc=False):
+    """The fields of an ordinary message's record."""
+
+    type: Literal["user", "assistant"]
+    uuid: str
+    parentUuid: str | None  # noqa: N815
+    message: Raw
+    timestamp: str = ""
+    isSidechain: bool = False  # noqa: N815
+    isMeta: bool | None = None  # noqa: N815
+    isCompactSummary: bool | None = None  # noqa: N815
+    isApiErrorMessage: bool | None = None  # noqa: N815
+    toolUseResult: Raw = Raw()  # noqa: N815
+
+
+_decode_plain: Final = msgspec.json.Decoder(PlainMessage).decode
+_MARKS: Final = {"user": b'"agentId"', "assistant": b'"prompt"'}
+"""Marks of a message that starts an agent, in its result or its call."""
+
+
+def plain_message(record: bytes) -> tuple[PlainMessage, EventFacts] | None:
+    """Return a message's fields and facts; None for other records, and for messages of agents.
+
+    The facts are those of `facts_of`.
+    """
+    try:
+        fields = _decode_plain(record)
+        raw = bytes(fields.message)
+        measured = measure(raw)
+        if measured is None or fields.isCompactSummary or fields.isApiErrorMessage or _NO_MODEL in raw:
+            return None
+        if not record.isascii():
+            record.decode()
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    role = measured.role
+    if role == "user" and not _is_by_person(fields.isMeta, role, measured.first_text):
+        return None
+    may_start_agent = _MARKS[fields.type] in (raw if role == "assistant" else bytes(fields.toolUseResult))
+    is_of_type = (role == "assistant") == (fields.type == "assistant")
+    # Each level of nesting takes two bytes outside of texts.
+    may_be_deep = len(record) - measured.size.text_bytes > 2 * DEEPEST_RECORD
+    if may_start_agent or not is_of_type or (may_be_deep and is_deeper(record, DEEPEST_RECORD)):
+        return None
+    flags = int(Flag.SETS_MODEL) if role == "assistant" else 0
+    return fields, _facts_of(role, _span(record, raw), flags, measured.size.estimates)
 
 
 def kind_of(fields: Fields) -> str:
@@ -133,8 +197,11 @@ def _kind_of_user(fields: Fields) -> str:
         return "custom"
     if fields.isCompactSummary is True:
         return "compaction"
-    message = fields.views[0]
-    return "message" if message.role == "toolResult" or by_person(fields, message) else "custom_message"
+    if (measured := fields.measured) is not None:
+        role, text = measured.role, measured.first_text
+    else:
+        role, text = fields.views[0].role, _first_text(fields.views[0])
+    return "message" if role == "toolResult" or _is_by_person(fields.isMeta, role, text) else "custom_message"
 
 
 _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
@@ -149,10 +216,15 @@ _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
 
 def by_person(fields: Fields, message: Message) -> bool:
     """Return True if a human wrote a user message, rather than the harness or a parent agent."""
-    if fields.isMeta is True or message.role != "user":
-        return False
-    first = next((block.text for block in message.blocks if isinstance(block, Text)), "")
-    return _ECHO.match(first) is None
+    return _is_by_person(fields.isMeta, message.role, _first_text(message))
+
+
+def _first_text(message: Message) -> str:
+    return next((block.text for block in message.blocks if isinstance(block, Text)), "")
+
+
+def _is_by_person(is_meta: Any, role: str, text: str) -> bool:
+    return is_meta is not True and role == "user" and _ECHO.match(text) is None
 
 
 def sent_by_attachment(fields: Fields) -> str | None:
@@ -195,7 +267,7 @@ def _texts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptMessages(msgspec.Struct, frozen=True):
     """The messages that a compaction keeps, by its boundary.
 
     Either `ids` lists them, or they are the run from `first` to `last`. `before` means before the summary. `removed`
@@ -209,7 +281,7 @@ class Kept(msgspec.Struct, frozen=True):
     removed: frozenset[str] = frozenset()
 
 
-def kept_by(boundary: Fields) -> Kept | None:
+def kept_by(boundary: Fields) -> KeptMessages | None:
     """Return the messages that a compaction keeps, None for none. A list overrides a run."""
     metadata = boundary.compactMetadata if isinstance(boundary.compactMetadata, dict) else {}
     listed, run = metadata.get("preservedMessages"), metadata.get("preservedSegment")
@@ -217,12 +289,12 @@ def kept_by(boundary: Fields) -> Kept | None:
     if isinstance(listed, dict) and (ids := _texts(listed.get("uuids"))):
         left = tuple(each for each in ids if each not in removed)
         is_before = listed.get("anchorUuid") == boundary.uuid
-        return Kept(left, ids[0], ids[-1], before=is_before, removed=removed)
+        return KeptMessages(left, ids[0], ids[-1], before=is_before, removed=removed)
     if isinstance(run, dict):
         first, last = run.get("headUuid"), run.get("tailUuid")
         if isinstance(first, str) and isinstance(last, str) and first and last:
             is_before = run.get("anchorUuid") == boundary.uuid
-            return Kept(None, first, last, before=is_before, removed=removed)
+            return KeptMessages(None, first, last, before=is_before, removed=removed)
     return None
 
 
@@ -254,7 +326,7 @@ def _is_unsent(fields: Fields) -> bool:
     """Return True for a message that the harness shows but never sends."""
     if fields.isApiErrorMessage is True:
         return True
-    is_made_up = fields.type == "assistant" and NO_MODEL.encode() in fields.raw_message
+    is_made_up = fields.type == "assistant" and _NO_MODEL in fields.raw_message
     return is_made_up and bool(wire_of(fields.raw_message).model == NO_MODEL)
 
 
@@ -297,6 +369,10 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
         return EventFacts(flags=flags | Flag.GIVES_TITLE if title_of(fields) else flags)
     if kind == "message" and _is_unsent(fields):
         return EventFacts(role="assistant", flags=flags)
+    if kind == "message" and (measured := fields.measured) is not None:
+        role, estimated = measured.role, measured.size.estimates
+        span = (0, 0) if flags else _span(record, fields.raw_message)
+        return _facts_of(role, span, flags | Flag.SETS_MODEL if role == "assistant" else flags, estimated)
     views = fields.views if kind == "message" else [view_of(_custom_message(fields))]
     span = (0, 0)
     if kind == "message" and len(views) == 1 and not flags:
@@ -311,9 +387,15 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
 
 
 def _facts(view: Message, span: tuple[int, int], flags: int, target: str | None) -> EventFacts:
-    utf16, utf8 = estimates(view.role, view.blocks)
+    return _facts_of(view.role, span, flags, estimates(view.role, view.blocks), target)
+
+
+def _facts_of(
+    role: str, span: tuple[int, int], flags: int, estimated: tuple[int, int], target: str | None = None
+) -> EventFacts:
+    utf16, utf8 = estimated
     return EventFacts(
-        role=view.role,
+        role=role,
         message=span,
         utf16=min(utf16, _LARGEST_ESTIMATE),
         utf8=min(utf8, _LARGEST_ESTIMATE),

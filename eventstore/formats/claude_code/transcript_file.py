@@ -66,7 +66,7 @@ class ClaudeCodeFile(SourceContents):
         another's into it. Else it is that of the first record.
         """
         stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
-        named = stem.encode("ascii", "ignore")
+        named = b'"%b"' % stem.encode("ascii", "ignore")
         sidechains: list[Fields] = []
         is_plain = _PLAIN.fullmatch(stem) is not None
 
@@ -91,8 +91,9 @@ class ClaudeCodeFile(SourceContents):
             problem = "contains no readable record" if self.source.size else "is empty"
             raise NoSessionError(self.source.name, problem, _REMEDY)
         name = name or f"noid-{sha256(first).hexdigest()[:16]}"
-        is_side = head.isSidechain is True or head.type == "fork-context-ref"
-        self.is_of_agent = is_side and _name(head.agentId) != ""
+        agent = _name(head.agentId)
+        is_side = head.isSidechain is True or head.type == "fork-context-ref" or stem == f"agent-{agent}"
+        self.is_of_agent = is_side and agent != ""
         self.session = name
         self._names = [session_of_agent(name, head.agentId) if self.is_of_agent else name]
         if not self.is_of_agent:
@@ -109,13 +110,15 @@ class ClaudeCodeFile(SourceContents):
         """Find each sidechain record's session: its agent's, or the one that starts at its root."""
         places = {name: 0}
         newest = 0
+        parents = {_name(fields.parentUuid) for fields in sidechains} - {""}
+        main = self._main_records(parents - {fields.uuid for fields in sidechains})
         for fields in sidechains:
-            agent, parent = _name(fields.agentId), fields.parentUuid
+            agent, parent = _name(fields.agentId), _name(fields.parentUuid)
             if agent:
                 key = session_of_agent(name, agent)
-            elif isinstance(parent, str) and parent in self.sides:
+            elif parent in self.sides:
                 key = self._names[self.sides[parent]]
-            elif parent is not None and newest:
+            elif fields.parentUuid is not None and newest and parent not in main:
                 key = self._names[newest]
             else:
                 key = session_of_sidechain(name, fields.uuid)
@@ -123,6 +126,15 @@ class ClaudeCodeFile(SourceContents):
                 places[key] = len(self._names)
                 self._names.append(key)
             newest = self.sides[fields.uuid] = places[key]
+
+    def _main_records(self, names: set[str]) -> set[str]:
+        """Return the ids among `names` that records outside sidechains have."""
+        if not names:
+            return names
+        named = re.compile(b"|".join(re.escape(name.encode("utf-8", "replace")) for name in names))
+        lines = (line for block in self._blocks() if named.search(block) for line in BytesIO(block))
+        records = (fields for line in lines if named.search(line) for *_, fields in parse(line).records)
+        return {each.uuid for each in records if each.is_chained and each.isSidechain is not True} & names
 
     def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         return TranscriptReader(self, resume, known)

@@ -23,22 +23,26 @@ from eventstore.formats.claude_code.record import (
     is_boundary,
     kept_by,
     kind_of,
+    plain_message,
 )
 from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.lines import REPEAT
-from eventstore.formats.names import is_name, stored_id
+from eventstore.formats.names import is_name, is_reserved, stored_id
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
+    LINE_END,
     DerivedEvent,
     Glue,
     KnownEvents,
     Piece,
+    SeenRecords,
     SessionReader,
     Source,
     SourceRecord,
     SourceRemark,
     SourceSession,
     Tail,
+    pieces_of_lines,
 )
 from eventstore.imports import copy_id, recorded_id
 from eventstore.javascript import epoch_ms
@@ -63,15 +67,21 @@ class Transcript(Protocol):
 class _Chain:
     """The state of a session while its file is read: the newest record, and substituted parents.
 
-    `chained` is the newest record with an id of its own. `instead` maps a record to the one that children have in
-    its place: a rewrite without an id below it, another record with its id, or its copy below a late parent.
-    `summaries` maps boundaries to their summaries, `kept` the messages that these keep to the summary. `orphans`
-    maps missing parents to the records that name them, `copies` records to their newest copies.
+    `last` is the last record in the tree, `chained` the last with an id of its own. `newest` is the one with the
+    latest `time`: if a parent came after its child (`is_late`), the session continues from the `tip` below it.
+    `instead` maps a record to the one that children have in its place: a rewrite without an id below it, another
+    record with its id, or its copy below a late parent. `summaries` maps boundaries to their summaries, `kept` the
+    messages that these keep to the summary; `is_whole` means that each summary came behind all that it keeps.
+    `orphans` maps missing parents to the records that name them, `copies` records to their newest copies.
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.last: str | None = state.get("last")
         self.chained: str | None = state.get("chained", self.last)
+        self.newest: str | None = state.get("newest")
+        self.tip: str | None = state.get("tip")
+        self.is_late: bool = state.get("late", False)
+        self.time: int | None = state.get("time")
         self.instead: dict[str, str] = dict(state.get("instead", {}))
         self.boundary: str | None = state.get("boundary")
         self.records: int = state.get("records", 0)
@@ -80,7 +90,15 @@ class _Chain:
             parent: [*waiting] for parent, waiting in state.get("orphans", {}).items()
         }
         self.copies: dict[str, str] = dict(state.get("copies", {}))
+        self.is_whole: bool = state.get("whole", not self.summaries)
         self.kept: dict[str, str] = {}
+        # Where earlier walks along `instead` ended: an id that thousands of records share is not walked from anew.
+        self._found: dict[str, str] = {}
+
+    def date(self, own: str, time: int | None) -> None:
+        """Note the time of the last record in the tree."""
+        if time is None or self.time is None or time >= self.time:
+            self.newest, self.tip, self.time = own, None, self.time if time is None else time
 
     def retargeted(self, facts: EventFacts) -> EventFacts:
         """Return facts with the newest copy as target of a record that names the original."""
@@ -93,22 +111,30 @@ class _Chain:
 
     def current(self, name: str) -> str:
         """Return the record that stands in a record's place."""
+        at = self._found.get(name, name)
+        if at not in self.instead:
+            return at
         seen = set[str]()
-        while name in self.instead and name not in seen:
-            seen.add(name)
-            name = self.instead[name]
-        return name
+        while at in self.instead and at not in seen:
+            seen.add(at)
+            at = self.instead[at]
+        self._found[name] = at
+        return at
 
     def replace(self, copies: dict[str, str]) -> None:
         """Continue from copies in place of the records that are this mapping's keys."""
-        self.last, self.chained, self.boundary = (
-            copies.get(each, each) if each else each for each in (self.last, self.chained, self.boundary)
+        if self.newest in copies or self.tip in copies:
+            self.tip = None
+        self.last, self.chained, self.newest, self.boundary = (
+            copies.get(each, each) if each else each
+            for each in (self.last, self.chained, self.newest, self.boundary)
         )
         self.summaries = {above: copies.get(each, each) for above, each in self.summaries.items()}
         self.kept = {name: copies.get(each, each) for name, each in self.kept.items()}
         self.orphans = {
             parent: [copies.get(each, each) for each in waiting] for parent, waiting in self.orphans.items()
         }
+        self._found.clear()
         # A rewrite below a record stays in its place.
         self.instead = copies | {name: copies.get(each, each) for name, each in self.instead.items()}
 
@@ -118,9 +144,14 @@ class _Chain:
             "last": self.last,
             "records": self.records,
             **({"chained": self.chained} if self.chained != self.last else {}),
+            **({"newest": self.newest} if self.newest else {}),
+            **({"late": True} if self.is_late else {}),
+            **({"tip": self.tip} if self.tip not in (None, self.newest) else {}),
+            **({"time": self.time} if self.time is not None else {}),
             **({"instead": dict(self.instead)} if self.instead else {}),
             **({"boundary": self.boundary} if self.boundary else {}),
             **({"summaries": dict(self.summaries)} if self.summaries else {}),
+            **({"whole": True} if self.summaries and self.is_whole else {}),
             **({"copies": dict(self.copies)} if self.copies else {}),
             **({"orphans": {name: [*some] for name, some in self.orphans.items()}} if self.orphans else {}),
         }
@@ -134,7 +165,7 @@ class TranscriptReader(SessionReader):
         self._offset, self._line = resume.offset, resume.line
         states: dict[str, Any] = resume.state.get("sessions", {})
         self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
-        self._ids: list[dict[str, bytes]] = [{} for _ in contents.sessions]
+        self._seen = [SeenRecords(contents.source) for _ in contents.sessions]
         self._boundaries: dict[tuple[int, str], bytes] = {}
         self._links = Links(
             contents.session,
@@ -145,7 +176,9 @@ class TranscriptReader(SessionReader):
             newest=self._chains[0].chained,
         )
         self._begun = [chain.last for chain in self._chains]
+        self._earlier = [{**chain.summaries} for chain in self._chains]
         self._parents: list[dict[str, tuple[str, str | None]]] = [{} for _ in contents.sessions]
+        self._placed: list[set[str]] = [set() for _ in contents.sessions]
 
     @property
     def line(self) -> int:
@@ -154,6 +187,8 @@ class TranscriptReader(SessionReader):
     @property
     def state(self) -> dict[str, Any]:
         names = (each.name for each in self._contents.sessions)
+        for place, chain in enumerate(self._chains):
+            chain.tip = self.leaf(place)
         return {
             "sessions": {name: chain.state for name, chain in zip(names, self._chains, strict=True)},
         }
@@ -164,39 +199,92 @@ class TranscriptReader(SessionReader):
     def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002  rules attach them
         return []
 
+    def leaf(self, session: int) -> str | None:
+        chain = self._chains[session]
+        if not chain.is_late:
+            # The file has the order in which Claude Code wrote the branches.
+            return None
+        tip = chain.tip or chain.newest
+        below = {above: own for own, (_, above) in self._parents[session].items()}
+        seen = set[str]()
+        while tip is not None and tip in below and tip not in seen:
+            seen.add(tip)
+            tip = below[tip]
+        return tip
+
     def pieces(self) -> Iterator[Piece]:
-        file = self._contents.source.file
         for place in range(len(self._chains)):
             yield from self._continue(place)
-        file.seek(self._offset)
-        for raw in file:
-            is_whole = raw.endswith(b"\n")
-            if not is_whole:
-                yield Tail()
-            parsed, at = parse(raw), 0
-            for start, stop, fields in parsed.records:
-                place = self._place(fields)
-                body = raw[start:stop]
-                remarks: list[tuple[str, str]] = []
-                record = self._record(body, fields, place, remarks.append)
-                if record is not None:
-                    if at < start:
-                        yield Glue(raw[at:start])
-                    yield record
-                    at = stop
-                    yield from self._links.of(place, record.event, fields)
-                    yield from self._moved(place, record.event, fields)
-                for what, reason in remarks:
-                    yield SourceRemark(
-                        "skipped" if what == "skipped" else "differs", self._line, reason, place
-                    )
-            if at < len(raw):
-                yield Glue(raw[at:])
-            if parsed.problem:
-                yield SourceRemark("skipped", self._line, parsed.problem)
-            yield from (SourceRemark("differs", self._line, each) for each in parsed.differs)
-            self._line += is_whole
+        yield from pieces_of_lines(self._contents.source.file, self._offset, self)
         yield from self._links.at_end()
+
+    def whole(self, text: bytes, offset: int) -> SourceRecord | Sequence[Piece]:
+        pieces: Sequence[Piece] = ()
+        record = self._plain(text, offset)
+        if record is None:
+            pieces = [*self._pieces_of(text + b"\n", offset)]
+            record = _only_record(pieces)
+        self._line += 1
+        return record or pieces
+
+    def torn(self, text: bytes, offset: int) -> Iterator[Piece]:
+        # Until the next piece is asked for, the state is that before this line.
+        yield Tail()
+        yield from self._pieces_of(text, offset)
+
+    def _plain(self, body: bytes, offset: int) -> SourceRecord | None:
+        """Return the record of a line that is an ordinary message of the file's own session.
+
+        Return None for any other line, and for one that needs more than its bytes and the records before it:
+        `_pieces_of` reads every line, with the same result.
+        """
+        chain, seen = self._chains[0], self._seen[0]
+        found = plain_message(body) if body.startswith(b"{") and body.endswith(b"}") else None
+        if found is None:
+            return None
+        fields, facts = found
+        own, named = fields.uuid, fields.parentUuid
+        is_known = named is None or (named in seen and named != own)
+        is_side = fields.isSidechain and not self._contents.is_of_agent
+        if is_side or not is_known or not is_name(own) or is_reserved(own) or self._is_taken(0, own):
+            return None
+        if not self._links.pass_by(own):
+            return None
+        parent = None if named is None else chain.parent(named)
+        time = epoch_ms(fields.timestamp)
+        chain.records += 1
+        seen[own] = offset, len(body)
+        self._parents[0][own] = "message", parent
+        chain.last = chain.chained = own
+        chain.date(own, time)
+        event = NewEvent(
+            id=own, kind="message", body=body, format=VERSION, parent=parent, time=time, facts=facts
+        )
+        return SourceRecord(event, line=self._line)
+
+    def _pieces_of(self, raw: bytes, offset: int) -> Iterator[Piece]:
+        """Yield the pieces of a line at an offset."""
+        parsed, at = parse(raw), 0
+        for start, stop, fields in parsed.records:
+            place = self._place(fields)
+            body = raw[start:stop]
+            remarks: list[tuple[str, str]] = []
+            record = self._record(body, offset + start, fields, place, remarks.append)
+            if record is not None:
+                if at < start:
+                    yield Glue(raw[at:start])
+                yield record
+                at = stop
+                yield from self._links.of(place, record.event, fields)
+                if fields.type == "last-prompt":
+                    yield from self._moved(place, record.event, fields)
+            for what, reason in remarks:
+                yield SourceRemark("skipped" if what == "skipped" else "differs", self._line, reason, place)
+        if at < len(raw):
+            yield LINE_END if raw[at:] == LINE_END.data else Glue(raw[at:])
+        if parsed.problem:
+            yield SourceRemark("skipped", self._line, parsed.problem)
+        yield from (SourceRemark("differs", self._line, each) for each in parsed.differs)
 
     @cached_property
     def _to_come(self) -> list[dict[str, str | None]]:
@@ -225,8 +313,8 @@ class TranscriptReader(SessionReader):
     def _continue(self, place: int) -> Iterator[DerivedEvent]:
         """Find what earlier summaries keep; yield copies of records whose parents come now."""
         chain = self._chains[place]
-        for above, own in chain.summaries.items():
-            self._keep(place, above, own)
+        if chain.is_late or chain.orphans or not chain.is_whole:
+            self._keep_earlier(place)
         here = chain.orphans.keys() & self._to_come[place].keys() if chain.orphans else ()
         arrived = {own: parent for parent in here for own in chain.orphans.pop(parent)}
         if arrived:
@@ -247,6 +335,7 @@ class TranscriptReader(SessionReader):
         parents = {each.id: arrived.get(each.id, each.parent) for each in below.values()}
         way = {each for parent in arrived.values() for each in self._above_it(place, parent, parents)}
         chain, copies = self._chains[place], dict[str, str]()
+        chain.is_late = True
         made: list[DerivedEvent] = []
         for _, stored in sorted(below.items()):
             fields = fields_of(stored.body)
@@ -297,25 +386,46 @@ class TranscriptReader(SessionReader):
             name = self._parent_of(place, str(name))[1]
         return name
 
+    def _keep_earlier(self, place: int) -> None:
+        """Find what the summaries of earlier readings keep."""
+        chain, earlier = self._chains[place], self._earlier[place]
+        since, chain.kept = chain.kept, {}
+        for above, own in earlier.items():
+            self._keep(place, above, own)
+        chain.kept |= since
+        earlier.clear()
+
+    def _is_before_summary(self, place: int, name: str) -> bool:
+        """Return True if a summary of an earlier reading came after a record, which it may keep."""
+        earlier, session = self._earlier[place], self._known.name(place)
+        if not earlier or name in self._seen[place]:
+            return False
+        stored, summary = (
+            self._known.event(session, each) for each in (name, next(reversed(earlier.values())))
+        )
+        return stored is not None and summary is not None and stored.seq < summary.seq
+
     def _keep(self, place: int, above: str, own: str) -> None:
         """Give records behind a summary that continue from a message it keeps the summary as parent."""
-        boundary = self._above(place, above)
+        chain, boundary = self._chains[place], self._above(place, above)
         kept = kept_by(boundary) if boundary else None
         if kept is None or kept.before:
             return
         # What follows names the last message that is kept; a rewind, any of them.
         names = self._run(place, kept.first, kept.last) if kept.ids is None else kept.ids
-        self._chains[place].kept |= dict.fromkeys(map(stored_id, {*names, kept.last}), own)
+        ids = [*map(stored_id, {*names, kept.last})]
+        chain.is_whole &= bool(names) and all(self._parent_of(place, each)[0] for each in ids)
+        chain.kept |= dict.fromkeys(ids, own)
 
     def _run(self, place: int, first: str, last: str) -> Sequence[str]:
         """Return the ids of the path from a record to a later one; empty if it is broken."""
-        names: list[str] = []
+        names: dict[str, None] = {}
         at: str | None = stored_id(last)
         first = stored_id(first)
         while at is not None and at not in names:
-            names.append(at)
+            names[at] = None
             if at == first:
-                return names
+                return list(names)
             at = self._parent_of(place, at)[1]
         return ()
 
@@ -332,9 +442,9 @@ class TranscriptReader(SessionReader):
         return self._contents.sides.get(fields.uuid, 0)
 
     def _record(
-        self, body: bytes, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
+        self, body: bytes, start: int, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
     ) -> SourceRecord | None:
-        """Return a record's piece; None for a duplicate, or a record that cannot be stored."""
+        """Return the piece of a record at an offset; None if it is a duplicate or cannot be stored."""
         chain = self._chains[place]
         try:
             kind = kind_of(fields)
@@ -361,12 +471,14 @@ class TranscriptReader(SessionReader):
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
         chain.records += 1
-        self._ids[place][own] = sha256(body).digest()
+        self._seen[place][own] = start, len(body)
         if kind != "note":
             self._parents[place][own] = kind, parent
             if is_boundary(fields):
                 self._boundaries[place, own] = body
             self._go_on(place, fields, kind, own)
+            if fields.is_chained or parent in (chain.newest, chain.tip):
+                chain.date(own, time)
         event = NewEvent(
             id=own,
             kind=kind,
@@ -399,36 +511,45 @@ class TranscriptReader(SessionReader):
         So a rewind after which nothing was said moves the session too.
         """
         chain, named = self._chains[place], fields.leafUuid
-        if fields.type != "last-prompt" or not (isinstance(named, str) and is_name(named)):
+        if not (isinstance(named, str) and is_name(named)):
             return
         leaf, newest = chain.current(stored_id(named)), chain.last
         if newest is None or not self._is_placed(place, leaf):
             return
         if not self._leaves_messages(place, leaf, newest):
             return
-        chain.last = leaf
+        chain.last = chain.newest = leaf
+        chain.tip = None
         move = compose(LeafMoved(from_id=newest), id=f"moved-{note.id}", time=note.time, parent=leaf)
+        # `leaf` walks down from the newest record: the move is the newest below this one.
+        self._parents[place][move.id] = move.kind, leaf
         yield DerivedEvent(move, session=place)
 
     def _is_placed(self, place: int, leaf: str) -> bool:
         """Return True if a leaf and all its ancestors have been read so far."""
-        above, seen = self._parents[place], set[str]()
+        above, placed, seen = self._parents[place], self._placed[place], set[str]()
         at: str | None = leaf
-        while at in above and at not in seen:
+        while at in above and at not in seen and at not in placed:
             seen.add(at)
             at = above[at][1]
-        is_known = at in self._chains[place].instead.values() or self._known.body(place, str(at)) is not None
-        return at is None or (at not in seen and is_known)
+        if at is not None and at not in placed:
+            is_known = at in self._chains[place].instead.values() or self._known.body(place, at) is not None
+            if at in seen or not is_known:
+                return False
+            placed.add(at)
+        placed |= seen
+        return True
 
     def _leaves_messages(self, place: int, leaf: str, newest: str) -> bool:
         """Return True if a message is on the path to the newest record but not on the leaf's."""
         at: str | None = newest
-        has_message, seen = False, set[str]()
+        seen = set[str]()
         while at is not None and at != leaf and at not in seen:
             seen.add(at)
             kind, at = self._parent_of(place, at)
-            has_message = has_message or kind == "message"
-        return has_message or at != leaf
+            if kind == "message":
+                return True
+        return at != leaf
 
     def _above(self, place: int, parent: str | None) -> Fields | None:
         if parent is None:
@@ -456,9 +577,12 @@ class TranscriptReader(SessionReader):
         if named is None and not is_boundary(fields):
             return None, "", False
         if isinstance(named, str) and is_name(named) and (name := stored_id(named)) != own:
-            if name in self._ids[place] or name in chain.kept or self._is_stored(place, name):
+            if self._is_before_summary(place, name):
+                self._keep_earlier(place)
+            if name in self._seen[place] or name in chain.kept or self._is_stored(place, name):
                 return chain.parent(name), "", False
             if name in self._to_come[place]:
+                chain.is_late = True
                 return name, name, False
             chain.orphans.setdefault(name, []).append(own)
         before = self._before(place, own)
@@ -471,7 +595,7 @@ class TranscriptReader(SessionReader):
     def _before(self, place: int, own: str) -> str | None:
         """Return the newest record that is not below another one, which it was read before."""
         last = self._chains[place].last
-        if last is None or own not in self._above_it(place, last):
+        if last is None or not self._chains[place].is_late or own not in self._above_it(place, last):
             return last
         others = (each for each in reversed(self._parents[place]) if own not in self._above_it(place, each))
         return next(others, self._begun[place])
@@ -496,34 +620,41 @@ class TranscriptReader(SessionReader):
         return self._known.has(place, name)
 
     def _is_repeat(self, place: int, own: str, body: bytes) -> bool:
-        if own in self._ids[place]:
-            return self._ids[place][own] == sha256(body).digest()
+        if own in self._seen[place]:
+            return self._seen[place].is_repeat(own, body)
         return self._known.body(place, own) == body
 
     def _is_taken(self, place: int, own: str) -> bool:
-        return own in self._ids[place] or self._known.body(place, own) is not None
+        return own in self._seen[place] or self._known.body(place, own) is not None
 
     def _free(self, place: int, own: str) -> str:
-        nth = 2
-        while self._is_taken(place, f"{own}~{nth}"):
-            nth += 1
-        return f"{own}~{nth}"
+        return self._counted(place, f"{own}~")
 
     def _minted(self, place: int, kind: str, body: bytes) -> str:
         """Return an id for a record without one, made from its contents and a repetition count."""
         base = f"{kind}-{sha256(body).hexdigest()[:16]}"
-        return base if not self._is_taken(place, base) else self._counted(place, base)
+        return base if not self._is_taken(place, base) else self._counted(place, f"{base}-")
 
     def _counted(self, place: int, base: str) -> str:
         """Return the first free numbered id, in as many steps as its number has digits."""
         high = 2
-        while self._is_taken(place, f"{base}-{high}"):
+        while self._is_taken(place, f"{base}{high}"):
             high *= 2
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            if self._is_taken(place, f"{base}-{middle}"):
+            if self._is_taken(place, f"{base}{middle}"):
                 low = middle
             else:
                 high = middle
-        return f"{base}-{high}"
+        return f"{base}{high}"
+
+
+def _only_record(pieces: Sequence[Piece]) -> SourceRecord | None:
+    """Return the record of a line that is nothing else, waits for none, and is valid UTF-8."""
+    if len(pieces) != 2 or pieces[1] is not LINE_END:  # noqa: PLR2004  the record, and its line end
+        return None
+    record = pieces[0]
+    if not isinstance(record, SourceRecord) or record.waits_for:
+        return None
+    return None if record.event.facts.flags & Flag.REPLACED_TEXT else record

@@ -18,7 +18,7 @@ from eventstore.views import Message, Text
 
 _FAILED: Final = ("error", "aborted")
 _SENT_AS_CUSTOM: Final = ("developer", "hookMessage", "fileMention")
-_PERSONS: Final = ("skill-prompt", "collab-prompt")
+REQUEST_TYPES: Final = ("skill-prompt", "collab-prompt")
 """Types of extension messages that a user may have written, according to `attribution`."""
 
 
@@ -77,7 +77,7 @@ def _message(record: bytes) -> View:
 
 def _custom_message(record: bytes) -> View:
     plain, fields = pi_view("custom_message", record), fields_of(record)
-    by_person = fields.get("customType") in _PERSONS and fields.get("attribution") == "user"
+    by_person = fields.get("customType") in REQUEST_TYPES and fields.get("attribution") == "user"
     return msgspec.structs.replace(plain, by_person=by_person)
 
 

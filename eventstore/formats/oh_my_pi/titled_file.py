@@ -23,13 +23,15 @@ from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
-    BEGINNING,
+    BEGINNING_BYTES,
     DerivedEvent,
     KnownEvents,
     Piece,
     SessionReader,
     Source,
     SourceRecord,
+    SourceRecords,
+    one_by_one,
 )
 from eventstore.imports import origin_link, started_link
 from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_json
@@ -154,10 +156,14 @@ class _TitledReading(PiReading):
             link = record_of("link", call.body) if call is not None else None
             started_by = link.event if isinstance(link, Link) else ""
             yield DerivedEvent(_link("subagent", parent, started_by, origin_link("subagent", started_by)))
-        for piece in super().pieces():
-            yield piece
-            if isinstance(piece, SourceRecord):
-                yield from self._beside(piece.event)
+        for several in super().pieces():
+            is_plain = isinstance(several, SourceRecords) and not (
+                _BLOB in several.data or _TASK in several.data
+            )
+            for piece in (several,) if is_plain else one_by_one((several,)):
+                yield piece
+                if isinstance(piece, SourceRecord):
+                    yield from self._beside(piece.event)
 
     def _beside(self, event: NewEvent) -> Iterator[DerivedEvent]:
         """Yield a record's images from beside the file, and links to the sessions it started."""
@@ -218,7 +224,7 @@ def _session_in(path: Path) -> str:
     """Return the id of the session in an oh-my-pi file; "" if it is not one or does not exist."""
     try:
         with path.open("rb") as file:
-            beginning = file.read(BEGINNING)
+            beginning = file.read(BEGINNING_BYTES)
     except OSError:
         return ""
     for line in beginning.split(b"\n")[:2]:

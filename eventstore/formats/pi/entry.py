@@ -57,6 +57,11 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     content: Raw | UnsetType = UNSET
     version: Any = None
 
+    @property
+    def is_plain(self) -> bool:
+        """True for a message's record as pi writes it, with valid ids."""
+        return "span" in self.__dict__
+
     @cached_property
     def wire(self) -> WireMessage | None:
         """The decoded message, None if the record has none."""
@@ -67,10 +72,32 @@ _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 MENDED: Final = Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
 """Records that their harness reads differently from how they are written."""
 _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
-_PLAIN: Final = re.compile(
-    rb'\{"type":"message","id":"([\w-]+)","parentId":(?:null|"([\w-]+)"),"timestamp":"([\w:.+-]+)","message":(?=\{)'
-)
-"""The beginning of a message's record as pi writes it; the message is the rest."""
+_ID: Final = rb'"id":"([\w-]{1,200})","parentId":(?:null|"([\w-]{1,200})")'
+_BEGINNING: Final = re.compile(
+    rb'\{"type":"message",(?:%b,)?"timestamp":"([\w:.+-]+)","message":(?=\{)' % _ID  # pi puts the ids first
+).match
+_END: Final = re.compile(rb",%b\}" % _ID).fullmatch
+"""The end of a record to which a migration gave its ids."""
+_LONGEST_END: Final = 450
+
+
+def plain_parts(body: bytes) -> tuple[bytes | None, bytes | None, bytes, int, int] | None:
+    """Split a message's record as pi writes it: id, parent, time, and the message's span.
+
+    The message itself is not parsed. A record of version 1 has no id. Returns None for any other record.
+    """
+    found = _BEGINNING(body)
+    if found is None:
+        return None
+    own, parent, time = found.groups()
+    stop = len(body) - 1
+    if not body.endswith(b"}}"):
+        stop = body.rfind(b'},"id":"', -_LONGEST_END) + 1
+        end = _END(body, stop) if own is None and stop else None
+        if end is None:
+            return None
+        own, parent = end.groups()
+    return own, parent, time, found.end(), stop
 
 
 def entry_of(body: bytes) -> Entry:
@@ -80,23 +107,23 @@ def entry_of(body: bytes) -> Entry:
 
 def _plain_message(body: bytes) -> Entry | None:
     """Parse a message's record as pi writes it in one pass; return None for any other."""
-    match = _PLAIN.match(body) if body.endswith(b"}}") else None
-    if match is None:
+    parts = plain_parts(body)
+    if parts is None:
         return None
-    raw = body[match.end() : -1]
+    own, parent, time, start, stop = parts
+    raw = body[start:stop]
     try:
         wire = decode_wire(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    own, parent, time = match.groups()
     entry = Entry(
         type="message",
-        id=own.decode(),
-        parentId=None if parent is None else parent.decode(),
+        id=UNSET if own is None else own.decode(),
+        parentId=UNSET if own is None else parent and parent.decode(),
         timestamp=time.decode(),
         message=Raw(raw),
     )
-    entry.__dict__.update(wire=wire, start=match.end())
+    entry.__dict__.update(wire=wire, span=(start, stop))
     return entry
 
 
@@ -154,8 +181,9 @@ def _span(body: bytes, entry: Entry) -> tuple[int, int]:
     """Return the span of a message's bytes in its record; equal bytes elsewhere will do."""
     if isinstance(entry.message, UnsetType):
         return (0, 0)
-    if (known := entry.__dict__.get("start")) is not None:
-        return (known, len(body) - 1)
+    known: tuple[int, int] | None = entry.__dict__.get("span")
+    if known is not None:
+        return known
     raw = bytes(entry.message)
     start = body.find(b'"message":') + len(b'"message":')
     if not body.startswith(raw, start):

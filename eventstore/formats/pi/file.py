@@ -15,13 +15,16 @@ from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats.lines import REPEAT, TOO_DEEP, objects_in, trimmed
-from eventstore.formats.names import is_name, stored_id
-from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of
+from eventstore.formats.names import is_name, is_reserved, stored_id
+from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, plain_parts
+from eventstore.formats.pi.message import measure
+from eventstore.formats.source import SeenRecords
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
 from eventstore.kinds import CODE_OF_KIND
 
 NEWEST_VERSION: Final = 3
 _LONGEST_QUOTE: Final = 40
+_SETS_MODEL: Final = int(Flag.SETS_MODEL)
 _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplication permutes the 32-bit numbers and minted ids are unique."""
 
@@ -118,6 +121,7 @@ class PiReader:
     def __init__(
         self,
         header: PiHeader,
+        seen: SeenRecords,
         dialect: Dialect = PI,
         *,
         state: dict[str, Any] | None = None,
@@ -136,7 +140,7 @@ class PiReader:
             name: list(at) for name, at in state.get("awaited", {}).items()
         }
         self._repeated: int = state.get("repeated", 0)
-        self._ids: dict[str, bytes] = {}
+        self._seen = seen
         self._copies = Counter[str]()
         self._was_known = is_known
         self._earlier = earlier
@@ -171,8 +175,72 @@ class PiReader:
         """Lines of records whose parent has not come yet, with the parent's id, in order."""
         return sorted((at, parent) for parent, lines in self._awaited.items() for at in lines)
 
-    def line(self, number: int, line: bytes) -> LineContents:
-        """Return a line's events; never raise: bytes that are no record are *skipped*."""
+    def plain(self, body: bytes, offset: int) -> NewEvent | None:
+        """Return the event of a line at an offset if it is one message as pi writes it.
+
+        The line comes without its end. Return None for any other line, and for one that needs a remark: `line`
+        reads every line, with the same result.
+        """
+        parts = plain_parts(body)
+        place = None if parts is None else self._plain_place(parts[0], parts[1])
+        if parts is None or place is None:
+            return None
+        _, _, timestamp, start, stop = parts
+        try:
+            measured = measure(body[start:stop])
+            if not body.isascii():
+                body.decode()
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        if measured is None:
+            return None
+        role, size = measured
+        # Each level of nesting takes two bytes outside of texts.
+        if len(body) - size.text_bytes > 2 * DEEPEST_RECORD and is_deeper(body, DEEPEST_RECORD):
+            return None
+        utf16, utf8 = size.estimates
+        time = epoch_ms(timestamp.decode())
+        names_model = self._dialect.names_model
+        sets_model = role == "assistant" and (names_model is None or names_model("message", role, body))
+        event_id, parent = place
+        self._records += 1
+        self._last, self._repeated = event_id, 0
+        self._seen[event_id] = offset, len(body)
+        return NewEvent(
+            id=event_id,
+            kind="message",
+            body=body,
+            format=self._format,
+            parent=parent,
+            time=time,
+            facts=EventFacts(
+                role=role,
+                message=(start, stop),
+                utf16=utf16,
+                utf8=utf8,
+                flags=_SETS_MODEL if sets_model else 0,
+            ),
+        )
+
+    def _plain_place(self, own: bytes | None, above: bytes | None) -> tuple[str, str | None] | None:
+        """Return id and parent of the next record if they need no remark."""
+        if self._header.version == 1:
+            return (self._minted(self._records + 1), self._last) if own is None else None
+        if own is None:
+            return None
+        event_id = own.decode()
+        if event_id in self._awaited or is_reserved(event_id) or self._is_taken(event_id):
+            return None
+        if above is None:
+            return event_id, None
+        parent = above.decode()
+        return (event_id, parent) if parent in self._seen else None
+
+    def line(self, number: int, line: bytes, offset: int) -> LineContents:
+        """Return the events of a line at an offset of the file; never raise.
+
+        Bytes that are no record are *skipped*.
+        """
         start, text = trimmed(line)
         found = LineContents(number, [], [], [])
         if self._copies:
@@ -204,7 +272,7 @@ class PiReader:
                     self._repeated = number if own != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
-            self._ids[event_id] = sha256(body).digest()
+            self._seen[event_id] = offset + start + first, len(body)
             event = NewEvent(
                 id=event_id,
                 kind=kind,
@@ -288,7 +356,8 @@ class PiReader:
             event_id, parent = self._minted(self._records), self._last
         else:
             event_id, parent, flags = self._identity(found, body, entry, own)
-            found.differs.extend([(found.number, problem) for problem in self._problems(kind, entry)])
+            if not entry.is_plain:
+                found.differs.extend([(found.number, problem) for problem in self._problems(kind, entry)])
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._last, self._repeated = event_id, 0
@@ -388,15 +457,15 @@ class PiReader:
         """Return True if the record with this id has these bytes."""
         if self._header.version == 1:
             return False
-        if own in self._ids:
-            return self._ids[own] == sha256(body).digest()
+        if own in self._seen:
+            return self._seen.is_repeat(own, body)
         return is_name(own) and self._earlier(own) == body
 
     def _is_known(self, event_id: str) -> bool:
-        return event_id in self._ids or self._was_known(event_id)
+        return event_id in self._seen or self._was_known(event_id)
 
     def _is_taken(self, event_id: str) -> bool:
-        return event_id in self._ids or self._earlier(event_id) is not None
+        return event_id in self._seen or self._earlier(event_id) is not None
 
 
 def _short(value: Any) -> str:

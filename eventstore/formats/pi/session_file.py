@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -13,9 +14,11 @@ from eventstore.formats.lines import BLANK, BOM, objects_in
 from eventstore.formats.names import is_name
 from eventstore.formats.pi.file import NEWEST_VERSION, PI, Dialect, PiHeader, PiReader
 from eventstore.formats.source import (
+    LINE_END,
     Glue,
     KnownEvents,
     Piece,
+    SeenRecords,
     SessionReader,
     Source,
     SourceContents,
@@ -24,6 +27,7 @@ from eventstore.formats.source import (
     SourceRemark,
     SourceSession,
     Tail,
+    pieces_of_lines,
 )
 from eventstore.records import Resume
 
@@ -59,36 +63,48 @@ class PiReading(SessionReader):
         self._goes_on = _GOES_ON.format(dialect.harness)
         self._lines = PiReader(
             header,
+            SeenRecords(source),
             dialect,
             state=resume.state,
-            is_known=lambda event_id: known.has(0, event_id),
-            earlier=lambda event_id: known.body(0, event_id),
+            is_known=partial(known.has, 0),
+            earlier=partial(known.body, 0),
         )
 
     def pieces(self) -> Iterator[Piece]:
         if not self._offset and self._header.differs:
             yield SourceRemark("differs", max(self._header.line, 1), self._header.differs)
-        self._source.file.seek(self._offset)
-        for raw in self._source.file:
-            is_whole = raw.endswith(b"\n")
-            if not is_whole:
-                yield Tail()
-            line = self._lines.line(self._line, raw)
-            at = 0
-            for start, stop, event in line.records:
-                if at < start:
-                    yield Glue(raw[at:start])
-                yield SourceRecord(event, line=line.number)
-                at = stop
-            if at < len(raw):
-                yield _LINE_END if at == len(raw) - 1 and is_whole else Glue(raw[at:])
-            for reason in line.skipped:
-                yield SourceRemark("skipped", line.number, reason)
-            for number, reason in line.differs:
-                yield SourceRemark("differs", number, reason)
-            self._line += is_whole
+        yield from pieces_of_lines(self._source.file, self._offset, self)
         if self._lines.repeated:
             yield SourceRemark("differs", self._lines.repeated, self._goes_on)
+
+    def whole(self, text: bytes, offset: int) -> SourceRecord | Iterator[Piece]:
+        event = self._lines.plain(text, offset)
+        if event is None:
+            return self._pieces_of(text + b"\n", offset)
+        self._line += 1
+        return SourceRecord(event, line=self._line - 1)
+
+    def torn(self, text: bytes, offset: int) -> Iterator[Piece]:
+        yield Tail()
+        yield from self._pieces_of(text, offset)
+
+    def _pieces_of(self, raw: bytes, offset: int) -> Iterator[Piece]:
+        """Yield the pieces of a line at an offset."""
+        is_whole = raw.endswith(b"\n")
+        line = self._lines.line(self._line, raw, offset)
+        at = 0
+        for start, stop, event in line.records:
+            if at < start:
+                yield Glue(raw[at:start])
+            yield SourceRecord(event, line=line.number)
+            at = stop
+        if at < len(raw):
+            yield LINE_END if at == len(raw) - 1 and is_whole else Glue(raw[at:])
+        for reason in line.skipped:
+            yield SourceRemark("skipped", line.number, reason)
+        for number, reason in line.differs:
+            yield SourceRemark("differs", number, reason)
+        self._line += is_whole
 
     @property
     def line(self) -> int:
@@ -105,7 +121,6 @@ class PiReading(SessionReader):
         return self._lines.orphans
 
 
-_LINE_END: Final = Glue(b"\n")
 _NUL_WITHIN: Final = 4096
 _Header = tuple[bytes, dict[str, Any], int, bool]
 """A header as written and decoded, its line, and True if nothing precedes it."""

@@ -25,7 +25,7 @@ from eventstore.formats.base import (
     View,
 )
 from eventstore.formats.pi.entry import entry_of
-from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire, wire_of
+from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire
 from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json, trim_whitespace
 from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
@@ -124,10 +124,9 @@ _other_of: Final = tolerant_decoder(_Other)
 
 
 def _message(record: bytes) -> View:
-    entry = entry_of(record)
-    if isinstance(entry.message, UnsetType):
+    wire = entry_of(record).wire
+    if wire is None:
         return NOTHING
-    wire = wire_of(bytes(entry.message))
     messages = (view_of_wire(wire),)
     if wire.role == "user":
         goes_on = continues("message", record)
@@ -214,6 +213,7 @@ def _request(fields: dict[str, Any]) -> RequestView:
     model, template = fields.get("model"), fields.get("template")
     return RequestView(
         summarizer=text_or_empty(fields.get("summarizer")),
+        endpoint=text_or_empty(fields.get("endpoint")),
         provider=fields.get("provider"),
         model=model if isinstance(model, str) else None,
         template=template if isinstance(template, str) else None,

@@ -230,6 +230,8 @@ def _check_blocks(blocks: list[dict[str, Any]], shapes: Shapes, path: str = "mes
             raise BadInputError(
                 where, f"a block of type {kind!r} cannot be sent here", f"use one of {', '.join(shapes)}"
             )
+        if shape is _Image and "url" in (block.get("source") or {}):
+            raise BadInputError(f"{where}.source", "images by URL are not stored", "give base64 data")
         found = _read(block, shape, where)
         if isinstance(found, _ToolResult) and isinstance(found.content, list):
             _check_blocks(found.content, _RESULT, f"{where}.content")

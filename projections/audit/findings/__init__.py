@@ -1,8 +1,8 @@
-"""Find the trouble behind a replacement that comes from what it removed.
+"""Find the trouble after a replacement that comes from what it removed.
 
 A finding starts from trouble: a person objects, says something again or comes back to it, the model searches in vain,
-makes up paths, names or commands, or repeats a call that failed before. Only then is asked what was known before and
-is not in the context. Names that are missing without trouble are no findings.
+makes up paths, names or commands, or repeats a call that failed before. Only then look for what was known before and
+is not in the context. Names that are missing without trouble are not findings.
 
 To add a kind: its function in a module here, its name in `FindingKind`, a line in `_FINDERS`, tests, docs.
 """
@@ -15,8 +15,14 @@ from typing import Final
 from projections.audit.findings.finding import Finding, rank_of_finding
 from projections.audit.findings.inventions import inventions
 from projections.audit.findings.objections import objections
-from projections.audit.findings.reminders import asked_again, dropped_items, reminded, told_again, unanswered
-from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, said_again
+from projections.audit.findings.reminders import (
+    dropped_items,
+    reminded,
+    repeated_facts,
+    repeated_wishes,
+    unanswered,
+)
+from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, repeated_messages
 from projections.audit.findings.scene import Scene
 from projections.audit.findings.searches import missing_paths, searches
 from projections.audit.instruction_fates import Rule
@@ -26,9 +32,9 @@ from projections.replacement import Replacement
 
 _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     objections,
-    said_again,
-    told_again,
-    asked_again,
+    repeated_messages,
+    repeated_facts,
+    repeated_wishes,
     unanswered,
     dropped_items,
     reminded,
@@ -38,7 +44,7 @@ _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     failed_again,
     ended_habits,
 )
-"""The functions that look for trouble; a later one does not report what an earlier one explains."""
+"""Functions that look for trouble; a later one omits what an earlier one explains."""
 
 
 def findings(
@@ -48,7 +54,7 @@ def findings(
     rules: Sequence[Rule] = (),
     dropped: Sequence[EventRef] = (),
 ) -> list[Finding]:
-    """Return the findings behind a replacement up to the next compaction, the worst first.
+    """Return the findings from a replacement to the next compaction, the worst first.
 
     `rules` are the user's standing rules with their states, `dropped` the messages that left the context although
     no summary covers them.

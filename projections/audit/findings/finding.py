@@ -19,7 +19,7 @@ class Finding(MetricStruct, frozen=True):
     """A loss that is certain, or trouble that a loss explains.
 
     `sentence` continues "After compaction 1, " and refers to events as `#NUMBER`. `known` are events before the
-    replacement that had what was missing, `trouble` those behind it that show that it was missed, in order. `names`
+    replacement that had what was missing, `trouble` later ones that show that it was missed, in order. `names`
     are the files, names or words that were missing.
     """
 

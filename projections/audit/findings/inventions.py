@@ -1,4 +1,4 @@
-"""Find addresses, names and commands that the model made up where it had known almost the same ones."""
+"""Find made-up addresses, names and commands where the model had known similar ones."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ _FEWEST_WORDS: Final = 3
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return a known name of the same words but for plurals, or of three or more of which one differs."""
+    """Return a known name that differs only in plurals, or in one word of three or more."""
     words = _words_of_name(name)
     nearest = None
     for each in known:
@@ -156,10 +156,12 @@ _MISUSED: Final = re.compile(
 """Messages about a wrong command, rather than about the work that it is for."""
 _END: Final = 2_000
 """Characters at the end of a result that say how the command ended."""
-_EXIT_CODE: Final = re.compile(r"(?i)\bexit(?:ed)?\b.{0,20}\bcode:? [1-9]")
-"""The note of a shell that failed, in results that are not marked as errors."""
+_FAILED: Final = re.compile(
+    r"(?i)\bexit(?:ed)?\b.{0,20}\bcode:? [1-9]|\bcommand (?:after exceeding timeout|timed out after) (?:of )?\d"
+)
+"""The note of a shell that failed or was stopped, in results that are not marked as errors."""
 _ALIKE: Final = 80
-"""Percent of two commands that are equal, by edit distance; below that they do different things."""
+"""Minimum similarity of two commands in percent, by edit distance; less is another task."""
 _LONGEST_LINE: Final = 400
 _SIGNS: Final = "\"'`,;()[]{} "
 
@@ -168,7 +170,7 @@ def _misused_commands(scene: Scene) -> Iterator[Finding]:
     """Find commands that are wrong, although one almost like it had been run or named."""
     for caller, call, result in results_in(scene.behind):
         text = "\n".join(result.texts)
-        if not (result.is_error or _EXIT_CODE.search(text[-_END:])) or not _MISUSED.search(text[-_END:]):
+        if not (result.is_error or _FAILED.search(text[-_END:])) or not _MISUSED.search(text[-_END:]):
             continue
         for command in commands_of(call, caller.tools):
             right, sources = _nearest_command(command, scene)

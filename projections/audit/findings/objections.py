@@ -1,4 +1,4 @@
-"""Find what a person had to point to although the model had known it before the replacement."""
+"""Find things that a person had to point out although the model had known them before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from projections.audit.findings.finding import Finding, refs
-from projections.audit.findings.scene import Scene, folder_of, places_in, words_of
+from projections.audit.findings.scene import Scene, folder_of, places_in
+from projections.audit.restatements import words_of
 from projections.files import files_of_call
 from projections.mentions import MentionKind, mentions
 from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
@@ -32,7 +33,7 @@ _UNDONE_WITHIN: Final = 2
 
 
 class _Missed(NamedTuple):
-    """A thing that the model used only after the person objected, although `known` had shown it before.
+    """A thing that the model used only after an objection, although `known` had shown it before.
 
     `turn` is the number of the objection, `again` the message that uses it.
     """
@@ -68,7 +69,7 @@ def _objected(
     objected = refs(scene.turns[each.turn].person for each in times)
     last = max(each.turn for each in times)
     undo = next((undone[turn] for turn in range(last, last + _UNDONE_WITHIN + 1) if turn in undone), None)
-    sentence = f"{what}, until you objected ({', '.join(f'#{each.seq}' for each in objected)})"
+    sentence = f"{what}, until you stepped in ({', '.join(f'#{each.seq}' for each in objected)})"
     if undo:
         sentence += f"; {undo.file}, which it had written meanwhile, was undone (#{undo.message.seq})"
     return Finding(
@@ -101,7 +102,7 @@ def _incomplete(scene: Scene, explained: set[int]) -> Iterator[Finding]:
                         kind="objection",
                         weight="serious",
                         sentence=f"the model used only a part of {folder} (#{last.seq}): it no longer knew of"
-                        f" {listed} (#{known[lost[0]].seq}), until you objected (#{turn.person.seq}).",
+                        f" {listed} (#{known[lost[0]].seq}), until you stepped in (#{turn.person.seq}).",
                         known=refs(known[thing] for thing in lost),
                         trouble=refs([last, turn.person]),
                         names=[value for _, value in lost],
@@ -187,7 +188,7 @@ class _Undone(NamedTuple):
 
 
 def _undone(scene: Scene) -> dict[int, _Undone]:
-    """Return, by turn, the first call that undid a file written behind the replacement."""
+    """Return, by turn, the first call that undid a file written after the replacement."""
     undone: dict[int, _Undone] = {}
     written: dict[str, None] = {}
     for number, turn in enumerate(scene.turns):
@@ -206,8 +207,8 @@ def _undone(scene: Scene) -> dict[int, _Undone]:
     return undone
 
 
-class View(NamedTuple):
-    """A message that shows a part of a file: the call for it if it is a result. `size` is in characters."""
+class FileView(NamedTuple):
+    """A message that shows a part of a file: the call if it is a result. `size` in characters."""
 
     path: str
     size: int
@@ -232,10 +233,10 @@ class FileContents:
         self._paths, self._facts = paths, facts
         self._calls: dict[str, tuple[str, ...]] = {}
         self.shown: dict[str, int] = {}
-        self.largest: dict[str, View] = {}
+        self.largest: dict[str, FileView] = {}
         self.last_shown: dict[str, None] = {}
 
-    def add(self, message: MessageFacts) -> list[View]:
+    def add(self, message: MessageFacts) -> list[FileView]:
         """Add the next message; return the parts of files that it shows."""
         views = list(self._views(message))
         for view in views:
@@ -253,7 +254,7 @@ class FileContents:
         return self
 
     def newest(self, count: int, least: int) -> list[str]:
-        """Return the files that were shown last, of those with at least `least` characters in one message."""
+        """Return the files shown last, of those with at least `least` characters in one message."""
         return (
             [path for path in self.last_shown if self.largest[path].size >= least][-count:] if count else []
         )
@@ -263,18 +264,18 @@ class FileContents:
         calls = self._facts.derive(_files_of_calls, message) if message.calls else []
         return [self._paths.longest_form(path) for call in calls for path in call.paths]
 
-    def _views(self, message: MessageFacts) -> Iterator[View]:
+    def _views(self, message: MessageFacts) -> Iterator[FileView]:
         for call in self._facts.derive(_files_of_calls, message) if message.calls else ():
             paths = tuple(dict.fromkeys(map(self._paths.longest_form, call.paths)))
             self._calls[call.id] = paths
             if call.written:
                 for path in paths:
-                    yield View(path, call.written, message)
+                    yield FileView(path, call.written, message)
         paths = self._calls.get(message.result_of, ())
         if paths and not message.is_error:
             size = sum(map(len, message.texts)) // len(paths)
             for path in paths:
-                yield View(path, size, message)
+                yield FileView(path, size, message)
 
 
 def _files_of_calls(message: MessageFacts) -> list[_CallFiles]:

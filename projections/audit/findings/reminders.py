@@ -1,4 +1,4 @@
-"""Find what a person had to come back to: unanswered messages, facts, wishes, items of a plan."""
+"""Find messages, facts, wishes and items of a plan that a person had to come back to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from projections.audit.findings.finding import Finding, refs
-from projections.audit.findings.scene import Scene, Turn, words_of
+from projections.audit.findings.scene import Scene, Turn
+from projections.audit.restatements import words_of
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts
 
@@ -19,12 +20,13 @@ _HINT: Final = 0.5
 
 
 def unanswered(scene: Scene) -> Iterator[Finding]:
-    """Find a message before the replacement that the model dropped, and that the person came back to.
+    """Find an earlier message that the model dropped and the person came back to.
 
-    The model dropped it if it stopped behind the replacement without calling a tool.
+    The model dropped it if it stopped after the replacement without calling a tool.
     """
     asked, first = scene.turns_before[-1], scene.turns[0]
-    stopped = next((each for each in first.messages if each.role == "assistant"), None)
+    # An answer may be several records, thinking first: its text is the last.
+    stopped = next((each for each in reversed(first.messages) if each.role == "assistant"), None)
     if asked.person is None or scene.is_shown(asked.person) or _is_answered(asked) or stopped is None:
         return
     if any(message.calls for message in first.messages):
@@ -35,10 +37,10 @@ def unanswered(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 kind="unanswered",
                 weight="minor",
-                sentence=f"the model stopped (#{stopped.seq}) without having dealt with what you had last said"
+                sentence=f"the model stopped (#{stopped.seq}) without a single call for what you had last said"
                 f" (#{asked.person.seq}), and you came back to it (#{turn.person.seq}).",
                 known=refs([asked.person]),
-                trouble=refs([*(each for each in first.messages if each.role == "assistant"), turn.person]),
+                trouble=refs([stopped, turn.person]),
                 names=sorted(words & words_of(turn.prose)),
             )
             return
@@ -61,8 +63,8 @@ _ASKS: Final = re.compile(r"(?i)ask_?(?:user|human|question|followup)\w*|questio
 """Tools with which a model asks the person."""
 
 
-def told_again(scene: Scene) -> Iterator[Finding]:
-    """Find what a person told again because the model asked for it, or got it wrong."""
+def repeated_facts(scene: Scene) -> Iterator[Finding]:
+    """Find facts that a person repeated because the model asked for them or got them wrong."""
     told: dict[tuple[MentionKind, str], MessageFacts] = {}
     for turn in scene.turns_before:
         if turn.person and not scene.is_shown(turn.person):
@@ -91,7 +93,7 @@ def told_again(scene: Scene) -> Iterator[Finding]:
 
 
 def _heard(scene: Scene) -> Iterator[tuple[MessageFacts, MessageFacts | None, bool]]:
-    """Yield the messages behind the replacement, each with its question and whether it answers or objects."""
+    """Yield later messages, each with its question, and True if it answers or objects."""
     question: MessageFacts | None = None
     for turn in scene.turns:
         if turn.person:
@@ -125,8 +127,8 @@ _MANNER: Final = re.compile(
 _OFTEN: Final = 2
 
 
-def asked_again(scene: Scene) -> Iterator[Finding]:
-    """Find a wish about how to work that a person had uttered twice or more, and had to utter again."""
+def repeated_wishes(scene: Scene) -> Iterator[Finding]:
+    """Find a wish about how to work that a person repeats after having stated it twice."""
     before: dict[str, list[tuple[MessageFacts, frozenset[str]]]] = {}
     for turn in scene.turns_before:
         if turn.person:
@@ -140,21 +142,28 @@ def asked_again(scene: Scene) -> Iterator[Finding]:
         ):
             continue
         words = frozenset[str]().union(*(words for _, words in said))
-        again = [
-            turn.person
+        turns = [
+            turn
             for turn in scene.turns
-            if turn.person and manner in _manners(turn) and len(words & words_of(turn.prose)) >= _FEWEST_WORDS
+            if manner in _manners(turn) and len(words & words_of(turn.prose)) >= _FEWEST_WORDS
         ]
+        again = [turn.person for turn in turns if turn.person]
         if again:
             yield Finding(
                 kind="repeated",
                 weight="minor",
                 sentence=f"you had to ask again ({_numbers(again)}) for what you had asked for before"
-                f" ({_numbers([person for person, _ in said])}): “{manner}”.",
+                f" ({_numbers([person for person, _ in said])}): “{_with_its_verb(turns[-1].prose, manner)}”.",
                 known=refs(person for person, _ in said),
                 trouble=refs(again),
                 names=[manner],
             )
+
+
+def _with_its_verb(prose: str, manner: str) -> str:
+    """Return a manner of work with the few words before it, which say what is done that way."""
+    found = re.search(rf"(?i)(?:[^\s.,;:?!]+\s+){{0,4}}{re.escape(manner)}\b", prose)
+    return " ".join(found[0].split()) if found else manner
 
 
 def _manners(turn: Turn) -> set[str]:
@@ -171,7 +180,7 @@ _TEXTS: Final = ("content", "step", "text", "title", "subject")
 
 
 def dropped_items(scene: Scene) -> Iterator[Finding]:
-    """Find open items of the newest plan that no later plan has, until the person complains about one."""
+    """Find open items of the newest plan that no later plan has, and that the person misses."""
     planned = [(message, plan) for message in scene.earlier for plan in _plans(message)]
     if not planned or scene.is_shown(planned[-1][0]):
         return
@@ -226,9 +235,9 @@ _REMINDS: Final = re.compile(
 
 
 def reminded(scene: Scene) -> Iterator[Finding]:
-    """Find what a person says was known before, if a message that left the context is about it.
+    """Find things that a person says were known, if a message that left the context has them.
 
-    It is no loss if a message behind the replacement is as much about it.
+    It is not a loss if a later message is as much about them.
     """
     if not any(_is_reminder(turn) for turn in scene.turns):
         return

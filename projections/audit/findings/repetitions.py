@@ -1,4 +1,4 @@
-"""Find rules that are gone, what was said again, calls that fail again, and habits that ended."""
+"""Find rules that are gone, repeated messages, calls that fail again, habits that ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from operator import attrgetter
 from typing import Final
 
 from projections.audit.findings.finding import Finding, ref, refs
-from projections.audit.findings.scene import Scene, Turn, prose_of, words_of
+from projections.audit.findings.scene import Scene, Turn, prose_of
 from projections.audit.instruction_fates import Rule
 from projections.audit.measure import EventRef
+from projections.audit.restatements import words_of
 from projections.audit.rework import call_history
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts, commands_of
@@ -23,8 +24,8 @@ _LONGEST: Final = 100
 """Characters of a quotation."""
 
 
-def said_again(scene: Scene) -> Iterator[Finding]:
-    """Find what a person had to say again, in similar words or with the same error pasted."""
+def repeated_messages(scene: Scene) -> Iterator[Finding]:
+    """Find messages that a person had to repeat, in similar words or with the same error."""
     shown = {seq for part in scene.replacement.after.parts for _, seq in part.events}
     said = {
         EventRef(event=event.id, seq=event.seq): words
@@ -38,7 +39,7 @@ def said_again(scene: Scene) -> Iterator[Finding]:
         for error in turn.person.mentions.get(MentionKind.ERROR, ()):
             if scene.is_lost(MentionKind.ERROR, error):
                 first = scene.first_known(MentionKind.ERROR, error)
-                sentence = f"you had to report an error (#{turn.person.seq}) that had been met before"
+                sentence = f"you had to report an error (#{turn.person.seq}) that had occurred before"
                 yield Finding(
                     kind="repeated",
                     weight="serious",
@@ -69,20 +70,8 @@ def said_again(scene: Scene) -> Iterator[Finding]:
             )
 
 
-_FIRM: Final = re.compile(
-    r"\b(?:never|always|must|mustn't|only|don'?t|do not|no(?!\s*\?)|without asking|ask (?:me )?(?:before|first)"
-    r"|from now on|going forward|at all times|every time|forbidden|off[- ]limits)\b",
-    re.IGNORECASE,
-)
-"""Words of a firm rule; others are preferences, which are no finding unless they are broken."""
-
-
-_LONGEST_RULE: Final = 120
-"""Characters of a firm rule; a longer sentence explains something."""
-
-
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
-    """Find standing rules that left the context; serious if they were broken or repeated."""
+    """Find standing rules that left the context and were broken or repeated after it."""
     last = max(
         (each.seq for turn in scene.turns for each in (turn.person, *turn.messages) if each), default=0
     )
@@ -95,13 +84,13 @@ def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
             *([f"the model broke it ({_numbers(broken)})"] if broken else []),
             *([f"you had to repeat it ({_numbers(repeated)})"] if repeated else []),
         ]
-        if not followed and (len(rule.text) > _LONGEST_RULE or not _FIRM.search(rule.text)):
+        if not followed:
             continue
         yield Finding(
             kind="rule",
-            weight="serious" if followed else "minor",
-            sentence=f"your rule “{_cut(rule.text)}” (#{rule.seq}) is no longer in the context"
-            + (f", and {' and '.join(followed)}." if followed else "; it was not broken since."),
+            weight="serious",
+            sentence=f"your rule “{_cut(rule.text)}” (#{rule.seq}) is no longer in the context:"
+            f" {', and '.join(followed)}.",
             known=[EventRef(event=rule.event, seq=rule.seq)],
             trouble=sorted([*broken, *repeated], key=attrgetter("seq")),
             names=[rule.text],
@@ -117,7 +106,7 @@ def _cut(text: str) -> str:
 
 
 def failed_again(scene: Scene) -> Iterator[Finding]:
-    """Find calls that failed before the replacement, and again behind it with nothing written in between.
+    """Find calls that failed before and after the replacement, with nothing written in between.
 
     One such call is cheap, and no finding.
     """
@@ -158,7 +147,7 @@ _HEAD: Final = re.compile(
 
 
 def ended_habits(scene: Scene) -> Iterator[Finding]:
-    """Find commands that closed nearly every change before the replacement, and none behind it."""
+    """Find commands that followed nearly every change before the replacement, and none after it."""
     before = [turn for turn in scene.turns_before if _changes(turn)][-2 * _FEWEST_HABIT :]
     behind = [turn for turn in scene.turns if _changes(turn)]
     if len(before) < _FEWEST_HABIT or len(behind) < _FEWEST_BROKEN:

@@ -1,4 +1,4 @@
-"""Set the scene for findings: what was known before a replacement, and what happened behind it."""
+"""Set the scene for findings: what was known before a replacement, and what happened later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.views import ToolCall
-from projections.audit.restatements import content_words
 from projections.context.parts import is_by_person
 from projections.mentions import MentionKind
 from projections.mentions.mention_index import MentionIndex
@@ -26,14 +25,9 @@ _LONGEST_OBJECTION: Final = 500
 
 
 def prose_of(event: Event) -> str:
-    """Return what a person wrote in a message, without what they pasted; "" if no person wrote it."""
+    """Return a person's own words in a message, without pasted text; "" if no person wrote it."""
     view = view_of_event(event) if is_by_person(event) else None
     return " ".join(filter(None, prose_lines(view.text))) if view else ""
-
-
-def words_of(text: str) -> frozenset[str]:
-    """Return the stems of a text's content words, negated or not."""
-    return frozenset(word.removeprefix("not ") for word in content_words(text))
 
 
 def places_in(messages: Iterable[MessageFacts]) -> Iterator[tuple[MentionKind, str]]:
@@ -66,7 +60,7 @@ _FIRST_WORDS: Final = 2
 
 
 class Turn:
-    """A person's message (None before the first) with its `prose`, and the messages up to the next one."""
+    """A person's message (None before the first) with its `prose`, and those up to the next."""
 
     def __init__(self, person: MessageFacts | None, prose: str) -> None:
         self.person, self.prose = person, prose
@@ -100,7 +94,7 @@ class Turn:
 
 
 class Scene:
-    """The messages before a replacement, and those behind it up to the next compaction.
+    """The messages before a replacement, and those after it up to the next compaction.
 
     `earlier` are the messages above it and those that it removed, `after` those of C′. `turns` are what follows.
     """
@@ -144,7 +138,7 @@ class Scene:
 
     @cached_property
     def paths(self) -> PathIndex:
-        """All paths that messages before and behind the replacement name."""
+        """All paths that messages before and after the replacement name."""
         return PathIndex(path for message in (*self.earlier, *self.behind) for path in message.paths)
 
     @property
@@ -160,7 +154,7 @@ class Scene:
 
     @cached_property
     def known_places(self) -> dict[str, dict[tuple[MentionKind, str], MessageFacts]]:
-        """Paths and addresses that were named before the replacement, by the last two names of their folder."""
+        """Paths and addresses named before the replacement, by their folder's last two names."""
         found: dict[str, dict[tuple[MentionKind, str], MessageFacts]] = {}
         for message in self.earlier:
             for thing in places_in([message]):
@@ -196,8 +190,8 @@ class Scene:
 
     @cached_property
     def _before(self) -> MentionIndex:
-        return MentionIndex(self.earlier, self.paths, self.facts.chunks)
+        return MentionIndex(self.earlier, self.paths, self.facts.index)
 
     @cached_property
     def _context(self) -> MentionIndex:
-        return MentionIndex(self.after, self.paths, self.facts.chunks)
+        return MentionIndex(self.after, self.paths, self.facts.index)

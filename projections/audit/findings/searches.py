@@ -116,7 +116,7 @@ _ABSENT: Final = re.compile(
 
 
 def missing_paths(scene: Scene) -> Iterator[Finding]:
-    """Find calls for paths that do not exist, although other paths of those file names were known before.
+    """Find calls for paths that do not exist, although other paths of these files were known.
 
     One such call is cheap, and no finding.
     """

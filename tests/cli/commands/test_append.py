@@ -9,6 +9,7 @@ import pytest
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import line
 
 CUSTOM = line({"type": "custom", "customType": "x"})
@@ -62,14 +63,14 @@ def test_with_expected_each_line_expects_what_the_one_before_made(refold: Refold
     refold("append", "s", "--expected", "3", stdin=CUSTOM)
 
 
-def test_a_version_that_is_not_expected_any_more_is_told_and_nothing_is_added(refold: Refold) -> None:
+def test_a_version_that_is_not_expected_any_more_is_reported_and_nothing_is_added(refold: Refold) -> None:
     refold("append", "s", stdin=CUSTOM * 2)
     told = refold.refused(VersionConflictError, "append", "s", "--expected", "1", stdin=CUSTOM)
     assert (told.session, told.expected, told.actual) == ("s", 1, 2)
     assert refold("sessions", "--json").json["sessions"][0]["events"] == 2
 
 
-def test_a_session_that_is_expected_to_be_new_and_is_not_is_told(told: Refold) -> None:
+def test_a_session_that_is_expected_to_be_new_and_is_not_is_reported(told: Refold) -> None:
     conflict = told.refused(VersionConflictError, "append", SESSION, "--expected", "0", stdin=CUSTOM)
     assert (conflict.expected, conflict.actual) == (0, 17)
 
@@ -105,7 +106,7 @@ def test_a_message_without_content_is_refused(refold: Refold, message: dict[str,
     assert refold.refused(BadInputError, "append", "s", stdin=sent).line == 2
 
 
-def test_the_same_id_with_other_contents_is_told(refold: Refold) -> None:
+def test_the_same_id_with_other_contents_is_reported(refold: Refold) -> None:
     refold("append", "s", stdin=HELLO)
     other = HELLO.replace(b"hello", b"goodbye")
     told = refold.refused(EventConflictError, "append", "s", stdin=other)
@@ -126,7 +127,7 @@ BROKEN = {
 """Lines that are wrong, and the field that each is wrong in."""
 
 
-def test_a_line_that_is_wrong_is_told_with_its_number_and_field(refold: Refold) -> None:
+def test_a_line_that_is_wrong_is_reported_with_its_number_and_field(refold: Refold) -> None:
     for broken, field in BROKEN.items():
         told = refold.refused(BadInputError, "append", "s", stdin=b"\n" + broken + b"\n")
         assert (told.source, told.line, field in told.problem) == ("standard input", 2, True), broken
@@ -139,7 +140,7 @@ def test_a_wrong_line_ends_the_command_and_the_lines_before_it_are_stored(refold
     assert [each["id"] for each in refold("log", "s", "--json").json_lines] == ["m1"]
 
 
-def test_a_parent_that_is_not_there_is_told(refold: Refold) -> None:
+def test_a_parent_that_is_not_there_is_reported(refold: Refold) -> None:
     orphan = line({"type": "custom", "customType": "x", "parentId": "gone"})
     assert refold.refused(NotFoundError, "append", "s", stdin=orphan).name == "gone"
 
@@ -194,7 +195,7 @@ def test_several_writers_lose_nothing(refold: Refold) -> None:
     acknowledged = [
         json.loads(each)["seq"]
         for writer in writers
-        for each in writer.communicate(timeout=60)[0].splitlines()
+        for each in writer.communicate(timeout=PATIENCE)[0].splitlines()
     ]
     assert sorted(acknowledged) == list(range(1, 61))
     assert refold("verify", "--json").json["findings"] == []

@@ -7,6 +7,7 @@ from pathlib import Path
 from eventstore.errors import StoreError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION
+from tests.support.patience import PATIENCE
 from tests.support.tampering import tables
 
 HOLD_OPEN = """
@@ -47,7 +48,7 @@ def test_a_store_is_backed_up_while_another_process_holds_it_open(told: Refold, 
         assert holding.stdout is not None
         assert holding.stdout.readline() == b"open\n"
         told("backup", "copy")
-        holding.communicate(timeout=60)
+        holding.communicate(timeout=PATIENCE)
     assert holding.returncode == 0
     assert Refold(tmp_path / "copy")("verify", "--json").json["events"] == 17
 
@@ -58,7 +59,7 @@ def test_a_folder_that_exists_is_refused_and_left_as_it_is(told: Refold, tmp_pat
     assert list((tmp_path / "copy").iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_told(told: Refold) -> None:
+def test_a_place_that_cannot_be_written_is_reported(told: Refold) -> None:
     assert told.refused(StoreError, "backup", "gone/copy").path == "gone/copy"
 
 

@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from cli.commands.bench import _speed
 from tests.cli import long_talk
-from tests.cli.running import Refold, command
+from tests.cli.running import Refold
 from tests.cli.tale import SESSION
-from tests.support.madeup import format as madeup
-from tests.support.madeup import rules as madeup_rules
+from tests.support.gates import Gate
+from tests.support.madeup import format as madeup_format
+from tests.support.patience import PATIENCE
 
 TIMES = ("rebuildSeconds", "openRebuildSeconds", "foldSeconds", "importSeconds", "parseSeconds")
 
@@ -40,6 +41,20 @@ def test_the_sessions_that_are_named_are_measured_each_once(told: Refold, tmp_pa
     assert [each["session"] for each in sessions] == ["talk", SESSION]
 
 
+@pytest.mark.parametrize("columns", [50, 60, 80, None])
+def test_below_the_table_stands_what_its_columns_mean_and_no_others(
+    told: Refold, columns: int | None
+) -> None:
+    told.columns = columns
+    shown = re.sub(r"\x1b\[[\d;]*m", "", told("bench").out)
+    table, explained = shown.split("\n\n")[:2]
+    with_meaning = ("REBUILD", "STORE OPEN", "JSON FOLD", "SPEED", "IMPORT", "PARSING")
+    words = table.partition(SESSION[:8])[0].split()
+    there = [name for name in with_meaning if set(name.split()) <= set(words)]
+    assert [line[:10].rstrip() for line in explained.splitlines() if line[:1] != " "] == there
+    assert "REBUILD" in there
+
+
 def test_nothing_is_left_of_it_and_the_store_is_as_it_was(told: Refold) -> None:
     before = told("sessions", "--json").out, sorted(told.store.parent.iterdir())
     told("bench")
@@ -51,15 +66,13 @@ def test_nothing_is_left_of_it_where_it_is_ended(told: Refold, number: signal.Si
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("whoever runs the tests ignores this signal, and so do its children")
     before = sorted(told.store.parent.iterdir())
-    with subprocess.Popen(
-        command("bench", SESSION), env=told.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as running:
-        while not list(told.store.parent.glob("refold-bench-*/*")):
-            time.sleep(0.005)
-            assert running.poll() is None
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Gate("cli.commands.bench:_measured") as gate, told.started("bench", gate=gate, **streams) as running:
+        gate.held()
+        assert list(told.store.parent.glob("refold-bench-*/*"))
         running.send_signal(number)
-        running.communicate(timeout=60)
-    assert running.returncode == 128 + number
+        _out, errors = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 128 + number, errors
     assert sorted(told.store.parent.iterdir()) == before
 
 
@@ -77,11 +90,8 @@ def test_in_an_empty_store_appends_are_measured(refold: Refold) -> None:
     assert refold("bench").out
 
 
-def test_of_a_harness_without_a_fold_none_is_measured(
-    refold: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    madeup.register(monkeypatch)
-    madeup_rules.register(monkeypatch)
+@pytest.mark.usefixtures("madeup")
+def test_of_a_harness_without_a_fold_none_is_measured(refold: Refold, tmp_path: Path) -> None:
     record = {
         "kind": "say",
         "in": "one",
@@ -89,7 +99,7 @@ def test_of_a_harness_without_a_fold_none_is_measured(
         "after": None,
         "message": {"who": "person", "text": "x"},
     }
-    (tmp_path / "file").write_bytes(madeup.HEADER + json.dumps(record).encode() + b"\n")
+    (tmp_path / "file").write_bytes(madeup_format.HEADER + json.dumps(record).encode() + b"\n")
     refold("import", "file")
     (found,) = refold("bench", "one", "--json").json["sessions"]
     assert found["rebuildSeconds"] > 0

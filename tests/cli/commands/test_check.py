@@ -47,6 +47,16 @@ def test_an_exact_check_that_fails_ends_with_1(diverged: Refold) -> None:
     assert failures == {"cached prefixes": [{"name": "cached prefixes", **failure}]}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "code", "verdict"), [(100, 1, "failed"), (0, 0, "passed")], ids=["an exact figure", "none"]
+)
+def test_the_last_line_says_if_a_session_passed(refold: Refold, wrong: int, code: int, verdict: str) -> None:
+    records = [said("m1", user("go")), said("m2", answer(0, 100))]
+    records += [said("m3", user("elsewhere"), parentId=None), said("m4", answer(wrong, 10))]
+    refold("append", "s", stdin=b"".join(records))
+    assert refold("check", "s", code=code).lines[-1].startswith(verdict)
+
+
 def test_the_record_of_a_failure_is_named(diverged: Refold) -> None:
     assert any("m4 #4" in line for line in diverged("check", "diverged", code=1).lines)
 

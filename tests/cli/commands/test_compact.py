@@ -107,21 +107,23 @@ class TestDryRun:
         assert re.findall(r"[\d,]+\d", sizes) == ["1,107", "1,107", "16"]
         assert read.split() == ["read", "src/parser.py"]
 
-    def test_the_template_and_the_models_that_are_chosen_are_told(self, talked: Refold) -> None:
+    def test_the_template_and_the_models_that_are_chosen_are_reported(self, talked: Refold) -> None:
         chosen = ("--template", "five-sections", "--model", "a", "--model", "b")
         said = talked(*KEEPING, *chosen, "--dry-run").lines[0]
         assert said.endswith(", by policy refold, template five-sections, anthropic a or b")
 
-    def test_a_likely_size_stands_beside_the_bound(self, refold: Refold, tmp_path: Path) -> None:
+    def test_a_likely_size_stands_alone_where_the_bound_is_no_smaller_than_the_context(
+        self, refold: Refold, tmp_path: Path
+    ) -> None:
         # 10,000 tokens before, of them 1,000 kept; a summary has 3,000 mostly, and up to 13,107 by the reserve.
         told = PiSession()
         for name, size in (("u1", 36_000), ("u2", 4_000)):
             told.says(name, user("x" * size))
         (tmp_path / "two.jsonl").write_bytes(b"".join(told._lines))
         lines = refold("compact", "two.jsonl", "--keep-recent", "1000", "--dry-run").lines
-        assert re.findall(r"[\d,]+\d", lines[2]) == ["10,000", "4,000", "10,000", "16"]
+        assert re.findall(r"[\d,]+\d", lines[2]) == ["10,000", "4,000", "16"]
 
-    def test_results_that_would_be_shown_shorter_are_told_and_counted(
+    def test_results_that_would_be_shown_shorter_are_reported_and_counted(
         self, refold: Refold, tmp_path: Path
     ) -> None:
         told = PiSession()
@@ -139,7 +141,7 @@ class TestDryRun:
         assert (before > 15_000, shown < 10_000) == (True, True)
         assert f" {shown + 3_000:,}, " in sizes
 
-    def test_paths_are_told_in_the_folder_that_most_of_them_share(
+    def test_paths_are_reported_in_the_folder_that_most_of_them_share(
         self, refold: Refold, tmp_path: Path
     ) -> None:
         told = PiSession()
@@ -152,7 +154,7 @@ class TestDryRun:
         assert lines[3].endswith(" /w/p/")
         assert [line.split()[-1] for line in lines[4:7] + lines[8:]] == ["a.py", "s/b.py", "s/c.py", "/etc/d"]
 
-    def test_instructions_that_nobody_would_follow_are_told(self, talked: Refold) -> None:
+    def test_instructions_that_nobody_would_follow_are_reported(self, talked: Refold) -> None:
         asking = ("compact", SESSION, "Be brief.", "--summarizer", "extractive", "--dry-run")
         assert talked(*asking).errors == ""
         assert len(talked(*asking, "--keep-recent", "250").notes) == 1
@@ -171,7 +173,7 @@ class TestCompacting:
         assert [part["event"] for part in messages[1:]] == ["u5", "a5"]
         assert (messages[0]["fate"], NEVER in messages[0]["message"]["summary"]) == ("summary", True)
 
-    def test_files_are_told_by_tags(self, talked: Refold) -> None:
+    def test_files_are_reported_by_tags(self, talked: Refold) -> None:
         event = talked(*EXTRACTING, "--json").json["events"][0]
         assert record(talked, event)["summary"].endswith("<read-files>\nsrc/parser.py\n</read-files>")
 
@@ -206,7 +208,7 @@ class TestCompacting:
         talked(*way_back.partition(": refold ")[2].split())
         assert context(talked, "--format", "pi")["messages"] == before
 
-    def test_the_model_that_answered_is_told(
+    def test_the_model_that_answered_is_reported(
         self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -216,7 +218,7 @@ class TestCompacting:
         answered = record(talked, told.split()[2].rstrip(":"))["request"]["requests"][-1]["model"]
         assert told.endswith(f", template compaction, anthropic {answered}")
 
-    def test_a_counter_that_can_only_be_estimated_is_told(
+    def test_a_counter_that_can_only_be_estimated_is_reported(
         self, talked: Refold, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
@@ -287,7 +289,7 @@ class TestTemplates:
         assert outcome.errors.count("\n") == 1
         assert context(talked)["messages"] == before
 
-    def test_one_that_is_not_there_is_told_before_anybody_is_asked(
+    def test_one_that_is_not_there_is_reported_before_anybody_is_asked(
         self, talked: Refold, messages_api
     ) -> None:
         api: MessagesApi = messages_api()
@@ -372,7 +374,7 @@ class TestAsking:
         assert "You are an agent." in str(asked["system"])
         assert [tool["name"] for tool in asked["tools"]] == ["read"]
 
-    def test_sections_that_an_answer_lacks_are_told(self, talked: Refold, messages_api) -> None:
+    def test_sections_that_an_answer_lacks_are_reported(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api(says("## Goal\nall of it"))
         done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
         (note,) = done.notes
@@ -434,7 +436,7 @@ class TestNothing:
         assert ["20,000" in line for line in talked(*plan).lines] == [True]
         assert talked(*plan, "--json").json is None
 
-    def test_a_policy_that_makes_no_summaries_is_told(self, talked: Refold) -> None:
+    def test_a_policy_that_makes_no_summaries_is_reported(self, talked: Refold) -> None:
         asking = ("compact", SESSION, "--policy", "mask", "--summarizer", "extractive")
         (told,) = talked(*asking).lines
         assert ("'mask'" in told, "refold prune" in told) == (True, True)
@@ -469,7 +471,7 @@ def test_options_that_make_no_sense_are_refused(talked: Refold) -> None:
         assert told.param.opts == [option]
 
 
-def test_what_is_not_there_is_told(talked: Refold, tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(talked: Refold, tmp_path: Path) -> None:
     for arguments, what in ((("--policy", "nope"), "policy"), (("--leaf", "nope"), "event")):
         missing = talked.refused(NotFoundError, "compact", SESSION, *arguments)
         assert (missing.what, missing.name) == (what, "nope")

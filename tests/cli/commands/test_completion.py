@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 from cli.main import COMMANDS
-from tests.cli.running import Refold
+from tests.cli.running import Refold, command
 
 SHELLS = ["bash", "zsh", "fish"]
 
@@ -40,7 +39,7 @@ def test_a_shell_reads_its_script_without_complaint(refold: Refold, shell: str) 
 def completed(refold: Refold, words: str, index: int) -> list[str]:
     """Return the completions that the program prints for bash."""
     done = subprocess.run(
-        [sys.executable, "-c", "from cli.main import main; main()"],
+        command(),
         env=refold.environment(_REFOLD_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(index)),
         capture_output=True,
         text=True,

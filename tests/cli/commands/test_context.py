@@ -17,7 +17,6 @@ from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, tale
 from tests.support import reference_pi
 from tests.support.madeup import format as madeup_format
-from tests.support.madeup import rules as madeup_rules
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, user
 from tests.support.tampering import tables
@@ -57,9 +56,8 @@ def test_the_pi_format_holds_messages_thinking_level_and_model(told: Refold) -> 
 
 class TestAnotherHarness:
     @pytest.fixture
-    def madeup(self, refold: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
-        madeup_format.register(monkeypatch)
-        madeup_rules.register(monkeypatch)
+    def told(self, madeup: None, refold: Refold, tmp_path: Path) -> Refold:
+        del madeup
         records = [
             {"kind": "say", "in": "one", "id": "a", "message": PERSON},
             {"kind": "say", "in": "one", "id": "b", "after": "a", "group": "g", "message": MODEL},
@@ -70,16 +68,16 @@ class TestAnotherHarness:
         refold("import", "file")
         return refold
 
-    def test_the_native_format_is_what_its_own_harness_builds(self, madeup: Refold) -> None:
-        messages = madeup("context", "one", "--format", "native").json["messages"]
+    def test_the_native_format_is_what_its_own_harness_builds(self, told: Refold) -> None:
+        messages = told("context", "one", "--format", "native").json["messages"]
         assert [message["text"] for message in messages] == ["x", "y y", "x", "y"]
 
-    def test_the_format_of_another_harness_is_refused_with_the_one_that_fits(self, madeup: Refold) -> None:
-        refused = madeup("context", "one", "--format", "pi", code=2)
+    def test_the_format_of_another_harness_is_refused_with_the_one_that_fits(self, told: Refold) -> None:
+        refused = told("context", "one", "--format", "pi", code=2)
         assert (refused.out, "--format native" in refused.errors) == ("", True)
 
-    def test_every_message_names_all_records_that_it_shows(self, madeup: Refold) -> None:
-        messages = madeup("context", "one", "--json").json["messages"]
+    def test_every_message_names_all_records_that_it_shows(self, told: Refold) -> None:
+        messages = told("context", "one", "--json").json["messages"]
         assert [message["records"] for message in messages] == [["a"], ["b", "c"], ["d"], ["d"]]
         assert [message["event"] for message in messages] == ["a", "b", "d", "d"]
 

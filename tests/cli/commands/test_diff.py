@@ -109,7 +109,7 @@ def test_all_lists_what_was_kept_too(told: Refold) -> None:
 
 
 @pytest.mark.parametrize("name", ["nope", "#17", "#99"])
-def test_what_is_no_entry_is_told(told: Refold, name: str) -> None:
+def test_what_is_no_entry_is_reported(told: Refold, name: str) -> None:
     assert told.refused(NotFoundError, "diff", SESSION, "root", name).what in ("event", "entry")
 
 

@@ -15,6 +15,7 @@ from eventstore.files.exporting import export_formats
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
 from tests.support import claude_code, reference_pi
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, line, said
 from tests.support.tampering import tables
 
@@ -142,12 +143,12 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(told: Refold, tmp_path: Path) -> 
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
         told("export", SESSION, "-o", "pipe")
-        read, _ = reader.communicate(timeout=60)
+        read, _ = reader.communicate(timeout=PATIENCE)
     assert read == tale()
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_a_place_that_cannot_be_written_is_told_and_nothing_is_left_behind(
+def test_a_place_that_cannot_be_written_is_reported_and_nothing_is_left_behind(
     told: Refold, tmp_path: Path
 ) -> None:
     before = sorted(tmp_path.rglob("*"))
@@ -189,3 +190,18 @@ def test_a_leaf_chooses_a_branch_of_a_document_only(told: Refold) -> None:
     assert (
         "--leaf needs --format markdown" in told("export", SESSION, "--leaf", "b2", "-o", "-", code=2).errors
     )
+
+
+@pytest.mark.parametrize("form", ["original", "pi", "markdown"])
+def test_a_file_is_exported_without_what_only_the_store_has(
+    refold: Refold, tmp_path: Path, form: str
+) -> None:
+    (tmp_path / "now.jsonl").write_bytes(header() + said("shared", "e1", None) + said("private", "e2", "e1"))
+    refold("import", "now.jsonl")
+    (tmp_path / "then.jsonl").write_bytes(header() + said("shared", "e1", None))
+    exported = refold("export", "then.jsonl", "--format", form, "-o", "-").raw
+    assert (b"shared" in exported, b"private" in exported) == (True, False)
+
+
+def test_a_long_name_is_one_of_no_session(told: Refold) -> None:
+    assert told.refused(NotFoundError, "export", "x" * 5000, "-o", "-").what == "session"

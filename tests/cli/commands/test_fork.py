@@ -71,7 +71,7 @@ def test_a_fork_can_be_taken_to_pi(told: Refold) -> None:
     assert context(told, "back") == context(told, SESSION)
 
 
-def test_a_name_that_it_cannot_have_is_told_and_nothing_is_stored(told: Refold) -> None:
+def test_a_name_that_it_cannot_have_is_reported_and_nothing_is_stored(told: Refold) -> None:
     for name in (SESSION, "@again", "a\nb"):
         assert told.refused(BadInputError, "fork", SESSION, "--as", name).source == f"session {name!r}"
     assert len(told("sessions", "--json").json["sessions"]) == 1
@@ -81,7 +81,7 @@ def test_a_whole_session_and_a_leaf_exclude_each_other(told: Refold) -> None:
     told.refused(click.UsageError, "fork", SESSION, "--whole", "--leaf", "a3", code=2)
 
 
-def test_a_leaf_that_is_not_there_is_told(told: Refold) -> None:
+def test_a_leaf_that_is_not_there_is_reported(told: Refold) -> None:
     error = told.refused(NotFoundError, "fork", SESSION, "--leaf", "nope")
     assert (error.what, error.name) == ("event", "nope")
 

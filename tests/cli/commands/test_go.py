@@ -10,7 +10,7 @@ import pytest
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, write
-from tests.support.local_http import answers, free_address, refuses
+from tests.support.local_http import NO_SERVER, answers, refuses
 
 
 def leaf(refold: Refold) -> Any:
@@ -165,7 +165,7 @@ IMPOSSIBLE: list[tuple[list[str], type[NotFoundError | BadInputError], tuple[str
 ]
 
 
-def test_what_cannot_be_done_is_told_and_nothing_is_stored(told: Refold) -> None:
+def test_what_cannot_be_done_is_reported_and_nothing_is_stored(told: Refold) -> None:
     for arguments, error, about in IMPOSSIBLE:
         for options in ([], ["--dry-run"]):
             found = told.refused(error, "go", SESSION, *arguments, *options)
@@ -174,7 +174,7 @@ def test_what_cannot_be_done_is_told_and_nothing_is_stored(told: Refold) -> None
     assert events(told) == 17
 
 
-def test_a_summary_that_is_no_utf_8_is_told(told: Refold) -> None:
+def test_a_summary_that_is_no_utf_8_is_reported(told: Refold) -> None:
     error = told.refused(BadInputError, "go", SESSION, "b2", "--summary", "-", stdin=b"\xff")
     assert error.source == "standard input"
 
@@ -219,11 +219,11 @@ class TestSummarize:
 
     def test_where_nothing_is_left_nobody_is_asked(self, told: Refold) -> None:
         told("go", SESSION, "root")
-        told("go", SESSION, "i1", "--summarize", "--summarizer", "http", "--endpoint", free_address())
+        told("go", SESSION, "i1", "--summarize", "--summarizer", "http", "--endpoint", NO_SERVER)
         assert leaf(told)["kind"] == "leaf_moved"
 
     def test_a_dry_run_asks_nobody_and_stores_nothing(self, told: Refold) -> None:
-        asking = ("--summarize", "--summarizer", "http", "--endpoint", free_address())
+        asking = ("--summarize", "--summarizer", "http", "--endpoint", NO_SERVER)
         told("go", SESSION, "b2", *asking, "--dry-run")
         assert events(told) == 17
 
@@ -238,7 +238,7 @@ class TestSummarize:
         assert told("tree", SESSION, "--json").raw == before
         assert told("log", SESSION, "--json").json_lines[-1]["kind"] == "attempt"
 
-    def test_sections_that_it_lacks_are_told(self, told: Refold, service: Any) -> None:
+    def test_sections_that_it_lacks_are_reported(self, told: Refold, service: Any) -> None:
         own = service(answers({"summary": "## Goal\nto fix it"}))
         asking = ("--summarize", "--summarizer", "http", "--endpoint", own.url)
         (note,) = told("go", SESSION, "b2", *asking).notes
@@ -248,10 +248,10 @@ class TestSummarize:
         assert len(told("go", SESSION, "b2", "--summarize").notes) == 1
 
     @pytest.mark.parametrize("options", [["--summary", "x", "--summarize"], ["--summarizer", "extractive"]])
-    def test_options_that_make_no_sense_are_told(self, told: Refold, options: list[str]) -> None:
+    def test_options_that_make_no_sense_are_reported(self, told: Refold, options: list[str]) -> None:
         told.refused(click.UsageError, "go", SESSION, "b2", *options, code=2)
 
 
-def test_instructions_that_nobody_follows_are_told(told: Refold) -> None:
+def test_instructions_that_nobody_follows_are_reported(told: Refold) -> None:
     done = told("go", SESSION, "a3", "--summarize", "Be brief.", "--summarizer", "extractive")
     assert len(done.notes) == 1

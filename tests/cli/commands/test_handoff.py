@@ -31,9 +31,16 @@ def api(messages_api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_new_session_begins_with_a_document_of_the_old(talked: Refold) -> None:
     talked(*EXTRACTING, "--as", "next")
-    assert kinds(talked, "next") == ["link", "model_change", "custom_message"]
+    assert kinds(talked, "next") == ["link", "session_info", "model_change", "custom_message"]
     (message,) = talked("context", "next", "--json").json["messages"]
     assert NEVER in message["message"]["content"]
+
+
+def test_a_new_session_has_a_title_and_the_folder_of_the_old(told: Refold) -> None:
+    told(*EXTRACTING, "--as", "next")
+    found = {each["id"]: each for each in told("sessions", "--json").json["sessions"]}
+    assert found["next"]["title"] == f"Handoff of {found[SESSION]['title']}"
+    assert found["next"]["folder"] == found[SESSION]["folder"]
 
 
 def test_the_model_in_use_goes_along(told: Refold) -> None:
@@ -67,14 +74,14 @@ def test_people_are_shown_the_document_and_the_sessions_name(talked: Refold) -> 
     assert lines[-1].split()[-1] in events(talked)
 
 
-def test_a_name_that_is_taken_is_told_before_anybody_is_asked(talked: Refold, api: Any) -> None:
+def test_a_name_that_is_taken_is_reported_before_anybody_is_asked(talked: Refold, api: Any) -> None:
     server: MessagesApi = api()
     asking = ("handoff", SESSION, "--summarizer", "anthropic", "--endpoint", server.url)
     assert talked.refused(BadInputError, *asking, "--as", SESSION).source == f"session '{SESSION}'"
     assert server.requests == []
 
 
-def test_a_name_that_is_taken_meanwhile_is_told_with_how_to_have_the_document_again(
+def test_a_name_that_is_taken_meanwhile_is_reported_with_how_to_have_the_document_again(
     talked: Refold, api: Any
 ) -> None:
     def taken(request: Any) -> str:
@@ -120,12 +127,12 @@ def test_a_request_that_fails_begins_no_session_and_leaves_an_attempt(talked: Re
     assert kinds(talked, SESSION)[-1] == "attempt"
 
 
-def test_instructions_that_nobody_follows_are_told(talked: Refold) -> None:
+def test_instructions_that_nobody_follows_are_reported(talked: Refold) -> None:
     done = talked("handoff", SESSION, "Be brief.", "--summarizer", "extractive")
     assert len(done.notes) == 1
 
 
-def test_a_session_without_messages_is_told(refold: Refold) -> None:
+def test_a_session_without_messages_is_reported(refold: Refold) -> None:
     refold("append", "empty", stdin='{"type":"custom","customType":"x"}')
     told = refold.refused(BadInputError, "handoff", "empty", "--summarizer", "extractive")
     assert told.source == "session 'empty'"

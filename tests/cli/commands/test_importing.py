@@ -93,18 +93,18 @@ def test_a_folder_stands_for_the_session_files_in_it(refold: Refold, tmp_path: P
     assert [each["id"] for each in imported] == [OTHER, SESSION]
 
 
-def test_a_folder_without_session_files_is_told(refold: Refold, tmp_path: Path) -> None:
+def test_a_folder_without_session_files_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert told_of(refold, "empty") == "empty"
 
 
-def test_a_session_of_another_harness_is_told(refold: Refold, tmp_path: Path) -> None:
+def test_a_session_of_another_harness_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(CODEX)
     told = refold("import", "a.jsonl", code=1).errors
     assert ("a.jsonl: " in told, "Codex" in told) == (True, True)
 
 
-def test_many_sessions_of_another_harness_in_a_folder_are_told_in_one_line(
+def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
     refold: Refold, tmp_path: Path
 ) -> None:
     folder = tmp_path / "sessions"
@@ -131,7 +131,7 @@ def told_of(refold: Refold, name: str) -> str:
     return told.removeprefix("refold: ").partition(": ")[0]
 
 
-def test_an_empty_file_is_told(refold: Refold, tmp_path: Path) -> None:
+def test_an_empty_file_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     assert told_of(refold, "empty.jsonl") == "empty.jsonl"
 
@@ -232,7 +232,7 @@ def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refo
     assert [each["line"] for each in session["not_utf8"]] == [18, 19]
 
 
-def test_a_file_in_utf_16_is_told(refold: Refold, tmp_path: Path) -> None:
+def test_a_file_in_utf_16_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale().decode().encode("utf-16"))
     assert told_of(refold, "tale.jsonl") == "tale.jsonl:1"
 
@@ -327,7 +327,7 @@ class TestWithoutAPath:
         refold(*shlex.split(line.partition("refold ")[2]))
         assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == [SESSION]
 
-    def test_harnesses_that_cannot_be_imported_are_told_as_such(self, refold: Refold, home: Path) -> None:
+    def test_harnesses_that_cannot_be_imported_are_reported_as_such(self, refold: Refold, home: Path) -> None:
         self.put(home / ".codex/sessions/2026/01/01/rollout-a.jsonl", CODEX, 1000)
         self.put(home / ".local/share/opencode/opencode.db", b"SQLite format 3\0", 2000)
         found = refold("import", "--json").json["found"]
@@ -353,7 +353,7 @@ class TestWithoutAPath:
         refold.refused(click.UsageError, "import", "--as", "new", code=2)
 
 
-def test_a_session_whose_id_no_log_can_have_is_told_with_its_file(refold: Refold, tmp_path: Path) -> None:
+def test_a_session_whose_id_no_log_can_have_is_reported_with_its_file(refold: Refold, tmp_path: Path) -> None:
     write_to = tmp_path / "long.jsonl"
     write_to.write_bytes(header(session="s" * 600) + said("hello", "a", None))
     assert refold("import", "long.jsonl", code=1).errors.startswith("refold: long.jsonl: session 'sss")

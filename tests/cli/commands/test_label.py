@@ -78,7 +78,7 @@ def test_json_of_a_label_that_is_looked_up_has_no_event(told: Refold) -> None:
     }
 
 
-def test_an_entry_that_is_not_there_is_told_and_nothing_is_stored(told: Refold) -> None:
+def test_an_entry_that_is_not_there_is_reported_and_nothing_is_stored(told: Refold) -> None:
     error = told.refused(NotFoundError, "label", SESSION, "nope", "x")
     assert (error.what, error.name) == ("event", "nope")
     assert told("sessions", "--json").json["sessions"][0]["events"] == 17

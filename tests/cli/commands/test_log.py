@@ -101,7 +101,7 @@ def test_events_of_the_same_append_share_their_cause(refold: Refold) -> None:
     assert [each["cause"] for each in refold("log", "s", "--json").json_lines] == ["one", "one"]
 
 
-def test_a_kind_or_role_that_neither_refold_nor_the_session_has_is_told(told: Refold) -> None:
+def test_a_kind_or_role_that_neither_refold_nor_the_session_has_is_reported(told: Refold) -> None:
     kind = told.refused(NotFoundError, "log", SESSION, "--kind", "message", "--kind", "compactoin")
     has = "branch_summary, compaction, import, label, message, session_info"
     assert (kind.what, kind.name, has in kind.remedy) == ("kind of events", "compactoin", True)
@@ -142,6 +142,7 @@ def test_no_line_is_wider_than_its_terminal_however_long_ids_are(told: Refold) -
             "log", SESSION, NO_COLOR="1", TERM="dumb", COLUMNS=str(columns), LINES="40"
         )
         assert max(map(len, printed.splitlines())) <= columns
+        assert "(* the leaf, - not in the tree)" in printed
 
 
 def test_long_ids_are_unique_prefixes_that_line_up(refold: Refold) -> None:

@@ -22,6 +22,7 @@ from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import Exchange, LocalServer, Reply, hangs
 from tests.support.messages_api import MessagesApi, stalls
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import line
 
 EXTRACTING = ("maintain", SESSION, "--summarizer", "extractive")
@@ -69,7 +70,7 @@ class Harness:
     def ends(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=PATIENCE)
 
 
 @contextmanager
@@ -199,6 +200,7 @@ def test_with_handoff_as_strategy_it_goes_on_in_a_new_session(tight: Refold, tmp
     assert recommendation["do"] == "continue"
     assert [event["kind"] for event in tight("log", recommendation["session"], "--json").json_lines] == [
         "link",
+        "session_info",
         "model_change",
         "custom_message",
     ]
@@ -280,14 +282,18 @@ class TestSettings:
         answers(tight, '{"on":"compact"}', options=(*TIGHT, "--settings", "settings.toml"))
         assert "By the service." in tight("context", SESSION).out
 
-    def test_what_the_models_window_is_too_small_for_is_told(self, talked: Refold, tmp_path: Path) -> None:
+    def test_what_the_models_window_is_too_small_for_is_reported(
+        self, talked: Refold, tmp_path: Path
+    ) -> None:
         (tmp_path / "settings.toml").write_text("reserveTokens = 8_000\n")
         asking = (*EXTRACTING, "--settings", "settings.toml", "--window", "8000")
-        (fault,) = talked.refused(InvalidInputError, *asking).faults
+        (fault,) = talked.refused(InvalidInputError, *asking).issues
         assert (fault.where, fault.problem.count("8,000")) == ("reserveTokens", 2)
 
     @pytest.mark.parametrize("content", [None, b"\xff", b"enable = true"])
-    def test_a_file_that_is_none_is_told(self, talked: Refold, tmp_path: Path, content: bytes | None) -> None:
+    def test_a_file_that_is_none_is_reported(
+        self, talked: Refold, tmp_path: Path, content: bytes | None
+    ) -> None:
         if content is not None:
             (tmp_path / "settings.toml").write_bytes(content)
         error = talked.refused(BadInputError, *EXTRACTING, "--settings", "settings.toml")
@@ -326,7 +332,7 @@ class TestTheSessionsModel:
         assert (asked["system"], asked["tools"][0]["name"]) == ("You are an agent.", "read")
         assert asked["tool_choice"] == {"type": "none"}
 
-    def test_tools_that_are_none_are_told_before_anything_is_answered(
+    def test_tools_that_are_none_are_reported_before_anything_is_answered(
         self, tight: Refold, tmp_path: Path
     ) -> None:
         (tmp_path / "tools.json").write_text("{}")
@@ -348,7 +354,9 @@ def test_standard_input_has_the_lines_and_nothing_else(talked: Refold, option: s
 
 
 @pytest.mark.parametrize("session", ["nope", "-", ""])
-def test_a_session_that_is_not_there_is_told_before_anything_is_read(talked: Refold, session: str) -> None:
+def test_a_session_that_is_not_there_is_reported_before_anything_is_read(
+    talked: Refold, session: str
+) -> None:
     error = talked.refused(NotFoundError, "maintain", session, "--summarizer", "extractive", stdin="x")
     assert (error.what, error.name) == ("session", session)
 
@@ -362,7 +370,7 @@ def test_a_closed_input_is_an_empty_one(talked: Refold) -> None:
     process = talked.started(
         *EXTRACTING, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_close_input
     )
-    assert (*process.communicate(timeout=60), process.returncode) == (b"", b"", 0)
+    assert (*process.communicate(timeout=PATIENCE), process.returncode) == (b"", b"", 0)
 
 
 def _close_input() -> None:
@@ -407,7 +415,7 @@ def waits_for(event: Event) -> Reply:
     """A whole answer, once something has happened."""
 
     def reply(exchange: Exchange) -> None:
-        event.wait(60)
+        event.wait(PATIENCE)
         answers_in_short(exchange)
 
     return reply
@@ -462,7 +470,7 @@ class TestCallingOff:
             assert told.process.stdin is not None
             told.process.stdin.close()
             go_on.set()
-            assert told.process.wait(timeout=60) == 0
+            assert told.process.wait(timeout=PATIENCE) == 0
             assert told.hears()["reason"] == "threshold"
 
     def test_where_nothing_runs_there_is_nothing_to_call_off(self, talked: Refold) -> None:
@@ -489,6 +497,6 @@ class TestInterrupts:
             told.asks(on="after_turn")
             told.process.send_signal(signal.SIGINT)
             # Its input stays open: a thread waits there for the next line.
-            assert told.process.wait(timeout=60) == 130
+            assert told.process.wait(timeout=PATIENCE) == 130
             _, errors = told.process.communicate()
         assert errors == b"\nrefold: interrupted\n"

@@ -38,14 +38,14 @@ class TestList:
         assert found[0] == {"name": "mine", "source": str(own / "mine.toml"), "description": "Own."}
         assert found[2]["source"] == "built-in"
 
-    def test_a_broken_one_is_told_and_the_others_are_listed(self, refold: Refold, own: Path) -> None:
+    def test_a_broken_one_is_reported_and_the_others_are_listed(self, refold: Refold, own: Path) -> None:
         (own / "broken.toml").write_text("name = ")
         listed = refold("policies", code=1)
         assert [line.split()[0] for line in listed.lines[1:]] == preset_names()
         assert f"{own / 'broken.toml'}: " in listed.errors
         assert len(refold("policies", "--json", code=1).json["problems"]) == 1
 
-    def test_of_a_broken_one_everything_is_told(self, refold: Refold, own: Path) -> None:
+    def test_of_a_broken_one_everything_is_reported(self, refold: Refold, own: Path) -> None:
         (own / "broken.toml").write_text("memory = 1\ncut = 2\n")
         told = refold("policies", "--json", code=1).json["problems"]
         source = f"policy {own / 'broken.toml'}"
@@ -110,7 +110,7 @@ class TestNew:
         assert refold.refused(BadInputError, "policies", "new", name).source == repr(name)
         assert not refold.config.exists()
 
-    def test_an_unknown_origin_is_told(self, refold: Refold) -> None:
+    def test_an_unknown_origin_is_reported(self, refold: Refold) -> None:
         error = refold.refused(NotFoundError, "policies", "new", "mine", "--from", "nope")
         assert (error.what, error.name, ", ".join(preset_names()) in error.remedy) == ("policy", "nope", True)
 
@@ -142,7 +142,7 @@ class TestCheck:
         assert " 170,000 of " in refold("policies", "check", "x.toml").out
         assert refold("policies", "show", "x.toml", "--json").json["policy"]["cut"] is None
 
-    def test_a_policy_that_does_nothing_is_told(self, refold: Refold, tmp_path: Path) -> None:
+    def test_a_policy_that_does_nothing_is_reported(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_text('name = "x"\n')
         assert " 183,616 of " in refold("policies", "check", "x.toml").out
 
@@ -164,7 +164,7 @@ class TestCheck:
         assert " 13,600 of 16,000 tokens, " in checked.out
         assert checked.errors == ""
 
-    def test_everything_that_is_wrong_with_a_file_is_told_a_line_each(
+    def test_everything_that_is_wrong_with_a_file_is_reported_a_line_each(
         self, refold: Refold, tmp_path: Path
     ) -> None:
         (tmp_path / "x.toml").write_text(
@@ -197,7 +197,7 @@ class TestCheck:
         (own / "mine.toml").write_text('name = "mine"\nextends = "pi"\n[prompting]\nshort = "nope"\n')
         assert refold("policies", "show", "mine", code=1).lines[0] == 'name = "mine"'
 
-    def test_what_is_no_toml_is_told(self, refold: Refold, tmp_path: Path) -> None:
+    def test_what_is_no_toml_is_reported(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_text("[[[")
         assert refold.refused(BadInputError, "policies", "check", "x.toml").source == "policy x.toml"
 
@@ -212,7 +212,7 @@ class TestCheck:
         (fault,) = refold("policies", "check", "x.toml", "--json", code=1).json["problems"]
         assert fault["where"] == "name"
 
-    def test_a_file_that_is_no_utf_8_is_told(self, refold: Refold, tmp_path: Path) -> None:
+    def test_a_file_that_is_no_utf_8_is_reported(self, refold: Refold, tmp_path: Path) -> None:
         (tmp_path / "x.toml").write_bytes(b"\xff")
         assert refold.refused(BadInputError, "policies", "check", "x.toml").source == "x.toml"
 

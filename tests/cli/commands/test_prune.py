@@ -67,7 +67,7 @@ def test_a_dry_run_says_the_same_and_stores_nothing(masked: Refold) -> None:
     assert dry == {**masked("prune", SESSION, "--policy", "all.toml", "--json").json, "events": []}
 
 
-def test_a_counter_that_can_only_be_estimated_is_told(
+def test_a_counter_that_can_only_be_estimated_is_reported(
     masked: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
@@ -139,12 +139,12 @@ def test_only_the_parts_that_are_named_are_carried_out(talked: Refold, tmp_path:
     assert [each["reason"] for each in done["rewrites"]] == ["mask"]
 
 
-def test_a_part_that_the_policy_does_not_have_is_told_with_those_that_it_has(talked: Refold) -> None:
+def test_a_part_that_the_policy_does_not_have_is_reported_with_those_that_it_has(talked: Refold) -> None:
     error = talked.refused(click.UsageError, "prune", SESSION, "--part", "mask", code=2)
     assert "supersede, useless, prune" in error.message
 
 
-def test_a_policy_without_rewrites_is_told(talked: Refold) -> None:
+def test_a_policy_without_rewrites_is_reported(talked: Refold) -> None:
     assert talked("prune", SESSION, "--policy", "pi", "--json").json["rewrites"] == []
     assert len(talked("prune", SESSION, "--policy", "pi").lines) == 1
 

@@ -42,7 +42,7 @@ def test_json_of_a_title_taken_away_is_null(told: Refold) -> None:
     assert told("rename", SESSION, "", "--json").json["title"] is None
 
 
-def test_an_id_with_a_line_end_is_told_on_one_line(refold: Refold, tmp_path: Path) -> None:
+def test_an_id_with_a_line_end_is_reported_on_one_line(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").write_bytes(tale().replace(SESSION.encode(), rb"a\nb\u001b[31m"))
     assert [line.split()[0] for line in refold("import", "odd.jsonl").lines] == [r"a\nb\x1b[31m"]
     for title in ("Grammar", ""):

@@ -3,16 +3,23 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from eventstore.errors import NotFoundError
+from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import tale
+from tests.support.pi_files import header
 from tests.support.stores import damage, make_store
 
 DEMO = "demo-rate-limiter"
+
+
+def named(*variants: str) -> tuple[str, ...]:
+    """The options that name variants."""
+    return tuple(word for each in variants for word in ("--with", each))
 
 
 def replayed(refold: Refold, *arguments: str, code: int = 0) -> list[str]:
@@ -33,7 +40,7 @@ def test_all_leaves_out_forks_which_would_count_the_same_events_twice(refold: Re
 def test_the_readme_shows_the_table_that_its_command_prints(refold: Refold) -> None:
     readme = (PROJECT / "README.md").read_text("utf-8")
     section = readme.split("**What would another policy have kept?**")[1].split("\n**")[0]
-    (line,) = (each for each in section.splitlines() if each.startswith("    refold replay"))
+    line = next(each for each in section.splitlines() if each.startswith("    refold replay"))
     refold("--store", str(refold.store), "demo")
     printed = refold(*shlex.split(line)[1:]).lines
     variants = ["recorded", "refold", "drop"]
@@ -42,6 +49,65 @@ def test_the_readme_shows_the_table_that_its_command_prints(refold: Refold) -> N
     # The README leaves out the counts of boundaries and of failures.
     assert [[row[0], *row[3:]] for row in rows] == table
     assert [row[0] for row in table] == variants
+
+
+def test_the_command_below_the_worst_cases_forks_at_the_first_of_them(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    printed = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000").lines
+    first = next(line for above, line in pairwise(printed) if above.startswith("WORST FIRST"))
+    (command,) = (each.partition("refold ")[2] for each in printed if each.startswith("to try again"))
+    refold(*shlex.split(command))
+    seq = first.split()[1].partition("#")[2]
+    leaves = [
+        refold("context", *at, "--json").json["leaf"] for at in (("trial",), (DEMO, "--leaf", f"#{seq}"))
+    ]
+    assert leaves[0] == leaves[1]
+
+
+def test_a_template_is_for_the_variants_that_summarize_and_name_none(refold: Refold) -> None:
+    def sizes(*options: str) -> list[int | None]:
+        run = ("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json")
+        return [each["tokensAfter"] for each in refold(*run, *options).json["trials"]]
+
+    refold("--store", str(refold.store), "demo")
+    with_option = sizes(*named("refold", "refold:compaction", "drop"), "--template", "five-sections")
+    assert with_option == sizes(*named("refold:five-sections", "refold:compaction", "drop"))
+    assert with_option != sizes(*named("refold", "refold:compaction", "drop"))
+
+
+def test_a_template_that_no_variant_would_use_is_a_mistake(told: Refold) -> None:
+    options = ("--template", "five-sections", *named("refold:compaction", "mask", "drop"))
+    assert "--template needs a variant" in told("replay", "--all", *options, code=2).errors
+
+
+def test_a_template_that_is_not_there_is_refused_at_once(told: Refold) -> None:
+    assert told.refused(NotFoundError, "replay", "--all", "--template", "nope").name == "nope"
+
+
+def test_recorded_comes_first_by_default_at_recorded_boundaries(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    at_recorded = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json").json
+    assert [each["variant"] for each in at_recorded["variants"]][:2] == ["recorded", "refold"]
+    at_clean = refold("replay", DEMO, "--json").json
+    assert "recorded" not in [each["variant"] for each in at_clean["variants"]]
+
+
+def test_a_note_below_the_table_says_what_rows_count_if_a_variant_failed_somewhere(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    arguments = ("replay", DEMO, "--at", "recorded", "--with", "recorded", "--with", "refold")
+    figures = refold(*arguments, "--keep-recent", "5000", "--json").json
+    row, shown = figures["variants"][0], refold(*arguments, "--keep-recent", "5000").out
+    assert row["trials"] < len(figures["boundaries"])
+    of = f"{row['trials']} of {len(figures['boundaries'])} boundaries"
+    assert f"rows count the {of} at which every variant has a result: {row['neededCount']} things" in shown
+
+
+def test_triggered_warns_if_the_provider_counted_much_more_than_the_estimate(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    arguments = ("replay", DEMO, "--at", "triggered", "--with", "refold")
+    run, _ = refold(*arguments, "--json").json["runs"]
+    assert run["measuredPeak"] > 1.5 * run["peakTokens"]
+    assert f"the provider counted {run['measuredPeak']:,} tokens" in refold(*arguments).out
 
 
 def test_all_leaves_out_earlier_generations(told: Refold, tmp_path: Path) -> None:
@@ -90,7 +156,7 @@ def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Re
         "--jobs",
         "1",
     )
-    found = refold("replay", DEMO, *options, "--json").json
+    found = refold("replay", DEMO, *options, "--json", code=1).json
     recorded, theirs = found["variants"]
     assert (recorded["failed"], recorded["trials"]) == (0, len(found["boundaries"]))
     assert (theirs["failed"], theirs["trials"]) == (len(found["boundaries"]), 0)
@@ -103,6 +169,76 @@ def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
         == "no-such-program"
     )
     refold("replay", DEMO, "--with", "refold", "--with", "refold", code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--timeout", "9"), "--timeout is for programs"),
+        (("--match-size",), "--match-size needs --at recorded"),
+        (("--match-size", "--at", "recorded", "--keep-recent", "9"), "--match-size needs --at recorded"),
+        (("--at", "triggered", "-o", "page.html"), "--at triggered measures sizes and costs"),
+        (("--at", "triggered", "--horizon", "3"), "--at triggered measures sizes and costs"),
+        (("--at", "triggered", "--fail-under", "0.5"), "--at triggered measures sizes and costs"),
+        (
+            ("--at", "triggered", "--endpoint", "http://127.0.0.1:9"),
+            "--at triggered measures sizes and costs",
+        ),
+        (("--yes",), "--yes, --budget and --prices are for models"),
+        (("--budget", "1"), "--yes, --budget and --prices are for models"),
+        (("--endpoint", "http://127.0.0.1:9"), "--endpoint needs a variant"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    told: Refold, options: tuple[str, ...], problem: str
+) -> None:
+    assert problem in told("replay", "--all", *options, code=2).errors
+
+
+def test_a_variant_without_any_result_is_under_every_limit(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    options = ("--at", "recorded", "--with", "recorded", "--command", "false")
+    assert "has no result to compare" in refold("replay", DEMO, *options, "--fail-under", "0", code=1).errors
+    refold("replay", DEMO, *options, code=1)
+
+
+def test_a_session_that_was_never_compacted_has_no_recorded_boundary(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "new.jsonl").write_bytes(header(session="new"))
+    assert (
+        "never compacted: leave out --at recorded"
+        in refold("replay", tmp_path / "new.jsonl", "--at", "recorded").out
+    )
+
+
+def test_a_note_says_that_sizes_differ_and_how_to_match_them(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    run = ("replay", DEMO, "--at", "recorded", "--with", "refold", "--with", "drop")
+    assert "compare variants at one size with --match-size" in refold(*run, "--keep-recent", "1000").out
+    assert "--match-size" not in refold(*run, "--match-size", code=None).out
+
+
+def test_a_file_of_the_user_is_not_replaced_by_a_page(told: Refold, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.html"
+    notes.write_text("mine")
+    told.refused(BadInputError, "replay", "--all", "-o", notes)
+    assert notes.read_text() == "mine"
+
+
+def test_each_of_several_sessions_is_reported_as_it_is_done(refold: Refold) -> None:
+    make_store(refold.store, 2, messages=20)
+    options = ("--at", "recorded", "--with", "recorded", "--jobs", "1")
+    notes = refold("replay", "--all", *options).notes
+    assert [re.findall(r"session-\d+: 1 boundary; kept: recorded", each) != [] for each in notes] == [
+        True,
+        True,
+    ]
+    assert refold("replay", "session-00000", *options).notes == []
+
+
+def test_the_page_names_its_store_and_the_command_that_made_it(told: Refold) -> None:
+    page = told("replay", "--all", "--with", "refold", "-o", "-").out
+    assert f"<bdi>{told.store}</bdi>" in page
+    assert "<bdi>refold replay --all --with refold -o -</bdi>" in page
 
 
 def test_standard_output_holds_the_page_alone(told: Refold) -> None:

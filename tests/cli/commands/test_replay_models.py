@@ -1,21 +1,24 @@
-"""Replay with models behind a server on this machine: estimates, budgets, and answers that are kept."""
+"""Replay with models behind a server on this machine: estimates, budgets, and answers that are stored."""
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from compaction.replay.model_answers import _AT_ONCE
 from eventstore import SessionWriter, open_store
 from eventstore.errors import BadInputError
 from tests.cli.running import Refold, command
-from tests.support.local_http import Exchange, Received
+from tests.support.local_http import NO_SERVER, Exchange, Received
 from tests.support.messages_api import MessagesApi, complete, errs, says, stalls
+from tests.support.patience import PATIENCE, comes
 from tests.support.postgres import Server
 
 DEMO = "demo-rate-limiter"
@@ -109,6 +112,20 @@ def test_several_processes_find_the_answers(demo: Refold, api: MessagesApi) -> N
     assert len(api.requests) == asked
 
 
+def test_the_estimate_counts_requests_that_variants_share_once(demo: Refold, api: MessagesApi) -> None:
+    variants = ("--with", "refold@claude-dear", "--with", "pi@claude-dear", "--with", "drop")
+    outcome = demo(*RUN, *variants, "--endpoint", api.url, "--yes")
+    estimated = re.search(r"(\d+) requests", outcome.notes[0])
+    assert estimated
+    assert int(estimated[1]) == len(api.requests) > 0
+
+
+def test_only_extracted_summaries_are_said_to_be_flattered(demo: Refold, api: MessagesApi) -> None:
+    run = (*RUN[:-1], "--with", "refold@claude-dear", "--with", "drop", "--endpoint", api.url, "--yes")
+    assert "flattered" not in demo(*run).out
+    assert "flattered" in demo(*run, "--with", "refold").out
+
+
 def test_without_consent_nothing_is_sent(demo: Refold, api: MessagesApi) -> None:
     outcome = demo(*RUN, "--with", "refold@claude-dear", "--endpoint", api.url, code=2)
     assert "--yes" in outcome.errors
@@ -159,7 +176,8 @@ def charge(request: Received) -> float:
 def test_a_budget_is_not_exceeded_whatever_the_answers_cost(three: Refold, dollars: float) -> None:
     with MessagesApi(dearest) as api:
         limited = ("--budget", str(dollars), "--prices", "prices.toml")
-        found = three(*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited).json
+        run = (*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited)
+        found = three(*run, code=0 if dollars else 1).json
     assert sum(map(charge, api.requests)) <= dollars
     assert found["leftOut"] > 0
     assert (dollars > 0) == bool(api.requests)
@@ -172,7 +190,7 @@ def test_a_budget_is_not_exceeded_whatever_the_answers_cost(three: Refold, dolla
 
 def test_without_any_boundary_only_a_note_says_why(demo: Refold, api: MessagesApi) -> None:
     limited = ("--endpoint", api.url, "--budget", "0", "--prices", "prices.toml")
-    outcome = demo(*RUN[:-1], "--with", "refold@claude-dear", *limited)
+    outcome = demo(*RUN[:-1], "--with", "refold@claude-dear", *limited, code=1)
     assert outcome.out == ""
     assert "3 boundaries left out" in outcome.notes[-1]
 
@@ -186,14 +204,16 @@ def test_what_answers_did_not_cost_is_spent_on_others(three: Refold, api: Messag
 
 def test_the_next_run_goes_on_where_the_budget_ended(three: Refold, api: MessagesApi) -> None:
     once = (*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, "--prices", "prices.toml")
-    with MessagesApi(dearest) as dear:
-        again = (dear.url if each == api.url else each for each in once)
-        first = three(*again, "--budget", "8").json
+    api.replies = [dearest]
+    first = three(*once, "--budget", "8").json
+    asked = len(api.requests)
+    api.replies = [says(complete)]
     recorded = three(*CLEAN, "--with", "refold@claude-dear", "--summarizer", "recorded").json
     assert recorded == first
     assert first["leftOut"] > 0 < len(first["boundaries"])
     rest = three(*once, "--yes").json
-    assert not {request.body for request in dear.requests} & {request.body for request in api.requests}
+    before, after = ({each.body for each in part} for part in (api.requests[:asked], api.requests[asked:]))
+    assert not before & after
     assert rest["leftOut"] == 0
     assert [each for each in rest["boundaries"] if each in first["boundaries"]] == first["boundaries"]
 
@@ -209,14 +229,77 @@ def test_a_budget_needs_prices(demo: Refold, api: MessagesApi) -> None:
 def test_a_model_that_fails_is_the_variants_failure(demo: Refold) -> None:
     with MessagesApi(errs(400, "no such thing", "invalid_request_error")) as api:
         variants = ("--with", "drop", "--with", "refold@claude-dear")
-        found = demo(*RUN, *variants, "--yes", "--endpoint", api.url).json
+        found = demo(*RUN, *variants, "--yes", "--endpoint", api.url, code=1).json
     assert {trial["error"] is None for trial in found["trials"] if trial["variant"] == "drop"} == {True}
     errors = [trial["error"] for trial in found["trials"] if trial["variant"] != "drop"]
     assert errors
     assert all("no such thing" in error for error in errors)
 
 
-def test_answers_until_an_interrupt_are_kept(three: Refold) -> None:
+def test_a_variant_whose_request_failed_has_the_summary_that_another_got(
+    demo: Refold, tmp_path: Path
+) -> None:
+    (tmp_path / "same.toml").write_text('name = "same"\nextends = "refold"\n')
+    with MessagesApi(errs(400, "no such thing", "invalid_request_error"), says(complete)) as api:
+        variants = ("--with", "refold@claude-dear", "--with", "same.toml@claude-dear")
+        found = demo(*RUN, *variants, "--yes", "--endpoint", api.url).json
+    assert {trial["error"] for trial in found["trials"]} == {None}
+
+
+def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(demo: Refold) -> None:
+    options = ("--with", "refold@claude-dear", "--endpoint", NO_SERVER)
+    outcome = demo(*RUN[:-1], *options, "--budget", "2", "--prices", "prices.toml", code=1)
+    assert "Connection refused" in outcome.out
+    assert "left out" not in outcome.errors
+
+
+def test_what_a_failure_of_unknown_cost_leaves_out_is_said_with_the_failure(demo: Refold) -> None:
+    with MessagesApi(errs(500, "no such luck", "api_error", retry_after="0.01")) as api:
+        options = ("--with", "refold@claude-dear", "--endpoint", api.url)
+        outcome = demo(*RUN[:-1], *options, "--budget", "2", "--prices", "prices.toml", code=1)
+    assert re.search(r"3 boundaries left out: not covered .* unknown cost: .*no such luck", outcome.notes[-1])
+
+
+def test_search_leaves_out_the_failures_of_replays(demo: Refold) -> None:
+    with MessagesApi(errs(400, "no such wombat", "invalid_request_error")) as api:
+        demo(*RUN, "--with", "refold@claude-dear", "--yes", "--endpoint", api.url, code=1)
+    assert demo("search", "wombat", "--json", code=1).json["hits"] == []
+    assert demo("search", "wombat", "--session", "replay-answers-claude-dear", "--json").json["hits"]
+
+
+def test_answers_from_the_store_are_counted(demo: Refold, api: MessagesApi) -> None:
+    run = (*RUN, "--with", "refold@claude-dear", "--yes", "--endpoint", api.url)
+    assert "from the store" not in demo(*run).errors
+    assert f"{len(api.requests)} answers from the store" in demo(*run).notes[0]
+
+
+def test_without_any_stored_answer_no_boundary_is_counted(demo: Refold) -> None:
+    outcome = demo(*RUN[:-1], "--summarizer", "recorded", code=1)
+    assert outcome.out == ""
+    assert "3 boundaries left out: no answers are stored for them" in outcome.notes[-1]
+
+
+def test_an_empty_answer_is_asked_for_again_by_the_next_run(demo: Refold) -> None:
+    run = (*RUN, "--with", "refold@claude-dear", "--yes")
+    with MessagesApi(says(" ")) as api:
+        errors = [trial["error"] for trial in demo(*run, "--endpoint", api.url, code=1).json["trials"]]
+        assert all("the answer is empty" in error for error in errors)
+        api.replies = [says(complete)]
+        assert all(trial["error"] is None for trial in demo(*run, "--endpoint", api.url).json["trials"])
+
+
+@pytest.mark.parametrize("address", ["notaurl", "127.0.0.1:9", "http://", "ftp://127.0.0.1"])
+def test_an_endpoint_that_is_no_address_is_refused_at_once(demo: Refold, address: str) -> None:
+    errors = demo(*RUN, "--with", "refold@claude-dear", "--yes", "--endpoint", address, code=2).errors
+    assert "http://" in errors
+
+
+def stored(refold: Refold) -> list[Any]:
+    """Return the events that store the model's answers."""
+    return refold("log", "replay-answers-claude-dear", "--json", code=None).json_lines
+
+
+def test_answers_until_an_interrupt_are_stored(three: Refold) -> None:
     replies = [says(complete)] * 5
     with MessagesApi(*replies, stalls("## Goal\n")) as api:
         options = ("--with", "refold@claude-dear", "--endpoint", api.url)
@@ -226,27 +309,74 @@ def test_answers_until_an_interrupt_are_kept(three: Refold) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        deadline = time.monotonic() + 60
-        while len(api.requests) < 8 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        # It cannot end before: nobody answers the other requests of its second round. All of them are there, so
+        # that none comes late and is taken for one of the next run.
+        assert comes(lambda: len(api.requests) == 2 * _AT_ONCE and len(stored(three)) == 5)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
-    kept = three("log", "replay-answers-claude-dear", "--json").json_lines
-    assert len(kept) == 5
-    with MessagesApi() as more:
-        three(*CLEAN, *options[:2], "--endpoint", more.url, "--yes")
-    assert len(more.requests) == len(three("log", "replay-answers-claude-dear", "--json").json_lines) - 5
+        assert len(stored(three)) == 5
+        asked = len(api.requests)
+        api.replies = [says(complete)]
+        three(*CLEAN, *options, "--yes")
+        rest = len(stored(three)) - 5
+        assert len(api.requests) - asked == rest > 0
+
+
+def test_models_of_one_name_behind_two_addresses_share_no_answers(demo: Refold) -> None:
+    def summaries(*options: str) -> list[int]:
+        found = demo(*RUN, "--with", "refold@claude-dear", *options).json
+        return [trial["tokensAfter"] for trial in found["trials"]]
+
+    with MessagesApi() as short, MessagesApi(says(lambda asked: complete(asked) + "\nmore" * 99)) as long:
+        first = summaries("--endpoint", short.url, "--yes")
+        second = summaries("--endpoint", long.url, "--yes")
+        assert len(short.requests) == len(long.requests) > 0
+    assert all(more > less for less, more in zip(first, second, strict=True))
+    assert summaries("--endpoint", short.url) == first
+    # The newest answers count, unless an address chooses others.
+    assert summaries("--summarizer", "recorded") == second
+    assert summaries("--summarizer", "recorded", "--endpoint", short.url) == first
+
+
+def test_an_address_in_the_environment_is_another_one(
+    demo: Refold, api: MessagesApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = (*RUN, "--with", "refold@claude-dear", "--yes")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-0")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+    demo(*run)
+    with MessagesApi() as other:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", other.url)
+        demo(*run)
+        assert len(other.requests) == len(api.requests) > 0
 
 
 def test_retries_are_paid_for_from_the_budget_too(demo: Refold) -> None:
     busy = errs(529, "overloaded", "overloaded_error", retry_after="0.01")
     with MessagesApi(busy) as api:
         options = ("--with", "refold@claude-dear", "--with", "drop", "--endpoint", api.url)
-        found = demo(*RUN, *options, "--budget", "3", "--prices", "prices.toml").json
+        found = demo(*RUN, *options, "--budget", "3", "--prices", "prices.toml", code=1).json
     assert api.requests
     assert sum(map(charge, api.requests)) <= 3
     assert found["leftOut"] > 0
+
+
+def test_answers_that_are_only_looked_up_need_neither_price_nor_consent(
+    demo: Refold, api: MessagesApi
+) -> None:
+    run = (*RUN, "--with", "refold@claude-dear", "--with", "pi@recorded", "--endpoint", api.url)
+    demo(*run, "--budget", "100", "--prices", "prices.toml")
+    sent = len(api.requests)
+    demo(*run)
+    assert len(api.requests) == sent > 0
+
+
+def test_a_session_named_twice_counts_once(demo: Refold, api: MessagesApi) -> None:
+    run = (*RUN[2:], "--with", "refold@claude-dear", "--endpoint", api.url, "--yes")
+    found = demo("replay", DEMO, DEMO, *run).json
+    assert found["leftOut"] == 0
+    assert len(found["boundaries"]) == len({each["leaf"] for each in found["boundaries"]}) > 0
 
 
 def test_copies_are_asked_for_once(demo: Refold, api: MessagesApi) -> None:
@@ -277,3 +407,10 @@ def test_answers_are_not_the_last_session(demo: Refold, api: MessagesApi) -> Non
 def test_an_endpoint_that_nobody_uses_is_a_mistake(demo: Refold) -> None:
     demo(*RUN, "--with", "refold", "--endpoint", "http://127.0.0.1:9", code=2)
     demo(*RUN, "--with", "refold", "--summarizer", "extractive", "--model", "m", code=2)
+
+
+def test_a_page_does_not_show_the_password_of_an_endpoint(demo: Refold, api: MessagesApi) -> None:
+    address = api.url.replace("://", "://me:hush-hush@")
+    page = demo(*RUN, "--with", "refold@claude-dear", "--endpoint", address, "--yes", "-o", "-").out
+    assert "--endpoint" in page
+    assert "hush-hush" not in page

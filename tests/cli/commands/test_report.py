@@ -10,6 +10,7 @@ from cli.views.page.html import MARKER
 from eventstore.errors import BadInputError, NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, TITLE
+from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
 
 
@@ -94,7 +95,7 @@ def test_a_link_to_another_file_leaves_it_alone_too(told: Refold, tmp_path: Path
 
 
 @pytest.mark.parametrize("place", ["gone/page.html", "."])
-def test_a_place_that_cannot_be_written_is_told_and_nothing_is_left_behind(
+def test_a_place_that_cannot_be_written_is_reported_and_nothing_is_left_behind(
     told: Refold, tmp_path: Path, place: str
 ) -> None:
     before = sorted(tmp_path.rglob("*"))
@@ -106,7 +107,7 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(told: Refold, tmp_path: Path) -> 
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
         told("report", SESSION, "-o", "pipe")
-        read, _ = reader.communicate(timeout=60)
+        read, _ = reader.communicate(timeout=PATIENCE)
     assert read.startswith(b"<!doctype html>")
     assert (tmp_path / "pipe").is_fifo()
 
@@ -152,3 +153,9 @@ def test_a_table_of_prices_says_what_calls_cost(told: Refold, tmp_path: Path) ->
 
 def test_the_same_store_gives_the_same_page(told: Refold) -> None:
     assert page(told) == page(told)
+
+
+def test_a_report_after_an_audit_audits_nothing_again(told: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    told("audit", SESSION)
+    monkeypatch.delattr("projections.audit.session._Branch")
+    told("report", SESSION, "-o", "page.html")

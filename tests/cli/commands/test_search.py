@@ -12,6 +12,8 @@ from tests.cli.tale import SESSION
 from tests.support import claude_code
 from tests.support.pi_files import entry, header
 
+COMPACTION = '{"type":"compaction","id":"cc","summary":"The parser","firstKeptEntryId":"a4","tokensBefore":9}'
+
 
 def ids(refold: Refold, *arguments: str) -> list[str]:
     """The ids of the events that are found, the newest first."""
@@ -45,6 +47,14 @@ def test_json_says_what_a_hit_is(told: Refold) -> None:
         ],
         "more": False,
     }
+
+
+def test_a_summary_that_was_undone_before_the_next_call_is_not_lost(told: Refold) -> None:
+    told("append", SESSION, stdin=COMPACTION)
+    assert "cc" in ids(told, "parser")
+    told("undo", SESSION, "cc")
+    assert "cc" in ids(told, "parser")
+    assert "cc" not in ids(told, "parser", "--lost")
 
 
 def test_sessions_are_chosen(two: Refold) -> None:
@@ -154,3 +164,21 @@ def test_excerpts_on_a_terminal_are_marked_and_fit(two: Refold) -> None:
     two.columns = 70
     lines = two("search", "parser", "fix").lines
     assert any("\x1b[7mparser\x1b[0m" in line for line in lines)
+
+
+def test_an_earlier_generation_is_searched_only_by_name(refold: Refold, tmp_path: Path) -> None:
+    said = {"role": "user", "content": "A parser"}
+    for name in ("old", "new"):
+        record = entry(name, None, "message", message=said)
+        (tmp_path / "one.jsonl").write_bytes(header(session="one") + record)
+        refold("import", "one.jsonl")
+    assert ids(refold, "parser") == ids(refold, "parser", "--harness", "pi") == ["new"]
+    assert ids(refold, "parser", "--session", "one~1") == ["old"]
+
+
+def test_earlier_generations_are_mentioned_where_nothing_matches(refold: Refold, tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        record = entry(name, None, "message", message={"role": "user", "content": f"A {name} parser"})
+        (tmp_path / "one.jsonl").write_bytes(header(session="one") + record)
+        refold("import", "one.jsonl")
+    assert "1 earlier generation" in refold("search", "old", code=1).notes[-1]

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from compaction.replay.model_answers import answers_session
+from eventstore import SessionWriter, open_store
+from eventstore.records import Attempt
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support import claude_code
@@ -37,6 +40,19 @@ def listed(refold: Refold, *options: str) -> str:
     """The letters of the sessions in the order in which they are listed."""
     found = refold("sessions", *options, "--json").json["sessions"]
     return "".join(each["id"][-1] for each in found)
+
+
+def test_a_compaction_that_was_undone_neither_counts_nor_makes_a_session_newer(told: Refold) -> None:
+    def known() -> tuple[int, str]:
+        (session,) = told("sessions", "--json").json["sessions"]
+        return session["compactions"], session["ended"]
+
+    before = known()
+    summary = {"summary": "Done.", "firstKeptEntryId": "a4", "tokensBefore": 9}
+    told("append", SESSION, stdin=line({"type": "compaction", "id": "cc", **summary}))
+    assert known() == (before[0] + 1, before[1])
+    told("undo", SESSION, "cc")
+    assert known() == before
 
 
 def test_json_tells_what_is_known_of_each_session(told: Refold, tmp_path: Path) -> None:
@@ -160,7 +176,7 @@ def family(refold: Refold, tmp_path: Path) -> Refold:
     """A session with a subagent, one call each."""
     for name, lines in (("", ()), ("7", ({"isSidechain": True, "agentId": "7"},))):
         more = lines[0] if lines else {}
-        said = claude_code.said(f"u{name}", None, f"ask {name}", cwd="/work/alpha", **more)
+        said = claude_code.said(f"u{name}", None, f"ask {name}", cwd="/code/alpha", **more)
         answered = claude_code.answer(f"a{name}", f"u{name}", f"m{name}", "yes", **more)
         folder = tmp_path / "subagents" if name else tmp_path
         folder.mkdir(exist_ok=True)
@@ -249,3 +265,28 @@ def test_a_wide_terminal_shows_more_of_a_title(refold: Refold, tmp_path: Path) -
     (tmp_path / "long.jsonl").write_bytes(header(session="long") + said)
     refold("import", "long.jsonl")
     assert request.strip() in refold.on_terminal("sessions", columns=260)
+
+
+@pytest.fixture
+def answered(told: Refold) -> Refold:
+    """A store with a session, and with an answer that a model gave in a replay."""
+    with open_store(told.store) as log:
+        SessionWriter(log, answers_session("http", "")).append(Attempt(request={}, error=""))
+    return told
+
+
+def test_answers_of_replays_are_no_sessions_of_a_person(answered: Refold) -> None:
+    assert [each["id"] for each in answered("sessions", "--json").json["sessions"]] == [SESSION]
+    assert len(answered("audit", "--all", "--json").json_lines) == 1
+
+
+@pytest.mark.parametrize("options", [("--all",), ("--title", "replay-answers")])
+def test_answers_of_replays_can_be_listed(answered: Refold, options: tuple[str, ...]) -> None:
+    listed_ids = [each["id"] for each in answered("sessions", *options, "--json").json["sessions"]]
+    assert "replay-answers-http" in listed_ids
+
+
+def test_answers_of_replays_have_a_title_and_a_time(answered: Refold) -> None:
+    (found,) = answered("sessions", "--title", "replay-answers", "--json").json["sessions"]
+    assert found["title"] == "stored answers of replays"
+    assert found["ended"] is not None

@@ -54,7 +54,7 @@ def test_an_empty_store_has_numbers_too(refold: Refold) -> None:
     assert refold("stats").out
 
 
-def test_a_kind_that_is_damaged_is_told_as_damage_of_its_event(told: Refold) -> None:
+def test_a_kind_that_is_damaged_is_reported_as_damage_of_its_event(told: Refold) -> None:
     with tables(told.store) as stored:
         key, value = stored.items("events")[3]
         stored.put("events", key, value[:1] + b"\xfa" + value[2:])
@@ -65,7 +65,7 @@ def test_a_kind_that_is_damaged_is_told_as_damage_of_its_event(told: Refold) -> 
 @pytest.fixture
 def used(refold: Refold, tmp_path: Path) -> Refold:
     """Sessions of two harnesses in three projects, one with a subagent; one call each, of 10 and 5 tokens."""
-    for name, folder in (("a", "/work/one/web"), ("b", "/work/two/web"), ("c", "/work/two/web"), ("d", "")):
+    for name, folder in (("a", "/code/one/web"), ("b", "/code/two/web"), ("c", "/code/two/web"), ("d", "")):
         message = {"role": "assistant", "content": [], "provider": "p", "model": f"m{name}"}
         usage = {"input": 10, "output": 5, "cost": {"total": 1}}
         time = f"2025-12-0{3 if name == 'd' else 2}T10:00:00.000Z"
@@ -73,11 +73,11 @@ def used(refold: Refold, tmp_path: Path) -> Refold:
         (tmp_path / f"{name}.jsonl").write_bytes(header(session=name, cwd=folder) + called)
         refold("import", f"{name}.jsonl")
     claude_code_lines = (
-        claude_code.said("u", None, "hi", cwd="/work/alpha"),
+        claude_code.said("u", None, "hi", cwd="/code/alpha"),
         claude_code.answer("a", "u", "m1", "yes"),
     )
     (tmp_path / "main.jsonl").write_bytes(b"\n".join(claude_code_lines))
-    more = {"isSidechain": True, "agentId": "7", "cwd": "/work/alpha/.claude/worktrees/7"}
+    more = {"isSidechain": True, "agentId": "7", "cwd": "/code/alpha/.claude/worktrees/7"}
     agent_lines = (
         claude_code.said("x", None, "look", **more),
         claude_code.answer("y", "x", "m2", "ok", **more),
@@ -92,7 +92,7 @@ def used(refold: Refold, tmp_path: Path) -> Refold:
 @pytest.mark.parametrize(
     ("by", "expected"),
     [
-        ("project", {"/work/two/web": 2, "/work/one/web": 1, None: 1, "/work/alpha": 2}),
+        ("project", {"/code/two/web": 2, "/code/one/web": 1, None: 1, "/code/alpha": 2}),
         ("day", {"2025-12-02": 3, "2025-12-03": 1, "2026-07-01": 2}),
         ("model", {"p/ma": 1, "p/mb": 1, "p/mc": 1, "p/md": 1, "anthropic/claude-opus-4-8": 2}),
         ("harness", {"pi": 4, "claude-code": 2}),

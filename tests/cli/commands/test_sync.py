@@ -5,14 +5,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from eventstore.errors import StoreError
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult
 from tests.cli.running import Refold
+from tests.cli.tale import tale
 from tests.support.homes import PI, a_home, pi_session, write
 from tests.support.pi_files import said
+from tests.support.tampering import tables
 
 
 @pytest.fixture
@@ -31,6 +34,15 @@ def counts(printed: dict[str, object]) -> dict[tuple[str, str], tuple[int, int, 
         )
         for each in printed["projects"]
     }
+
+
+def test_an_empty_file_is_noted_and_no_failure(refold: Refold, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    (folder / "begun.jsonl").touch()
+    (folder / "tale.jsonl").write_bytes(tale())
+    (note,) = refold("sync", "--path", folder, "--home", tmp_path).notes
+    assert "1 file still empty" in note
 
 
 def test_everything_new_is_imported_and_counted_by_harness_and_project(refold: Refold, home: Path) -> None:
@@ -69,6 +81,15 @@ def test_files_of_one_session_count_as_one_session(refold: Refold, home: Path) -
     assert (one["new"], one["sessions"]) == (5, 4)
 
 
+def test_a_rewritten_file_adds_a_generation_and_says_so(refold: Refold, home: Path) -> None:
+    path = home / PI / "one" / "one-0.jsonl"
+    assert not any("generation" in line for line in refold("sync", "--home", home).lines)
+    path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n" + said("another talk", "n1", None))
+    outcome = refold("sync", "--home", home)
+    assert [line.split()[0] for line in outcome.lines if "generation" in line] == ["1"]
+    assert "one-0~2" in refold("sessions", "--json").raw.decode()
+
+
 def test_a_file_that_is_read_again_but_is_the_same_is_unchanged(refold: Refold, home: Path) -> None:
     refold("sync", "--home", home)
     os.utime(home / PI / "one" / "one-0.jsonl", (2e9, 2e9))
@@ -77,19 +98,25 @@ def test_a_file_that_is_read_again_but_is_the_same_is_unchanged(refold: Refold, 
     assert sum(each["bytes"] for each in printed["projects"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [(StoreError("store", "the disk is full", "free some space"), 1), (KeyboardInterrupt(), 130)],
+    ids=["a full disk", "Ctrl-C"],
+)
 def test_a_full_disk_ends_it_with_the_number_of_files_that_are_in(
-    refold: Refold, home: Path, monkeypatch: pytest.MonkeyPatch
+    refold: Refold, home: Path, monkeypatch: pytest.MonkeyPatch, ends: BaseException, code: int
 ) -> None:
     append = LmdbLog.append
 
     def until_full(log: LmdbLog, session: str, *args: Any, **options: Any) -> AppendResult:
         if session == "three-1":
-            raise StoreError(log.path, "the disk is full", "free some space")
+            raise ends
         return append(log, session, *args, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(LmdbLog, "append", until_full)
-        told = refold("sync", "--home", home, "--jobs", "1", code=1).errors
+        told = refold("sync", "--home", home, "--jobs", "1", code=code).errors
+    assert told.count("\n\n") == 0
     done = int(re.findall(r"([0-9]+) files? imported", told)[0])
     assert 0 < done < 18
     again = refold("sync", "--home", home, "--json").json
@@ -117,6 +144,19 @@ def test_a_dry_run_of_a_damaged_store_is_refused(refold: Refold, home: Path) -> 
     refold.refused(StoreError, "sync", "--home", home, "--dry-run")
 
 
+def test_growth_of_a_damaged_session_is_refused_with_a_line_that_names_verify(
+    refold: Refold, home: Path
+) -> None:
+    refold("sync", "--home", home)
+    with tables(refold.store) as stored:
+        for key, value in stored.items("events"):
+            stored.put("events", key, value.replace(b'"digest":"', b'"digest":"0'))
+    path = home / PI / "one" / "one-0.jsonl"
+    path.write_bytes(path.read_bytes() + said("more", "n1", "e2"))
+    (line,) = refold("sync", "--home", home, code=1).errors.splitlines()
+    assert ("one-0" in line, "run 'refold verify'" in line) == (True, True)
+
+
 def test_files_that_cannot_be_read_have_a_line_each_and_the_others_are_imported(
     refold: Refold, home: Path
 ) -> None:
@@ -129,17 +169,57 @@ def test_files_that_cannot_be_read_have_a_line_each_and_the_others_are_imported(
     assert [each["file"] for each in outcome.json["failed"]] == expected
     assert [line.split(": ")[1] for line in outcome.errors.splitlines()] == expected
     assert counts(outcome.json)["pi", "one"] == (4, 0, 0, 12)
-    # It is tried again, and said again.
-    assert len(refold("sync", "--home", home, code=1).errors.splitlines()) == 2
 
 
-def test_many_files_of_another_harness_in_one_place_are_told_in_one_line(refold: Refold, home: Path) -> None:
+def test_a_file_that_stays_unreadable_is_only_counted(refold: Refold, home: Path) -> None:
+    for name in ("bad", "worse"):
+        write(home / PI / "one" / f"{name}.jsonl", b"a shopping list\n")
+    refold("sync", "--home", home, code=1)
+    for options in ((), ("--dry-run",)):
+        (line,) = refold("sync", "--home", home, *options).errors.splitlines()
+        assert "2 unreadable files" in line
+    failed = refold("sync", "--home", home, "--json").json["failed"]
+    assert [each["known"] for each in failed] == [True, True]
+
+
+def test_a_line_that_cannot_be_read_is_told_of(refold: Refold, home: Path) -> None:
+    path = home / PI / "one" / "one-0.jsonl"
+    write(path, path.read_bytes().replace(b'"e2"', b'"e2'))
+    outcome = refold("sync", "--home", home, "--json")
+    assert outcome.errors.startswith(f"refold: note: {path}: 1 line skipped")
+    assert sum(each["skipped"] for each in outcome.json["projects"]) == 1
+    assert refold("sync", "--home", home).errors == ""
+
+
+def test_an_unreadable_file_that_has_changed_is_reported_again(refold: Refold, home: Path) -> None:
+    bad = write(home / PI / "one" / "bad.jsonl", b"a shopping list\n")
+    refold("sync", "--home", home, code=1)
+    write(bad, b"another shopping list\n")
+    assert str(bad) in refold("sync", "--home", home, code=1).errors
+
+
+def test_a_dry_run_does_not_count_as_a_report(refold: Refold, home: Path) -> None:
+    refold("sync", "--home", home)
+    bad = write(home / PI / "one" / "bad.jsonl", b"a shopping list\n")
+    for options in (("--dry-run",), ()):
+        assert str(bad) in refold("sync", "--home", home, *options, code=1).errors
+
+
+@pytest.mark.parametrize("name", ["sync", "watch"])
+def test_a_folder_without_its_option_is_told_of_it(refold: Refold, home: Path, name: str) -> None:
+    told = refold.refused(click.UsageError, name, home, code=2)
+    assert f"--path {home}" in str(told)
+
+
+def test_many_files_of_another_harness_in_one_place_are_reported_in_one_line(
+    refold: Refold, home: Path
+) -> None:
     for name in ("a", "b", "c"):
         write(home / PI / "one" / f"{name}.jsonl", b'{"type":"session_meta","payload":{}}\n')
-    outcome = refold("sync", "--home", home, "--json", code=1)
+    outcome = refold("sync", "--home", home, "--json")
     (line,) = outcome.errors.splitlines()
     assert ("3 files" in line, "Codex" in line) == (True, True)
-    assert len(outcome.json["failed"]) == 3
+    assert (len(outcome.json["failed"]), outcome.json["unread"]) == (3, ["Codex"])
 
 
 def test_harnesses_that_cannot_be_imported_are_named_and_no_failure(refold: Refold, home: Path) -> None:
@@ -179,6 +259,10 @@ def test_where_only_unsupported_harnesses_have_sessions_nothing_after_it_runs(
     outcome = refold("sync", "--home", tmp_path, code=1)
     assert "Codex" in outcome.out
     assert not refold.store.exists()
+    (tmp_path / "empty").mkdir()
+    for _ in range(2):
+        outcome = refold("sync", "--home", tmp_path / "empty", "--path", tmp_path, code=1)
+        assert "Codex" in outcome.out
 
 
 def test_a_file_whose_name_is_no_utf_8_is_imported_and_remembered(refold: Refold, home: Path) -> None:

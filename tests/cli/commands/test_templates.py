@@ -33,7 +33,7 @@ class TestList:
         for name in ("mine", "branch"):
             assert (found[name]["version"], found[name]["source"]) == (7, str(own / f"{name}.md"))
 
-    def test_a_broken_one_is_told_and_the_others_are_listed(self, refold: Refold, own: Path) -> None:
+    def test_a_broken_one_is_reported_and_the_others_are_listed(self, refold: Refold, own: Path) -> None:
         (own / "broken.md").write_text("no front matter")
         listed = refold("templates", code=1)
         assert len(listed.lines) == 1 + len(built_in_names())
@@ -70,7 +70,7 @@ class TestShow:
         (tmp_path / "x.md").write_text(OWN.format(name="anything"))
         assert refold("templates", "show", "x.md").lines[-3] == "Say the goal."
 
-    def test_one_that_is_not_there_is_told(self, refold: Refold) -> None:
+    def test_one_that_is_not_there_is_reported(self, refold: Refold) -> None:
         error = refold.refused(NotFoundError, "templates", "show", "nope")
         told = (error.what, error.name, ", ".join(built_in_names()) in error.remedy)
         assert told == ("template", "nope", True)
@@ -103,7 +103,7 @@ class TestNew:
         refold("templates", "new", "mine", "--from", "branch")
         assert (own / "mine.md").read_text() == OWN.format(name="mine")
 
-    def test_one_that_is_not_there_is_told_with_ones_own(self, refold: Refold, own: Path) -> None:
+    def test_one_that_is_not_there_is_reported_with_ones_own(self, refold: Refold, own: Path) -> None:
         (own / "first.md").write_text(OWN.format(name="first"))
         error = refold.refused(NotFoundError, "templates", "new", "mine", "--from", "frist")
         assert (error.name, " first," in error.remedy, " branch," in error.remedy) == ("frist", True, True)
@@ -176,7 +176,7 @@ class TestCheck:
         error = refold.refused(BadInputError, "templates", "check", "x")
         assert (error.source, named in str(error)) == (f"template {own / 'x.md'}", True)
 
-    def test_everything_that_is_wrong_with_a_file_is_told_a_line_each(
+    def test_everything_that_is_wrong_with_a_file_is_reported_a_line_each(
         self, refold: Refold, own: Path
     ) -> None:
         (own / "x.md").write_text('+++\nname = "x"\nversion = 0\nsection = []\n+++\nSay it.')

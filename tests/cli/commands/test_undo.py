@@ -94,7 +94,7 @@ def test_an_event_may_be_named_by_id_or_number(told: Refold, name: str) -> None:
     assert told("undo", SESSION, name, "--json").json["undone"][0]["id"] == "c1"
 
 
-def test_what_cannot_be_undone_is_told_with_the_reason(told: Refold) -> None:
+def test_what_cannot_be_undone_is_reported_with_the_reason(told: Refold) -> None:
     for options in ([], ["--dry-run"]):
         for event, kind in (("u3", "event"), ("b2", "event"), ("s1", "branch_summary")):
             refused = told.refused(BadInputError, "undo", SESSION, event, *options)

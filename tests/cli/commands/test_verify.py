@@ -164,7 +164,7 @@ class TestHeads:
         refused = told.refused(BadInputError, "verify", "--heads", "folder")
         assert (refused.source, refused.problem) == ("folder", "is a folder")
 
-    def test_a_place_where_no_heads_can_be_saved_is_told_with_the_option_that_names_it(
+    def test_a_place_where_no_heads_can_be_saved_is_reported_with_the_option_that_names_it(
         self, told: Refold
     ) -> None:
         refused = told.refused(BadInputError, "verify", "--heads", "gone/heads")

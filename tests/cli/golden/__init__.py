@@ -80,17 +80,22 @@ def golden_file(name: str) -> Path:
 
 
 def transcript(
-    scenes: Sequence[Scene], *, columns: int | None = None, changing: Mapping[str, str] = CHANGING
+    scenes: Sequence[Scene],
+    *,
+    columns: int | None = None,
+    changing: Mapping[str, str] = CHANGING,
+    new_store: Callable[[], str] | None = None,
 ) -> str:
     """Play scenes, each in the folder that its setup made; a setup is run once and copied.
 
-    With `columns`, each command prints to a terminal of so many.
+    With `columns`, each command prints to a terminal of so many. With `new_store`, which returns an address, each
+    scene has a store there in place of a folder.
     """
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         _settle(patch, home)
-        played = [line for scene in scenes for line in ("", *_play(scene, home, columns))]
+        played = [line for scene in scenes for line in ("", *_play(scene, home, columns, new_store))]
     text = "\n".join(line.rstrip() for line in played[1:]) + "\n"
     for found, fixed in changing.items():
         text = re.sub(found, fixed, text)
@@ -122,28 +127,33 @@ def _numbered_ids() -> Iterator[None]:
         yield
 
 
-def _play(scene: Scene, home: Path, columns: int | None) -> Iterator[str]:
-    work, made = home / "work", home / scene.setup.__name__
+def _play(
+    scene: Scene, home: Path, columns: int | None, new_store: Callable[[], str] | None
+) -> Iterator[str]:
+    work, made = home / "example", home / scene.setup.__name__
     # By a relative path, so that no table is as wide as this machine's folder for temporary files.
     refold = Refold(Path("store"))
+    address = refold.store = new_store() if new_store else refold.store
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         shutil.rmtree(work, ignore_errors=True)
-        if made.exists():
+        if made.exists() and not new_store:
             shutil.copytree(made, work, symlinks=True)
         else:
             work.mkdir()
             patch.chdir(work)
             with _numbered_ids():
                 scene.setup(refold)
-            shutil.copytree(work, made, symlinks=True)
+            if not new_store:
+                shutil.copytree(work, made, symlinks=True)
         patch.chdir(work)
         stack.enter_context(_numbered_ids())
         server = stack.enter_context(MessagesApi(*scene.replies)) if scene.replies else None
         refold.columns = columns
         yield f"# {scene.setup.__name__.replace('_', ' ')}"
         for step in scene.steps:
-            yield from _step(step, refold, server.url if server else API)
+            for line in _step(step, refold, server.url if server else API):
+                yield line.replace(str(address), "store")
 
 
 def _step(step: Step, refold: Refold, url: str) -> Iterator[str]:

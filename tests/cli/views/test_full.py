@@ -168,7 +168,7 @@ def beyond_nothing(**given: Any) -> list[str]:
     return [line for line in lines(**given) if line not in lines()]
 
 
-def test_sizes_are_told_with_what_is_shown_again() -> None:
+def test_sizes_are_shown_with_what_is_shown_again() -> None:
     found = size(1000, 250, removed=800, kept=200, added=40, returned=10)
     assert figures(*beyond_nothing(size=found)) == [["800", "1,000", "80%", "40", "5%", "200", "10"]]
 
@@ -202,7 +202,7 @@ def test_recall_is_told_by_kind_with_what_is_no_longer_named() -> None:
     assert [line.strip() for line in told[2:]] == ["Bucket", "take"]
 
 
-def test_of_many_that_are_no_longer_named_the_first_are_told_each_cut_to_the_width() -> None:
+def test_of_many_that_are_no_longer_named_the_first_are_shown_each_cut_to_the_width() -> None:
     found = recall(errors=(0, 23))
     errors = structs.replace(found.kinds[0], lost=[f"Error {number}: {'x' * 200}" for number in range(23)])
     shown = printed(print_metrics, metrics(recall=structs.replace(found, kinds=[errors])), width=80)
@@ -216,7 +216,7 @@ def test_of_many_that_are_no_longer_named_the_first_are_told_each_cut_to_the_wid
 def test_rules_are_counted_by_state_and_those_gone_with_the_line_most_like_them() -> None:
     nowhere = structs.replace(gone("Ask first.", seq=4), nearest="")
     kept = structs.replace(nowhere, state="kept", repeated_by=[EventRef(event="e9", seq=9)])
-    task = Task(text="Push it.", event="e5", seq=5, state="unfinished")
+    task = Task(text="Push it.", event="e5", seq=5)
     given = Instructions(
         total=5,
         kept=3,
@@ -224,7 +224,8 @@ def test_rules_are_counted_by_state_and_those_gone_with_the_line_most_like_them(
         tail=1,
         share=0.6,
         rules=[gone("Never push.", seq=2), nowhere, kept],
-        tasks=[task, structs.replace(task, state="done")],
+        tasks=3,
+        unfinished=[task],
     )
     found = beyond_nothing(instructions=given)
     assert figures(*found) == [
@@ -232,7 +233,7 @@ def test_rules_are_counted_by_state_and_those_gone_with_the_line_most_like_them(
         ["#2", "25%"],
         ["#4"],
         ["#9"],
-        ["1", "1", "0"],
+        ["3", "1"],
         ["#5"],
     ]
     assert [" Never push." in found[1], found[1].endswith(" a line"), found[2].endswith(" Ask first.")] == [
@@ -269,7 +270,7 @@ def test_growth_is_told_against_the_summary_before() -> None:
     assert figures(*found) == [["9", "4", "5", "2"]]
 
 
-def test_reads_of_the_cache_are_told_as_expected_and_as_recorded() -> None:
+def test_reads_of_the_cache_are_shown_as_expected_and_as_recorded() -> None:
     cache = CacheEffect(
         shared_messages=1,
         shared_tokens=20,
@@ -284,7 +285,7 @@ def test_reads_of_the_cache_are_told_as_expected_and_as_recorded() -> None:
     assert beyond_nothing(cache=structs.replace(NO_CACHE, call="e9")) == []
 
 
-def test_cost_is_told_with_what_it_saved() -> None:
+def test_cost_is_shown_with_what_it_saved() -> None:
     cost = Cost(
         model="p/m",
         calls=9,
@@ -300,7 +301,7 @@ def test_cost_is_told_with_what_it_saved() -> None:
     assert (figures(told), told.endswith(" p/m")) == ([["$0.50", "$0.25", "$1.00", "9", "+$0.25"]], True)
 
 
-def test_calls_that_would_not_have_fitted_are_told_instead_of_a_saving() -> None:
+def test_calls_that_would_not_have_fitted_are_shown_instead_of_a_saving() -> None:
     cost = structs.replace(
         NO_COST, model="p/m", calls=9, summary=0.5, rewrite=0.25, window=200_000, too_long=4
     )
@@ -309,7 +310,7 @@ def test_calls_that_would_not_have_fitted_are_told_instead_of_a_saving() -> None
     assert "net" not in told
 
 
-def test_a_saving_is_told_with_that_the_window_is_not_known() -> None:
+def test_a_saving_is_shown_with_that_the_window_is_not_known() -> None:
     cost = structs.replace(NO_COST, model="p/m", calls=9, summary=0.5, rewrite=0.25, saved=1.0, net=0.25)
     assert WINDOW_UNKNOWN in " ".join(" ".join(beyond_nothing(cost=cost)).split())
 

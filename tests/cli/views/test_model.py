@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from cli.views.model import AuditedReplacement, audit_view
+from cli.views.model import AuditedReplacement, Sizes, audit_view
 from eventstore.records import FileOperations
-from projections.audit.session import Counts, FilesAudit, TokensBefore
+from projections.audit.session import Counts, FilesAudit, TokensAfter, TokensBefore
 from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures
 from tests.support.measured import audit, branch_summary, compaction, future_use, loss, rewrite, size
@@ -47,6 +48,18 @@ def before(claimed: int | None, measured: int | None, recomputed: int) -> Tokens
     )
 
 
+def test_sizes_are_those_of_the_calls_if_all_were_measured() -> None:
+    after = TokensAfter(claimed=None, measured=5_000, measured_at="e2", recomputed=1)
+    measured, other = (
+        structs.replace(compaction(seq, size=size(10, 1)), before=before(None, sent, 10), after=after)
+        for seq, sent in ((3, 90_000), (5, None))
+    )
+    estimated = Sizes(before=10, after=1, counted="estimated")
+    assert audit_view(audit(measured)).sizes == {3: Sizes(before=90_000, after=5_000, counted="measured")}
+    assert audit_view(audit(measured, other)).sizes == {3: estimated, 5: estimated}
+    assert audit_view(audit(other, estimate=False)).sizes[5].counted == "exact"
+
+
 def sections(missing: list[str], duplicated: list[str]) -> Sections:
     return Sections(template="pi", headings=[], present=["Goal"], missing=missing, duplicated=duplicated)
 
@@ -61,16 +74,16 @@ def test_of_what_is_sound_there_is_nothing_to_say(make: Any) -> None:
     assert remarks(make(3)) == ()
 
 
-def test_messages_that_no_summary_covers_come_first() -> None:
+def test_messages_that_no_summary_covers_are_told_apart_from_counts() -> None:
     dropped = compaction(
         3, messages=Counts(summarized=1, kept=0, dropped=2), future_use=future_use(0, 1, loss("a"))
     )
     (view,) = audit_view(audit(dropped)).replacements
-    assert (view.dropped, figures(*view.losses)) == (2, [["2"], ["1"]])
+    assert (view.dropped, figures(*view.counts)) == (2, [["1"]])
 
 
 @pytest.mark.parametrize("make", [compaction, rewrite])
-def test_a_context_that_grew_is_told(make: Any) -> None:
+def test_a_context_that_grew_is_shown(make: Any) -> None:
     assert len(remarks(make(3, size=size(10, 11)))) == 1
 
 
@@ -79,23 +92,23 @@ def test_a_move_to_a_branch_with_more_is_no_fault() -> None:
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_an_empty_summary_is_told(make: Any) -> None:
+def test_an_empty_summary_is_shown(make: Any) -> None:
     assert len(remarks(make(3, summary=" \n"))) == 1
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_sections_that_are_missing_or_there_twice_are_told(make: Any) -> None:
+def test_sections_that_are_missing_or_there_twice_are_shown(make: Any) -> None:
     told = remarks(make(3, sections=sections(["Goal", "Next\nSteps"], ["Done"])))
     assert [line.partition(": ")[2] for line in told] == ["Goal, Next\\nSteps", "Done"]
     assert figures(*told) == [["2"], []]
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_files_that_a_list_lacks_or_makes_up_are_told(make: Any) -> None:
+def test_files_that_a_list_lacks_or_makes_up_are_shown(make: Any) -> None:
     assert figures(*remarks(make(3, files=files(["a.py"], ["b.py", "c.py"])))) == [["1"], ["2"]]
 
 
-def test_a_claim_of_tokens_that_is_far_from_every_count_is_told() -> None:
+def test_a_claim_of_tokens_that_is_far_from_every_count_is_shown() -> None:
     assert figures(*remarks(compaction(3, before=before(500, 1000, 800)))) == [["500", "1,000", "800"]]
     assert figures(*remarks(compaction(3, before=before(500, None, 800)))) == [["500", "800"]]
 

@@ -110,4 +110,7 @@ def test_content_that_the_model_was_no_longer_sent_is_not_called_missing() -> No
         "in the session, but not sent: results lost at e #3, 1,500 tokens by usage"
     )
     assert gap_text(Gap(what="files", tokens=1500)).startswith("not in the session: files, 1,500 tokens")
+    assert gap_text(Gap(what="files", tokens=1500), measured_by="the first call").endswith(
+        "by the first call"
+    )
     assert gap_text(Gap(what="files")) == "not in the session: files, of unknown size"

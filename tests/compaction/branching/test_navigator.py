@@ -80,7 +80,7 @@ class TestSummaries:
         assert (request["model"], request["usage"]["input"]) == ("scribe", 90)
         assert request["requests"][0]["template"] == "branch"
 
-    def test_sections_that_it_lacks_are_told_and_recorded(self, branched):
+    def test_sections_that_it_lacks_are_reported_and_recorded(self, branched):
         gone = navigator(Scripted(lambda _: "## Goal")).go(branched.writer, "e2")
         assert gone.missing == newest(branched).request["missingSections"]
         assert "Next Steps" in gone.missing
@@ -93,7 +93,7 @@ class TestSummaries:
         assert (len(scribe.prompts), gone.reason) == (1, "")
         assert newest(branched).kind == "branch_summary"
 
-    def test_where_nothing_can_be_summarized_the_reason_is_told(self, branched):
+    def test_where_nothing_can_be_summarized_the_reason_is_reported(self, branched):
         branched.writer.append(Label(target_id="e1", label="here"), parent="e2")
         scribe = Scripted()
         gone = navigator(scribe).go(branched.writer, "e2")
@@ -260,7 +260,7 @@ class TestHooks:
         gone = navigator(None, Hooks(name="h", after_move=told.append)).go(branched.writer, "e2")
         assert told == [gone.events]
 
-    def test_one_that_raises_is_told_and_recorded_and_the_move_is_made(self, branched):
+    def test_one_that_raises_is_reported_and_recorded_and_the_move_is_made(self, branched):
         def broken(*_: Any) -> Any:
             raise RuntimeError("oh no")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.cuts import CutPart, KeepRecent, LastMessages, TailTurn
+from compaction.cuts import CutPart, KeepRecent, LastMessages, OpencodeTail, TailTurn
 from compaction.part import Limits
 
 LIMITS = Limits(window=36_000)
@@ -32,7 +32,8 @@ def test_a_cut_says_how_many_tokens_it_keeps_at_most_where_it_can(cut, kept):
     ("cut", "keeping"),
     [
         (KeepRecent(tokens=7, adapts=True), KeepRecent(tokens=9, adapts=True)),
-        (TailTurn(), None),
+        (TailTurn(), TailTurn(turns=1_000_000, least=9, most=9)),
+        (OpencodeTail(share=0.5), OpencodeTail(turns=1_000_000, share=0.5, least=9, most=9)),
         (LastMessages(), None),
         (Blunt(), None),
     ],

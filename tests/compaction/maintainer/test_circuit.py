@@ -147,7 +147,9 @@ def test_where_nothing_had_failed_a_person_who_finds_nothing_to_do_appends_nothi
     assert (done.outcome, done.decisions, decisions(story)) == ("nothing", [], [])
 
 
-def test_a_context_that_the_model_cannot_take_is_told_at_every_call_where_nothing_is_tried_any_more(story):
+def test_a_context_that_the_model_cannot_take_is_reported_at_every_call_where_nothing_is_tried_any_more(
+    story,
+):
     failed_three_times(story)
     story.says(user(long(200_000)))
     for _ in range(2):

@@ -138,7 +138,7 @@ def test_an_error_in_a_program_leaves_no_result_that_is_untrue(story):
 
 
 @pytest.mark.parametrize("answer", [fails, lambda _: "so far"])
-def test_all_that_was_appended_for_a_call_is_told(story, answer):
+def test_all_that_was_appended_for_a_call_is_reported(story, answer):
     turns(story, 20, 10)
     story.says(assistant(call("compact")))
     before = len(events(story.log, "s"))

@@ -90,7 +90,7 @@ def test_a_document_whose_session_somebody_else_has_begun_meanwhile_is_kept_as_a
     assert (kept["reason"], kept["requests"][0]["answer"]) == ("handoff", "the document")
 
 
-def test_a_handoff_that_fails_is_told_with_the_compaction_that_stands_in_for_it(story):
+def test_a_handoff_that_fails_is_reported_with_the_compaction_that_stands_in_for_it(story):
     turns(story, 20, 10)
     before = len(events(story.log, "s"))
     recommendation = handing(story, Scripted(fails)).after_turn(story.writer)

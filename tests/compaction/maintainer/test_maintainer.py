@@ -163,10 +163,10 @@ def test_settings_lead_over_the_policy(story):
     assert low.after_turn(story.writer).history_rewritten
 
 
-def test_settings_that_the_window_is_too_small_for_are_told_at_once():
+def test_settings_that_the_window_is_too_small_for_are_reported_at_once():
     with pytest.raises(InvalidInputError) as refused:
         maintainer(settings=Settings(reserve_tokens=200_000))
-    (fault,) = refused.value.faults
+    (fault,) = refused.value.issues
     assert (fault.where, sentences.numbers(fault.problem)) == ("reserve_tokens", [200_000, 200_000])
 
 

@@ -99,9 +99,14 @@ def test_tokens_to_keep_are_kept_as_the_policy_adapts_them():
     )
 
 
-@pytest.mark.parametrize("name", ["opencode", "layered"])
-def test_tokens_to_keep_take_the_place_of_any_other_cut(name):
-    assert policy_with(load_preset(name), Settings(keep_recent_tokens=99)).cut == KeepRecent(tokens=99)
+def test_tokens_to_keep_are_the_tail_of_a_policy_that_keeps_turns():
+    cut = policy_with(load_preset("opencode"), Settings(keep_recent_tokens=99)).cut
+    assert isinstance(cut, OpencodeTail)
+    assert cut.budget(Limits(window=200_000)) == 99
+
+
+def test_tokens_to_keep_take_the_place_of_a_number_of_messages():
+    assert policy_with(load_preset("layered"), Settings(keep_recent_tokens=99)).cut == KeepRecent(tokens=99)
 
 
 def test_a_policy_without_a_cut_stays_without():

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from threading import Event, main_thread
 
 import pytest
 
@@ -15,7 +14,7 @@ from compaction.summarizers import Answer, CancelledError
 from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer
 from tests.compaction.scripted import record, turns
-from tests.support.patience import comes
+from tests.support.patience import PATIENCE, comes
 from tests.support.talk import texts_of
 
 
@@ -49,9 +48,9 @@ def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(story, aside):
     scribe = Waiting()
     asked = maintainer(scribe)
     runs = aside(asked.after_turn, story.writer)
-    assert scribe.asked.wait(10)
+    assert scribe.asked.wait(PATIENCE)
     done = asked.compact(story.writer)
-    recommendation = runs.result(10)
+    recommendation = runs.result(PATIENCE)
     assert (done.outcome, texts_of(build_context(story.log, "s"))[0]) == ("compacted", "so far")
     assert recommendation.error == failure_message("threshold", str(CancelledError()))
 
@@ -61,7 +60,7 @@ def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
     scribe = Waiting()
     asked = maintainer(scribe)
     runs = aside(asked.after_turn, story.writer)
-    assert scribe.asked.wait(10)
+    assert scribe.asked.wait(PATIENCE)
     asked.cancel(story.writer)
     assert runs.done()
     assert kinds(story) == ["attempt"]
@@ -88,25 +87,22 @@ class TestRunning:
             waits = aside(first)
             assert comes(lambda: running.is_cancelled("s"))
             done.append("one")
-        waits.result(10)
+        waits.result(PATIENCE)
         assert done == ["one", "first"]
         assert not running.is_cancelled("s")
 
     def test_of_two_who_go_first_the_one_is_called_off_while_the_other_waits(self):
-        running, come = ActiveCalls(), Barrier(3)
+        running = ActiveCalls()
 
         def first() -> bool:
-            come.wait(10)
             with running.first("s"):
-                return comes(lambda: running.is_cancelled("s"), within=0.5)
+                return running.is_cancelled("s")
 
         with ThreadPoolExecutor(2) as persons:
             with running.one("s"):
                 waits = [persons.submit(first) for _ in range(2)]
-                come.wait(10)
-                # Both wait by then; were one of them late, the test would say no more than the one above.
-                time.sleep(0.05)
-            assert sorted(each.result(10) for each in waits) == [False, True]
+                assert comes(lambda: len(running._of("s").go_first) == 2)
+            assert sorted(each.result(PATIENCE) for each in waits) == [False, True]
         assert not running.is_cancelled("s")
 
     def test_who_goes_first_and_gives_up_waiting_calls_nothing_off_any_more(self, aside):
@@ -115,20 +111,17 @@ class TestRunning:
         def one() -> None:
             with running.one("s"):
                 is_in.set()
-                go_on.wait(10)
+                assert comes(lambda: running.is_cancelled("s"))
+                signal.pthread_kill(main_thread().ident, signal.SIGINT)
+                go_on.wait(PATIENCE)
 
         runs = aside(one)
-        assert is_in.wait(10)
-        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            with pytest.raises(KeyboardInterrupt), running.first("s"):
-                pass
-        finally:
-            signal.signal(signal.SIGALRM, before)
+        assert is_in.wait(PATIENCE)
+        with pytest.raises(KeyboardInterrupt), running.first("s"):
+            pass
         assert not running.is_cancelled("s")
         go_on.set()
-        runs.result(10)
+        runs.result(PATIENCE)
 
     def test_other_sessions_do_not_wait(self, aside):
         running = ActiveCalls()
@@ -138,7 +131,7 @@ class TestRunning:
                 assert not running.is_cancelled("s")
 
         with running.one("s"):
-            aside(first).result(10)
+            aside(first).result(PATIENCE)
 
     def test_one_that_raises_lets_the_next_run(self, aside):
         running = ActiveCalls()
@@ -149,7 +142,7 @@ class TestRunning:
 
         with pytest.raises(KeyError), running.one("s"):
             raise KeyError
-        assert aside(one).result(10) == "done"
+        assert aside(one).result(PATIENCE) == "done"
 
     def test_what_runs_may_call_again(self):
         running = ActiveCalls()

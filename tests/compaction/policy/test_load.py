@@ -65,7 +65,7 @@ def test_a_policy_is_read_from_a_file(tmp_path):
     assert load_policy_file(file).name == "mine"
 
 
-def test_a_file_that_is_not_there_is_told_by_its_name(tmp_path):
+def test_a_file_that_is_not_there_is_reported_by_its_name(tmp_path):
     with pytest.raises(BadInputError) as caught:
         load_policy_file(tmp_path / "nothing.toml")
     assert caught.value.source == str(tmp_path / "nothing.toml")
@@ -76,10 +76,10 @@ def faults(text):
         parse_policy(text, source="mine.toml")
     assert "\n" not in str(caught.value)
     assert caught.value.source == "policy mine.toml"
-    return caught.value.faults
+    return caught.value.issues
 
 
-def test_what_is_no_toml_is_told():
+def test_what_is_no_toml_is_reported():
     with pytest.raises(BadInputError) as caught:
         parse_policy("name = ", source="mine.toml")
     assert (type(caught.value), caught.value.source) == (BadInputError, "policy mine.toml")
@@ -107,17 +107,17 @@ def test_what_is_no_toml_is_told():
         ('name = "x"\n[trigger]\npart = "never"', "[trigger] part", "'never'", ["threshold"]),
     ],
 )
-def test_what_is_wrong_with_a_policy_is_told_by_its_key(text, where, value, there_are):
+def test_what_is_wrong_with_a_policy_is_reported_by_its_key(text, where, value, there_are):
     (fault,) = faults(text)
     assert (fault.where, value in fault.problem) == (where, True)
     assert sentences.names(fault.remedy, NAMES) == [*there_are]
 
 
-def test_of_several_faults_the_first_is_told_and_how_many_more_there_are():
+def test_of_several_faults_the_first_is_reported_and_how_many_more_there_are():
     with pytest.raises(InvalidPolicyError) as caught:
         parse_policy('nam = "x"\n[cut]\npart = "keep-recent"\ntokens = 0', source="mine.toml")
-    assert [fault.where for fault in caught.value.faults] == ["nam", "[cut] tokens", "name"]
-    assert caught.value.problem == caught.value.faults[0].description
+    assert [fault.where for fault in caught.value.issues] == ["nam", "[cut] tokens", "name"]
+    assert caught.value.problem == caught.value.issues[0].description
     assert sentences.numbers(caught.value.remedy) == [2]
 
 
@@ -126,7 +126,7 @@ def test_a_policy_that_extends_a_preset_has_a_name_of_its_own():
     assert fault.where == "name"
 
 
-def test_what_stands_for_extends_is_told():
+def test_what_stands_for_extends_is_reported():
     (fault,) = faults('name = "x"\nextend = "pi"')
     assert (fault.where, sentences.names(fault.remedy, ["extends"])) == ("extend", ["extends"])
 
@@ -134,10 +134,10 @@ def test_what_stands_for_extends_is_told():
 def test_a_wrong_part_of_the_trigger_hides_none_of_its_keys():
     with pytest.raises(InvalidPolicyError) as caught:
         parse_policy('name = "x"\n[trigger]\npart = "thresold"\nreserve = -1', source="mine.toml")
-    assert [fault.where for fault in caught.value.faults] == ["[trigger] part", "[trigger] reserve"]
+    assert [fault.where for fault in caught.value.issues] == ["[trigger] part", "[trigger] reserve"]
 
 
-def test_a_model_without_a_name_is_told_as_one():
+def test_a_model_without_a_name_is_reported_as_one():
     (fault,) = faults('name = "x"\n[prompting]\nmodels = [""]')
     assert (fault.where, "''" in fault.problem) == ("[prompting] models, number 1", True)
 
@@ -145,7 +145,7 @@ def test_a_model_without_a_name_is_told_as_one():
 def test_all_faults_are_known():
     with pytest.raises(InvalidPolicyError) as caught:
         parse_policy('extends = "claude"\nplacement = "above"\n[[rewrites]]\nkep = 3', source="mine.toml")
-    assert [fault.where for fault in caught.value.faults] == [
+    assert [fault.where for fault in caught.value.issues] == [
         "extends",
         "placement",
         "[rewrites, number 1] part",

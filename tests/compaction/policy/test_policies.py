@@ -81,7 +81,7 @@ def test_mask_asks_no_model():
     assert load_preset("mask").cut is None
 
 
-def test_a_policy_that_is_not_there_is_told_with_those_that_are():
+def test_a_policy_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(NotFoundError) as refused:
         load_preset("ohmypi")
     assert sentences.names(refused.value.remedy, preset_names()) == [
@@ -114,7 +114,7 @@ def test_what_no_folder_has_comes_with_refold_or_is_not_there(tmp_path):
     assert (refused.value.what, refused.value.name) == ("policy", "mine")
 
 
-def test_a_policy_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
+def test_a_policy_that_is_not_there_is_reported_with_a_persons_own_ones(tmp_path):
     own(tmp_path / "a", "mine", 'name = "mine"')
     with pytest.raises(NotFoundError) as refused:
         find_policy("mien", [tmp_path / "a", tmp_path / "nowhere"])
@@ -128,7 +128,7 @@ def test_a_name_leads_out_of_no_folder(tmp_path):
         find_policy("../a/mine", [tmp_path / "a"])
 
 
-def test_a_policy_that_goes_by_another_name_inside_is_told(tmp_path):
+def test_a_policy_that_goes_by_another_name_inside_is_reported(tmp_path):
     own(tmp_path / "a", "mine", 'name = "yours"')
     with pytest.raises(BadInputError) as refused:
         find_policy("mine", [tmp_path / "a"])

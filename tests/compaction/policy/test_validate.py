@@ -23,14 +23,14 @@ def test_presets_can_be_meant(name):
     assert policy_warnings(load_preset(name), limits=LIMITS) == []
 
 
-def test_a_trigger_that_always_fires_is_told_with_the_window():
+def test_a_trigger_that_always_fires_is_reported_with_the_window():
     always = policy(trigger=Threshold(reserve=200_000))
     (told_of,) = policy_warnings(always, limits=LIMITS)
     assert sentences.numbers(told_of) == [200_000]
     assert policy_warnings(always, limits=Limits(window=300_000)) == []
 
 
-def test_a_cut_that_keeps_more_than_what_is_too_large_is_told():
+def test_a_cut_that_keeps_more_than_what_is_too_large_is_reported():
     (told_of,) = policy_warnings(load_preset("pi"), limits=Limits(window=36_384))
     assert sentences.numbers(told_of) == [36_384, 20_000, 20_000]
     assert policy_warnings(load_preset("pi"), limits=Limits(window=36_385)) == []
@@ -46,7 +46,7 @@ def test_presets_name_what_there_is(name):
     assert find_missing_names(load_preset(name).prompting) == []
 
 
-def test_each_template_that_is_not_there_is_told_by_its_key_with_those_that_are(tmp_path):
+def test_each_template_that_is_not_there_is_reported_by_its_key_with_those_that_are(tmp_path):
     (tmp_path / "mine.md").write_text(OURS.replace("ours", "mine"))
     first, second = find_missing_names(
         Prompting(template="ours", update="", short="shorter"), [folder_source(tmp_path)]
@@ -64,7 +64,7 @@ def test_a_persons_own_templates_are_there(tmp_path):
     assert find_missing_names(Prompting(template="ours"), [folder_source(tmp_path)]) == []
 
 
-def test_a_template_that_is_broken_is_told_by_its_file(tmp_path):
+def test_a_template_that_is_broken_is_reported_by_its_file(tmp_path):
     (tmp_path / "ours.md").write_text("Sum up.")
     (fault,) = find_missing_names(Prompting(template="ours"), [folder_source(tmp_path)])
     assert fault.where == "[prompting] template"
@@ -78,7 +78,7 @@ def test_the_system_prompts_template_is_looked_at_too(tmp_path):
     assert str(tmp_path / "system.md") in fault.problem
 
 
-def test_of_a_template_that_is_broken_all_is_told(tmp_path):
+def test_of_a_template_that_is_broken_all_is_reported(tmp_path):
     (tmp_path / "ours.md").write_text(
         OURS.replace("version = 1", "version = 0").replace("sections", "section")
     )
@@ -98,7 +98,7 @@ def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_o
     assert found == ["[prompting] turn_prefix", "[prompting] short"]
 
 
-def test_a_summarizer_that_is_not_there_is_told():
+def test_a_summarizer_that_is_not_there_is_reported():
     (fault,) = find_missing_names(Prompting(summarizer="nobody"))
     assert (fault.where, "'nobody'" in fault.problem) == ("[prompting] summarizer", True)
     assert sentences.names(fault.remedy, SUMMARIZERS) == ["anthropic", "extractive", "http", "recorded"]

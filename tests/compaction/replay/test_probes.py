@@ -61,6 +61,20 @@ def test_a_whole_context_answers_everything(story: Story) -> None:
     assert answers == 4
 
 
+@pytest.mark.parametrize(
+    ("said", "probes"),
+    [
+        ("Never touch the generated files.", 1),
+        ("Please don't change anything under vendor/parsers.", 1),
+        ("I don't know why the build fails.", 0),
+        ("Don't worry about formatting problems yet.", 0),
+    ],
+)
+def test_only_rules_that_forbid_are_asked_for(story: Story, said: str, probes: int) -> None:
+    story.says(user(f"Hello. {said}"))
+    assert found(story)[0]["forbidden"] == probes
+
+
 def test_an_empty_context_answers_nothing(story: Story) -> None:
     story.says(user("Never touch the generated files."))
     assert probes_answered_by(story, "Hello.") == 0

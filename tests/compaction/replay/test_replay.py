@@ -11,16 +11,17 @@ import pytest
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.policy.load import load_preset
-from compaction.replay import ReplayResult, replay_session
+from compaction.replay import replay_session
 from compaction.replay.boundaries import SMALLEST
-from compaction.replay.comparison import summaries
+from compaction.replay.comparison import figures_of, summaries
+from compaction.replay.results import ReplayResult
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction
 from projections.audit.session import audit
-from tests.support.talk import Story, assistant, call, result, user
+from tests.support.talk import Story, assistant, call, reads_files, result, user
 
 LIMITS = Limits(window=200_000)
 CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
@@ -37,11 +38,7 @@ def story() -> Story:
     """A long session: a file is read, many others follow, and the first is needed again."""
     story = Story(MemoryLog(clock=lambda: 0))
     story.says(user("Repair the parser of expressions. Use src/parser.py."))
-    for number in range(30):
-        story.says(
-            assistant(call("read", f"c{number}", path=f"src/part_{number}.py")),
-            result("def take_line(): ...\n" * 400, tool="read", call_id=f"c{number}"),
-        )
+    reads_files(story, 30)
     story.says(assistant("Done with reading."), user("Now repair src/part_3.py."))
     for number in range(4):
         story.says(
@@ -130,13 +127,23 @@ def test_shares_of_all_variants_have_one_denominator(story: Story) -> None:
     keeps_all = variant("refold", keep=45_000)
     names = ["drop", "refold"]
     results = replayed(story, variant("refold", drops=True), keeps_all)
-    found = summaries(results, names)
+    found = summaries([figures_of(each) for each in results], names)
     assert found[1].failed > 0
     assert found[0].trials == found[1].trials == len(results) - found[1].failed
     assert found[0].needed_count == found[1].needed_count
     shared = [each.boundary for each in results if all(trial.error is None for trial in each.trials)]
     asked = sum(each.probe_count for each in shared)
     assert found[0].probe_count == found[1].probe_count == asked > 0
+
+
+def test_pairs_are_compared_where_all_variants_have_results(story: Story) -> None:
+    variants = [variant("refold"), variant("refold", drops=True), variant("oh-my-pi", keep=45_000)]
+    figures = [figures_of(each) for each in replayed(story, *variants)]
+    shared = [each for each in figures if all(trial.error is None for trial in each.trials)]
+    names = [each.name for each in variants]
+    found, expected = (summaries(some, names)[1] for some in (figures, shared))
+    assert 0 < len(shared) < len(figures)
+    assert (found.overlap, found.difference) == (expected.overlap, expected.difference)
 
 
 def test_probes_are_asked_of_the_new_context(story: Story) -> None:

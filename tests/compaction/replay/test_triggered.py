@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.policy.load import load_preset
+from compaction.replay import triggered
 from compaction.replay.triggered import TriggeredRun, triggered_runs
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
@@ -15,20 +18,18 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.triggers import Threshold
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction
-from projections.audit.prices import Price
+from projections.audit.prices import FilePrices, Price
 from projections.timeline import timeline
 from tests.support.talk import Story, assistant, call, result, user
 
 
-class FlatPrices:
+def flat_prices(written: float) -> FilePrices:
     """A table in which only what is written to the cache costs anything."""
-
-    name, date, written = "flat", "", 2.0
-
-    def price(self, *_: object, **__: object) -> Price:
-        return Price(input=0, output=0, cache_read=0, cache_write_5m=self.written, cache_write_1h=0)
+    price = Price(input=0, output=0, cache_read=0, cache_write_5m=written, cache_write_1h=0)
+    return FilePrices(name="flat", date="", models={"": price})
 
 
+WRITTEN = 2.0
 CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
 TURNS = 30
 
@@ -54,10 +55,10 @@ def story() -> Story:
     return story
 
 
-def runs(story: Story, *variants: Variant) -> list[TriggeredRun]:
+def runs(story: Story, *variants: Variant, **options: Any) -> list[TriggeredRun]:
+    options = {"limits": Limits(window=200_000), "prices": flat_prices(WRITTEN)} | options
     with story.log.snapshot() as snapshot:
-        limits = Limits(window=200_000)
-        return list(triggered_runs(snapshot, story.session, variants, limits=limits, prices=FlatPrices()))
+        return list(triggered_runs(snapshot, story.session, variants, **options))
 
 
 def test_a_policy_that_never_fires_sends_what_was_recorded(story: Story) -> None:
@@ -106,7 +107,7 @@ def test_a_compaction_is_followed_by_a_prompt_that_nothing_has_cached(story: Sto
         sent.tokens - (0 if place in compacted | {0} else min(run.sent[place - 1].tokens, sent.tokens))
         for place, sent in enumerate(run.sent)
     )
-    assert run.dollars == pytest.approx(written * FlatPrices.written / 1e6)
+    assert run.dollars == pytest.approx(written * WRITTEN / 1e6)
 
 
 def test_a_variant_that_cannot_compact_by_itself_says_so(story: Story) -> None:
@@ -127,3 +128,26 @@ def test_nothing_is_appended(story: Story) -> None:
 def test_the_recorded_run_is_there_once(story: Story) -> None:
     asked = Variant(name="recorded", policy=None, chain=CHAIN)
     assert [run.variant for run in runs(story, asked, at(150_000))] == ["recorded", "at 150000"]
+
+
+def test_a_run_is_simulated_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated: list[str] = []
+    real = triggered.timeline
+
+    def counted(*given: Any, **options: Any) -> Any:
+        simulated.append("")
+        return real(*given, **options)
+
+    monkeypatch.setattr(triggered, "timeline", counted)
+    made = runs(story, at(20_000), log=story.log)
+    assert simulated
+    simulated.clear()
+    assert runs(story, at(20_000), log=story.log) == made
+    assert not simulated
+
+
+def test_other_prices_run_again(story: Story) -> None:
+    (_, cheap), (_, dear) = (
+        runs(story, at(20_000), log=story.log, prices=flat_prices(written)) for written in (2.0, 4.0)
+    )
+    assert dear.dollars == pytest.approx(2 * cheap.dollars)

@@ -66,12 +66,12 @@ def test_candidates_are_told_oldest_first(story):
     assert list(planned(story, Prune())) == [one, two]
 
 
-def test_little_to_save_is_told_with_how_little(story):
+def test_little_to_save_is_reported_with_how_little(story):
     calls(story, 10_009, 40_000)
     assert sentences.numbers(why_nothing(story, Prune())) == [10_000, 20_000]
 
 
-def test_results_that_are_all_safe_are_told(story):
+def test_results_that_are_all_safe_are_reported(story):
     calls(story, 40_000)
     assert sentences.numbers(why_nothing(story, Prune())) == [40_000]
 
@@ -79,7 +79,7 @@ def test_results_that_are_all_safe_are_told(story):
 TOOLS = ["skill", "read", "bash"]
 
 
-def test_protected_tools_are_told_by_their_names(story):
+def test_protected_tools_are_reported_by_their_names(story):
     calls(story, 90_000, 40_000, tool="read")
     assert sentences.names(why_nothing(story, Prune()), TOOLS) == ["skill", "read"]
     calls(story, 90_000)

@@ -87,7 +87,7 @@ def test_it_says_why_it_finds_nothing(story):
     assert "session" in why_nothing(story, Snip(longest=49), is_subagent=True)
 
 
-def test_a_middle_that_belongs_together_is_told(story):
+def test_a_middle_that_belongs_together_is_reported(story):
     story.says(assistant(*(call("bash", f"c{number}") for number in range(9))))
     story.says(*(result("x", call_id=f"c{number}") for number in range(9)))
     why = why_nothing(story, Snip(longest=5))

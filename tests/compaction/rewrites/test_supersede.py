@@ -84,7 +84,7 @@ def test_it_says_why_it_finds_nothing(story):
     assert why_nothing(story, Supersede()) != WARM
 
 
-def test_a_cache_that_is_spared_is_told(story):
+def test_a_cache_that_is_spared_is_reported(story):
     reads(story, "a.py")
     reads(story, "a.py")
     calls(story, 9_000)

@@ -9,7 +9,7 @@ import pytest
 from compaction.summarizers import Answer, CancelledError, SummarizerError
 from eventstore.views import Usage
 from tests.compaction.summarizers.prompts import claude, live, never, prompt
-from tests.support.local_http import answers, free_address, hangs, refuses
+from tests.support.local_http import NO_SERVER, answers, hangs, refuses
 from tests.support.messages_api import (
     MODEL,
     breaks_off,
@@ -21,6 +21,7 @@ from tests.support.messages_api import (
     stops_short,
     thinks,
 )
+from tests.support.patience import PATIENCE, comes
 from tests.support.talk import assistant, user
 
 TOOLS = b'[{"name":"read","input_schema":{"type":"object"}}]'
@@ -87,7 +88,7 @@ def test_a_server_that_is_given_by_its_address_is_asked_without_a_key(messages_a
     assert len(api.requests) == 1
 
 
-def test_a_wrong_key_is_told_in_one_line_and_not_tried_again(messages_api):
+def test_a_wrong_key_is_reported_in_one_line_and_not_tried_again(messages_api):
     api = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
     problem = failure(api)
     assert problem.problem.startswith("401: invalid x-api-key")
@@ -118,7 +119,7 @@ def test_a_server_may_say_that_trying_again_is_of_no_use(messages_api):
     assert not failure(messages_api(errs(429, "Spent.", x_should_retry="false"))).is_transient
 
 
-def test_the_wait_that_a_server_asks_for_is_told(messages_api):
+def test_the_wait_that_a_server_asks_for_is_reported(messages_api):
     assert failure(messages_api(errs(429, "Slow down.", retry_after="37"))).retry_after == 37.0
 
 
@@ -134,7 +135,7 @@ def test_a_server_that_asks_for_no_wait_leaves_it_open(messages_api):
         errs(413, "Request exceeds the maximum size", "request_too_large"),
     ],
 )
-def test_a_prompt_that_is_too_long_is_told_as_that_and_not_tried_again(messages_api, reply):
+def test_a_prompt_that_is_too_long_is_reported_as_that_and_not_tried_again(messages_api, reply):
     api = messages_api(reply)
     problem = failure(api)
     assert (problem.is_too_long, problem.is_transient, len(api.requests)) == (True, False, 1)
@@ -148,7 +149,7 @@ def test_a_stream_without_an_end_is_transient(messages_api):
     assert failure(messages_api(stops_short("It is ha"))).is_transient
 
 
-def test_an_error_in_the_middle_of_a_stream_is_told_by_its_name(messages_api):
+def test_an_error_in_the_middle_of_a_stream_is_reported_by_its_name(messages_api):
     problem = failure(messages_api(fails_within("It is", "overloaded_error", "Overloaded")))
     assert (problem.problem, problem.is_transient) == ("overloaded_error: Overloaded", True)
 
@@ -157,7 +158,7 @@ def test_an_error_in_the_middle_of_a_stream_may_stay(messages_api):
     assert not failure(messages_api(fails_within("It", "invalid_request_error", "No"))).is_transient
 
 
-def test_a_call_of_a_tool_is_no_answer_and_its_cost_is_told(messages_api):
+def test_a_call_of_a_tool_is_no_answer_and_its_cost_is_reported(messages_api):
     problem = failure(messages_api(calls_tool))
     assert (problem.is_transient, problem.usage) == (True, USAGE)
 
@@ -191,16 +192,19 @@ def test_a_prompt_that_is_too_long_is_known_by_all_that_is_said(messages_api):
 
 
 def test_a_refused_connection_names_the_address_and_is_transient():
-    address = free_address()
-    problem = failure(address)
-    assert address in problem.problem
+    problem = failure(NO_SERVER)
+    assert NO_SERVER in problem.problem
     assert "refused" in problem.problem.lower()
     assert problem.is_transient
+    assert not problem.is_sent
+
+
+def test_an_answer_that_broke_off_may_have_cost_something(messages_api):
+    assert failure(messages_api(breaks_off("## Goal"))).is_sent
 
 
 def test_what_is_secret_in_an_address_is_not_told():
-    address = free_address().replace("http://", "http://me:secret@")
-    assert "secret" not in str(failure(address))
+    assert "secret" not in str(failure(NO_SERVER.replace("http://", "http://me:secret@")))
 
 
 @pytest.mark.parametrize("address", ["ftp://nowhere", "nowhere", "http://[::1"])
@@ -220,8 +224,8 @@ def test_what_is_called_off_ends_at_once_its_connection_closed_and_its_thread_go
     api = messages_api(reply)
     with pytest.raises(CancelledError):
         claude(api).summarize(prompt(), is_cancelled=lambda: bool(api.requests))
-    assert api.requests[0].is_left.wait(2)
-    assert threads() == []
+    assert api.requests[0].is_left.wait(PATIENCE)
+    assert comes(lambda: threads() == [])
 
 
 def test_a_failure_of_who_is_asked_whether_to_stop_ends_the_request_too(messages_api):
@@ -233,7 +237,7 @@ def test_a_failure_of_who_is_asked_whether_to_stop_ends_the_request_too(messages
     api = messages_api(stalls("It is"))
     with pytest.raises(KeyboardInterrupt):
         claude(api).summarize(prompt(), is_cancelled=interrupted)
-    assert api.requests[0].is_left.wait(2)
+    assert api.requests[0].is_left.wait(PATIENCE)
 
 
 def test_two_may_ask_at_the_same_time(messages_api):

@@ -11,6 +11,7 @@ import pytest
 from compaction.summarizers import CancelledError
 from compaction.summarizers.transport import CancellableTransport, run_cancellable
 from tests.compaction.summarizers.prompts import never
+from tests.support.patience import PATIENCE, comes
 
 
 class _Stream:
@@ -55,7 +56,7 @@ def test_a_thread_that_reads_is_woken_when_its_line_is_cut(pair):
     seen = []
     with pytest.raises(CancelledError):
         run_cancellable(lambda: seen.append(pair[0].recv(1)), is_cancelled=lambda: True, line=line)
-    assert seen == [b""]
+    assert comes(lambda: seen == [b""])
 
 
 def test_nothing_is_left_running(pair):
@@ -63,7 +64,19 @@ def test_nothing_is_left_running(pair):
     opened(line, pair[0])
     with pytest.raises(CancelledError):
         run_cancellable(lambda: pair[0].recv(1), is_cancelled=lambda: True, line=line)
-    assert "refold summarizer" not in {each.name for each in threading.enumerate()}
+    assert comes(lambda: "refold summarizer" not in {each.name for each in threading.enumerate()})
+
+
+def test_a_cancelled_request_without_a_connection_was_not_sent(pair):
+    released = Event()
+    line = CancellableTransport()
+    with pytest.raises(CancelledError) as unsent:
+        run_cancellable(lambda: released.wait(PATIENCE), is_cancelled=lambda: True, line=line)
+    opened(line, pair[0])
+    with pytest.raises(CancelledError) as sent:
+        run_cancellable(lambda: released.wait(PATIENCE), is_cancelled=lambda: True, line=line)
+    released.set()
+    assert (unsent.value.is_sent, sent.value.is_sent) == (False, True)
 
 
 def test_a_connection_that_opens_after_the_cut_is_cut_too(pair):
@@ -89,7 +102,7 @@ def test_a_result_that_is_there_is_not_thrown_away():
     done = Event()
 
     def is_cancelled():
-        return not done.wait(2)
+        return not done.wait(PATIENCE)
 
     assert (
         run_cancellable(lambda: done.set() or 7, is_cancelled=is_cancelled, line=CancellableTransport()) == 7

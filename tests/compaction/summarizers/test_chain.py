@@ -15,7 +15,7 @@ from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from eventstore.views import Usage
 from tests.compaction.summarizers.prompts import Clock, Saying, chain, claude, prompt, template
-from tests.support.local_http import free_address
+from tests.support.local_http import NO_SERVER
 from tests.support.messages_api import MODEL, MessagesApi, calls_tool, complete, errs, says
 
 HALF = "## Original Request\na\n## Early Progress\nb"
@@ -127,7 +127,7 @@ def test_a_prompt_too_long_for_one_candidate_may_fit_the_next():
     assert chain(Saying(lasting(is_too_long=True)), Saying("Done.")).summarize(prompt()).text == "Done."
 
 
-def test_a_prompt_too_long_for_one_candidate_is_told_as_that():
+def test_a_prompt_too_long_for_one_candidate_is_reported_as_that():
     problem = failure(chain(Saying(lasting(is_too_long=True)), Saying(lasting())))
     assert problem.is_too_long
 
@@ -373,7 +373,7 @@ def test_a_listener_is_told_of_the_model_that_is_asked():
 
 
 def test_a_listener_is_told_of_the_address_that_is_asked_without_its_secrets():
-    address = free_address().removeprefix("http://")
+    address = NO_SERVER.removeprefix("http://")
     whom, *_ = told(HttpSummarizer(f"http://me:secret@{address}/sum?key=secret"), retries=0)
     assert whom == f"http http://{address}/sum"
 

@@ -15,6 +15,7 @@ from compaction.templates import built_in_names, missing_sections, parse_templat
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
+from projections.mentions.message_facts import SessionFacts
 from tests.compaction.summarizers.prompts import live, never, prompt, template
 from tests.support.contexts import context_of
 from tests.support.events import NOW
@@ -201,6 +202,16 @@ def test_the_asker_takes_the_answer_as_it_is():
         prompt("nine-sections", *TALK, max_tokens=4_000)
     )
     assert (asked.missing, len(asked.requests), asked.text) == ([], 1, summary("nine-sections"))
+
+
+def test_messages_that_were_read_before_give_the_same_summary():
+    shared = ExtractiveSummarizer(facts=SessionFacts())
+    for asked in (
+        prompt("compaction", *TALK[:6]),
+        prompt("compaction", *TALK),
+        prompt("nine-sections", *TALK),
+    ):
+        assert shared.summarize(asked, is_cancelled=never).text == summarize(asked)
 
 
 def long_talk(turns):

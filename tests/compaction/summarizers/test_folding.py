@@ -108,7 +108,7 @@ def test_of_nothing_the_summary_from_before_stays_as_it_is_and_nobody_is_asked()
     assert (made, steps) == (FoldedSummary(text="old"), [])
 
 
-def test_the_requests_of_all_steps_are_told():
+def test_the_requests_of_all_steps_are_reported():
     made, _ = folded([4, 4], room=4)
     assert made.requests == [{"asked": "a"}, {"asked": "b"}]
 

@@ -10,7 +10,8 @@ from compaction.prompts import serialize
 from compaction.summarizers import Answer, CancelledError, RedirectError, SummarizerError
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.prompts import chain, live, never, prompt
-from tests.support.local_http import answers, free_address, hangs, refuses
+from tests.support.local_http import NO_SERVER, answers, hangs, refuses
+from tests.support.patience import PATIENCE
 from tests.support.talk import assistant, call, result, user
 
 
@@ -52,7 +53,7 @@ def test_halves_of_surrogate_pairs_do_not_break_a_request(server):
 
 
 @pytest.mark.parametrize("value", [{}, {"summary": 3}, {"summary": None}, [], "text", {"Summary": "x"}])
-def test_an_answer_without_a_summary_is_told_and_not_tried_again(server, value):
+def test_an_answer_without_a_summary_is_reported_and_not_tried_again(server, value):
     problem = failure(server(answers(value)).url)
     assert 'did not return JSON with a text "summary"' in problem.problem
     assert not problem.is_transient
@@ -65,14 +66,14 @@ def test_an_answer_that_is_no_utf_8_is_no_summary(server):
     assert not problem.is_transient
 
 
-def test_a_service_that_has_moved_is_told_with_where_to(server):
+def test_a_service_that_has_moved_is_reported_with_where_to(server):
     problem = failure(server(refuses(302, location="https://me:secret@elsewhere.test/x?key=secret")).url)
     assert isinstance(problem, RedirectError)
     assert (problem.location, problem.is_transient) == ("https://elsewhere.test/x", False)
 
 
 @pytest.mark.parametrize("body", ["<html>", "", '{"summary": "cut', "\udcff"])
-def test_an_answer_that_is_no_json_is_told(server, body):
+def test_an_answer_that_is_no_json_is_reported(server, body):
     service = server(lambda exchange: exchange.answer(200, body.encode("utf-8", "surrogatepass")))
     assert "did not return JSON" in failure(service.url).problem
 
@@ -83,16 +84,16 @@ def test_a_failure_tells_status_and_what_was_said_in_one_line(server):
     assert problem.is_transient
 
 
-def test_the_wait_that_a_service_asks_for_is_told(server):
+def test_the_wait_that_a_service_asks_for_is_reported(server):
     assert failure(server(refuses(503, retry_after="9")).url).retry_after == 9.0
 
 
-def test_a_prompt_that_is_too_large_is_told_as_that(server):
+def test_a_prompt_that_is_too_large_is_reported_as_that(server):
     problem = failure(server(refuses(413)).url)
     assert (problem.is_too_long, problem.is_transient) == (True, False)
 
 
-def test_a_prompt_that_is_too_long_is_told_as_that_by_what_the_service_says(server):
+def test_a_prompt_that_is_too_long_is_reported_as_that_by_what_the_service_says(server):
     problem = failure(server(refuses(400, "this model's maximum context length is 8192 tokens")).url)
     assert (problem.is_too_long, problem.is_transient) == (True, False)
 
@@ -118,9 +119,8 @@ def test_a_service_that_does_not_answer_is_given_up_after_the_time_set(server):
 
 
 def test_a_service_that_is_not_there_is_named():
-    address = free_address()
-    problem = failure(address)
-    assert address in problem.problem
+    problem = failure(NO_SERVER)
+    assert NO_SERVER in problem.problem
     assert problem.is_transient
 
 
@@ -132,7 +132,7 @@ def test_an_address_that_is_none_is_not_tried_again(address):
 
 
 def test_what_is_secret_in_an_address_is_not_told():
-    address = free_address().replace("http://", "http://me:secret@") + "/?token=secret"
+    address = NO_SERVER.replace("http://", "http://me:secret@") + "/?token=secret"
     assert "secret" not in str(failure(address))
 
 
@@ -140,4 +140,4 @@ def test_what_is_called_off_ends_at_once_and_its_connection_is_closed(server):
     service = server(hangs)
     with pytest.raises(CancelledError):
         HttpSummarizer(service.url).summarize(prompt(), is_cancelled=lambda: bool(service.requests))
-    assert service.requests[0].is_left.wait(2)
+    assert service.requests[0].is_left.wait(PATIENCE)

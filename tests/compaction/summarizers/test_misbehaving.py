@@ -20,6 +20,7 @@ from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
 from tests.compaction.summarizers.prompts import Clock, Saying, chain, claude, never, prompt
 from tests.support.local_http import answers
+from tests.support.patience import PATIENCE
 
 KEY = "configured-key-0123456789"
 MOST = 2 << 20
@@ -99,7 +100,7 @@ def test_an_answer_without_end_takes_no_more_memory_than_is_read_of_it(server, s
 def test_the_connection_of_an_answer_that_is_given_up_is_closed(server, summarizer):
     service = server(plain(200))
     failure(summarizer(service.url))
-    assert service.requests[0].is_left.wait(5)
+    assert service.requests[0].is_left.wait(PATIENCE)
 
 
 def test_a_compressed_answer_is_read(server):
@@ -141,7 +142,7 @@ def test_an_answer_that_drips_ends_at_the_deadline(server, summarizer, in_head):
     (last,) = problem.failures
     assert isinstance(last, DeadlineError)
     assert last.seconds == 5
-    assert service.requests[0].is_left.wait(5)
+    assert service.requests[0].is_left.wait(PATIENCE)
 
 
 def test_a_request_that_ends_at_the_deadline_is_recorded(server, summarizer):

@@ -97,7 +97,7 @@ def test_another_prompt_has_no_answer_and_no_server_is_asked(story, messages_api
     with pytest.raises(SummarizerError) as raised:
         RecordedSummarizer(story.log).summarize(asked, is_cancelled=never)
     assert (raised.value.summarizer, raised.value.is_transient) == ("recorded", False)
-    assert asked.digest[:12] in raised.value.problem
+    assert "holds no answer" in raised.value.problem
 
 
 def asked(text="Done.", *, is_cut=False):
@@ -143,6 +143,12 @@ def test_the_newest_answer_to_a_prompt_counts(store):
     for text in ("First.", "Second."):
         story.add(Attempt(request={"requests": [asked(text)]}, error="x"))
     assert RecordedSummarizer(store).summarize(prompt(), is_cancelled=never).text == "Second."
+
+
+def test_an_empty_answer_that_was_stored_earlier_is_none(store):
+    Story(store).add(Attempt(request={"requests": [asked() | {"answer": " "}]}, error="x"))
+    with pytest.raises(SummarizerError, match="stored earlier is empty"):
+        RecordedSummarizer(store).summarize(prompt(), is_cancelled=never)
 
 
 def keep(log, session, text):

@@ -55,7 +55,7 @@ def test_what_a_server_says_becomes_one_line():
     assert single_line_message(" No\n\n  such\tmodel. ") == "No such model."
 
 
-def test_what_a_server_says_at_length_is_told_in_part():
+def test_what_a_server_says_at_length_is_reported_in_part():
     assert single_line_message("x" * 161) == "x" * 160 + "…"
 
 
@@ -70,7 +70,7 @@ def test_what_a_server_says_at_length_is_told_in_part():
         ("expected <int> in a<b", "expected <int> in a<b"),
     ],
 )
-def test_of_a_page_only_its_words_are_told_and_each_line_of_them_once(page, told):
+def test_of_a_page_only_its_words_are_reported_and_each_line_of_them_once(page, told):
     assert single_line_message(page) == told
 
 
@@ -87,7 +87,7 @@ def test_what_becomes_of_a_connection_is_told_in_words(said, told):
     assert connection_problem(OSError(said)) == told
 
 
-def test_what_is_no_http_is_told_without_its_bytes():
+def test_what_is_no_http_is_reported_without_its_bytes():
     told = connection_problem(OSError("illegal status line: bytearray(b'SSH-2.0')"))
     assert ("HTTP" in told, "SSH" in told, "bytearray" in told) == (True, False, False)
 

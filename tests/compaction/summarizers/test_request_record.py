@@ -11,7 +11,7 @@ def test_where_nobody_was_asked_there_is_nothing_to_tell():
     assert request_record([], missing=["Goal"]) == {}
 
 
-def test_every_request_is_told_in_order():
+def test_every_request_is_reported_in_order():
     assert request_record([FIRST, FAILED, LAST])["requests"] == [FIRST, FAILED, LAST]
 
 

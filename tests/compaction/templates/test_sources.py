@@ -89,7 +89,7 @@ def test_a_name_does_not_lead_out_of_the_folder(folder, name):
     assert folder_source(folder)(name) is None
 
 
-def test_a_file_that_is_not_utf8_is_told(folder):
+def test_a_file_that_is_not_utf8_is_reported(folder):
     (folder / "compaction.md").write_bytes(b"+++\n\xff")
     with pytest.raises(BadInputError) as raised:
         folder_source(folder)("compaction")
@@ -129,7 +129,7 @@ def test_an_empty_path_has_none(store):
         assert session_source(snapshot, resolve_cursor(snapshot, "s", leaf=ROOT))("compaction") is None
 
 
-def test_a_template_that_is_broken_is_told_when_it_is_wanted_and_not_before(story):
+def test_a_template_that_is_broken_is_reported_when_it_is_wanted_and_not_before(story):
     keeps(story, "no front matter", name="branch")
     source = in_session(story)
     assert source("compaction") is None
@@ -144,7 +144,7 @@ def test_entries_of_other_shapes_break_nothing_else(story, data):
     assert in_session(story)("branch") is None
 
 
-def test_a_template_that_is_no_text_is_told(story):
+def test_a_template_that_is_no_text_is_reported(story):
     keeps(story, 7)
     with pytest.raises(BadInputError) as raised:
         in_session(story)("compaction")

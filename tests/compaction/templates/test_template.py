@@ -122,12 +122,12 @@ def test_front_matter_that_is_no_toml():
     ],
 )
 def test_each_mistake_in_the_front_matter_says_where_it_is_and_what_is_wanted(front, where, value, wanted):
-    (fault,) = refusal(f"+++\n{front}\n+++\nSum it up.").faults
+    (fault,) = refusal(f"+++\n{front}\n+++\nSum it up.").issues
     assert (fault.where, value in fault.problem) == (where, True)
     assert sentences.names(fault.remedy, WANTED) == wanted
 
 
-def test_all_mistakes_in_the_front_matter_are_told_a_line_each():
+def test_all_mistakes_in_the_front_matter_are_reported_a_line_each():
     with pytest.raises(RefoldError) as raised:
         parse_template(
             '+++\nname = " "\nversion = 0\nsections = ["a", "#"]\nstrip = 1\n+++\nSum it up.',
@@ -173,5 +173,5 @@ def test_white_space_behind_a_heading_does_not_matter():
     assert missing_sections("## Goal  \r\nx", ["Goal"]) == []
 
 
-def test_missing_sections_are_told_in_the_order_of_the_template():
+def test_missing_sections_are_reported_in_the_order_of_the_template():
     assert missing_sections("## B", ["C", "B", "A"]) == ["C", "A"]

@@ -132,7 +132,7 @@ def test_templates_behind_the_real_messages_forbid_tools(name):
     assert re.search(r"\bcall no tools\b", load_built_in(name).text, re.IGNORECASE)
 
 
-def test_a_name_that_nobody_has_is_told_with_those_there_are():
+def test_a_name_that_nobody_has_is_reported_with_those_there_are():
     with pytest.raises(NotFoundError) as refused:
         find_template("compactoin", [])
     assert (refused.value.what, refused.value.name) == ("template", "compactoin")
@@ -144,7 +144,7 @@ def test_the_text_of_a_name_that_is_not_there_is_not_found():
         built_in_text("nothing")
 
 
-def test_a_template_that_goes_by_another_name_inside_is_told(tmp_path):
+def test_a_template_that_goes_by_another_name_inside_is_reported(tmp_path):
     (tmp_path / "compaction.md").write_text('+++\nname = "other"\nversion = 1\n+++\nx', "utf-8")
     with pytest.raises(BadInputError) as refused:
         find_template("compaction", [folder_source(tmp_path)])
@@ -171,7 +171,7 @@ def warned(template):
     return [line.rpartition(": ")[2].split(", ") for line in template_warnings(template)]
 
 
-def test_sections_that_were_dropped_are_told():
+def test_sections_that_were_dropped_are_reported():
     assert warned(own("Early Progress")) == [["Original Request", "Context for Suffix"]]
 
 
@@ -183,11 +183,11 @@ def test_a_template_of_another_name_drops_nothing():
     assert template_warnings(own(name="mine")) == []
 
 
-def test_sections_that_the_prompt_does_not_ask_for_are_told():
+def test_sections_that_the_prompt_does_not_ask_for_are_reported():
     assert warned(own("Goal", "Mood", "Next Steps", asked=["Goal"], name="mine")) == [["Mood", "Next Steps"]]
 
 
-def test_headings_that_are_no_sections_are_told():
+def test_headings_that_are_no_sections_are_reported():
     assert warned(own("Goal", asked=["Goal", "Mood", "Tone"], name="mine")) == [["Mood", "Tone"]]
 
 
@@ -203,7 +203,7 @@ def test_a_template_goes_by_another_name_and_all_else_stays(front):
     assert other.replace('name = "y\\\\o"', front, 1) == text
 
 
-def test_a_template_that_is_not_there_is_told_with_a_persons_own_ones(tmp_path):
+def test_a_template_that_is_not_there_is_reported_with_a_persons_own_ones(tmp_path):
     (tmp_path / "mine.md").write_text("broken, but there")
     with pytest.raises(NotFoundError) as refused:
         find_template("mien", [folder_source(tmp_path), folder_source(tmp_path / "nowhere")])

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from compaction.branching.move import move_to
+from eventstore.event import Event
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_sessions
-from eventstore.files.matching import BEGINNING, SessionMatcher
+from eventstore.files.matching import FROM_START, SessionMatcher
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
+from eventstore.formats.claude_code.record import facts_of, fields_of, kind_of, plain_message
 from eventstore.formats.claude_code.transcript_file import ClaudeCodeFile
-from eventstore.formats.source import Source, SourceRecord
+from eventstore.formats.source import Source, SourceRecord, one_by_one
+from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
@@ -36,6 +44,7 @@ from tests.support.claude_code import (
     record,
     result,
     said,
+    some_session,
     summary,
     system,
 )
@@ -58,7 +67,7 @@ HI = said("u", None, "hi")
         (b"\x00\xff{", Certainty.NONE),
     ],
 )
-def test_a_file_is_told_by_its_contents(content: bytes, certainty: Certainty) -> None:
+def test_a_file_is_recognized_by_its_contents(content: bytes, certainty: Certainty) -> None:
     assert harness("claude-code").recognize(content, "anything") is certainty
 
 
@@ -213,6 +222,15 @@ def test_a_rewind_after_which_nothing_is_said_moves_the_session(tmp_path: Path, 
     assert verify(log).findings == []
 
 
+@pytest.mark.parametrize("cuts", [(6,), (5, 6), (3, 5, 6)])
+def test_a_rewind_moves_the_session_where_a_parent_came_late(tmp_path: Path, cuts: tuple[int, ...]) -> None:
+    log, (first, second, third, fourth) = MemoryLog(), TALK
+    lines = [first, third, second, fourth, said("w", "b", "on"), note("last-prompt", leafUuid="b")]
+    for count in cuts:
+        bring(log, tmp_path / "s.jsonl", *lines[:count])
+    assert _shown(log) == ["u", "a", "v", "b"]
+
+
 def test_records_that_tell_nothing_behind_the_named_leaf_are_no_rewind(tmp_path: Path) -> None:
     log, behind = MemoryLog(), system("t", "b", "turn_duration")
     bring(log, tmp_path / "s.jsonl", *TALK, behind, note("last-prompt", leafUuid="b"))
@@ -266,13 +284,19 @@ def test_a_boundary_under_a_taken_id_does_not_belong_to_the_summary_before_it(
 
 
 class CountedFile(io.BufferedReader):
-    """A file that counts the lines that are read of it."""
+    """A file that counts the bytes that are read of it."""
 
-    lines = 0
+    bytes_read = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self._counted(super().read(size))
 
     def __next__(self) -> bytes:
-        self.lines += 1
-        return super().__next__()
+        return self._counted(super().__next__())
+
+    def _counted(self, data: bytes) -> bytes:
+        self.bytes_read += len(data)
+        return data
 
 
 @pytest.mark.parametrize(
@@ -286,9 +310,83 @@ def test_a_file_is_read_twice_only_where_a_parent_comes_after_its_child(
     path.write_bytes(b"".join(said(each, parents[each], each) + b"\n" for each in ids))
     with CountedFile(io.FileIO(path)) as file:
         source = Source(file, path, str(path))
+        source.file = file
         contents = ClaudeCodeFile(source)
-        reader = SessionMatcher(MemoryLog(), source, contents, None).reader(BEGINNING)
-        file.lines = 0
-        read = [piece.event for piece in reader.pieces() if isinstance(piece, SourceRecord)]
-        assert file.lines == passes * (len(ids) + 1), "a pass ends with a line that is not there"
+        reader = SessionMatcher(MemoryLog(), source, contents, None).reader(FROM_START)
+        file.bytes_read = 0
+        read = [piece.event for piece in one_by_one(reader.pieces()) if isinstance(piece, SourceRecord)]
+        assert file.bytes_read == passes * source.size
     assert [(event.id, event.parent) for event in read] == [(each, parents[each]) for each in ids]
+
+
+_BLOCKS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            ["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "other"]
+        )
+    },
+    optional={
+        "text": st.text() | st.integers(),
+        "thinking": st.text(),
+        "signature": st.text(),
+        "data": st.text(),
+        "name": st.text(),
+        "input": st.dictionaries(st.text(), st.text() | st.floats() | st.lists(st.integers())),
+        "content": st.text() | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": st.text()})),
+        "source": st.fixed_dictionaries({"type": st.sampled_from(["base64", "url"])}),
+    },
+)
+_MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "robot"])},
+    optional={
+        "content": st.text() | st.lists(_BLOCKS, max_size=3) | st.none() | st.integers(),
+        "model": st.sampled_from(["m", "<synthetic>"]),
+        "isMeta": st.booleans(),
+    },
+)
+
+
+class TestAPlainMessage:
+    """An ordinary message's record takes a short way, to the same result as any other record."""
+
+    @given(
+        message=_MESSAGES,
+        type_=st.sampled_from(["user", "assistant", "system"]),
+        flags=st.dictionaries(
+            st.sampled_from(["isMeta", "isCompactSummary", "isApiErrorMessage"]), st.booleans() | st.none()
+        ),
+        is_ascii=st.booleans(),
+        damage=st.sampled_from([b"", b"\xff", b"}", b"[" * 600 + b"]" * 600]),
+    )
+    def test_it_has_the_facts_of_any_other_record(
+        self, *, message: dict[str, Any], type_: str, flags: dict[str, Any], is_ascii: bool, damage: bytes
+    ) -> None:
+        fields = {"type": type_, "uuid": "u", "parentUuid": None, "message": message, **flags, "x": "DAMAGE"}
+        text = json.dumps(fields, ensure_ascii=is_ascii, separators=(",", ":"))
+        body = text.encode("utf-8", "surrogatepass").replace(b'"DAMAGE"', damage or b"1")
+        if (found := plain_message(body)) is not None:
+            every = fields_of(body)
+            assert kind_of(every) == "message"
+            assert found[1] == facts_of("message", body, every)
+            assert not is_deeper(body, DEEPEST_RECORD)
+
+    def test_messages_of_both_sides_and_results_are_plain(self) -> None:
+        sides = HI, answer("u", None, "m", "ok"), result("u", None, "c", "out")
+        assert all(plain_message(each.rstrip()) is not None for each in sides)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_file_of_them_is_read_as_one_with_blanks_at_the_ends_of_lines(self, seed: int) -> None:
+        rng = random.Random(seed)
+        session = [each.rstrip(b"\n") for each in some_session(rng, most=30)]
+        plain, blank = (_events_of(b"".join(each + end for each in session)) for end in (b"\n", b" \n"))
+        assert plain == blank
+
+
+def _events_of(content: bytes) -> list[Event]:
+    log = MemoryLog(clock=lambda: 0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "s.jsonl")
+        path.write_bytes(content)
+        found = import_sessions(log, path)
+    # What refold adds names the digest of the file.
+    return [event for each in found for event in events(log, each.id) if event.format != "refold/1"]

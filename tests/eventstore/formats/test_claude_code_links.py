@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise, permutations
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from projections.audit.prices import library_prices
 from projections.context.build import build_context
 from tests.support.claude_code import SESSION, answer, bring, call, line, record, result, said
 from tests.support.events import events
+from tests.support.recording_snapshot import RecordingSnapshot
 
 AGENT = f"{SESSION}/agent-a1"
 PARENT = (
@@ -92,11 +95,45 @@ def test_a_sidechain_in_the_file_is_a_session_of_its_own(tmp_path: Path, agent: 
     assert not any(each.added for each in bring(log, tmp_path / "s.jsonl", *PARENT[:2], *side, PARENT[2]))
 
 
+def test_sidechains_that_begin_below_a_record_of_the_session_are_told_apart(tmp_path: Path) -> None:
+    imported = bring(
+        MemoryLog(),
+        tmp_path / "s.jsonl",
+        said("u1", None, "go"),
+        said("x1", "u1", "one", isSidechain=True),
+        said("y1", "u1", "two", isSidechain=True),
+        said("x2", "x1", "one more", isSidechain=True),
+        said("z", "gone", "of the newest", isSidechain=True),
+        said("w", {"no": "id"}, "of the newest, too", isSidechain=True),  # type: ignore[arg-type]
+    )
+    assert [(each.id.removeprefix(SESSION), each.events) for each in imported] == [
+        ("", 1),
+        ("/sidechain-x1", 4),
+        ("/sidechain-y1", 1),
+    ]
+
+
 def test_a_sidechain_that_begins_where_the_file_has_grown_is_linked(tmp_path: Path) -> None:
     log, path = MemoryLog(), tmp_path / "s.jsonl"
     bring(log, path, *PARENT)
     bring(log, path, *PARENT, said("x", None, "look", isSidechain=True))
     assert origin(log, f"{SESSION}/sidechain-x") == (SESSION, "")
+
+
+def test_a_sidechain_that_begins_while_the_file_is_read_is_no_part_of_its_session(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / "s.jsonl"
+    # So long that progress is reported behind it, before the file's end is read.
+    lines = (said("u", None, "a" * 200_000), answer("b", "u", "m1", "yes"))
+    grown = b"\n".join([*lines, said("x", None, "look", isSidechain=True), b""])
+    path.write_bytes(b"\n".join([*lines, b""]))
+
+    def begins(*_: int) -> None:
+        path.write_bytes(grown)
+
+    import_sessions(log, path, progress=begins)
+    imported = import_sessions(log, path)
+    assert [(each.id, each.events) for each in imported] == [(SESSION, 2), (f"{SESSION}/sidechain-x", 1)]
+    assert [part.id for part in build_context(log, SESSION).parts] == ["u", "b"]
 
 
 def test_a_sidechain_goes_on_where_the_file_has_grown(tmp_path: Path) -> None:
@@ -126,6 +163,58 @@ def test_sidechains_and_the_files_name_are_found_however_far_into_it(
     ]
     assert [part.id for part in build_context(log, f"{session}/sidechain-x").parts] == ["x", "y"]
     assert len(build_context(log, session).parts) == records + 2
+
+
+def recording(log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> list[RecordingSnapshot]:
+    """Return the snapshots that will be taken of a log."""
+    asked: list[RecordingSnapshot] = []
+
+    @contextmanager
+    def recorded() -> Iterator[RecordingSnapshot]:
+        with MemoryLog.snapshot(log) as snapshot:
+            asked.append(RecordingSnapshot(snapshot))
+            yield asked[-1]
+
+    monkeypatch.setattr(log, "snapshot", recorded)
+    return asked
+
+
+def test_the_index_of_each_other_session_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = MemoryLog()
+    for name in ("one", "two"):
+        bring(log, tmp_path / f"{name}.jsonl", said(f"u-{name}", None, "hi", sessionId=name))
+    asked = recording(log, monkeypatch)
+    bring(log, tmp_path / "s.jsonl", said("u", None, "hi"))
+    bring(log, tmp_path / "s.jsonl", said("u", None, "hi"), said("v", "u", "more"))
+    sessions = {session for each in asked for session in each.sessions}
+    assert SESSION in sessions
+    assert sessions.isdisjoint({"", "one", "two"})
+
+
+def test_many_copies_are_not_asked_for_each_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies, log = 12, MemoryLog()
+    records = [(f"v{at}", at) for at in range(40)]
+    for number in range(copies):
+        copied(log, tmp_path, f"copy-{number}", *records)
+    asked = recording(log, monkeypatch)
+    copied(log, tmp_path, SESSION, *records)
+    assert sum(each.read for each in asked) < copies * len(records) / 2
+
+
+@pytest.mark.parametrize("order", list(permutations("3456")))
+def test_the_origin_is_a_session_with_all_records_up_to_the_first_own_one(
+    tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    paths = {"3": "v", "4": "vw", "5": "vwx", "6": "y"}
+    log = MemoryLog()
+    for name in order:
+        copied(log, tmp_path, name, *((uuid, 9) for uuid in paths[name]))
+    # It has the third record of the path, but not the second.
+    bring(log, tmp_path / "7.jsonl", *(said(uuid, None, "hi", sessionId="7") for uuid in ("u", "w", "x")))
+    copied(log, tmp_path, SESSION, ("v", 9), ("w", 9), ("x", 9), ("z", 20))
+    assert origin(log, SESSION, "fork") == ("5", "x")
 
 
 @pytest.mark.parametrize("order", [(SESSION, "6"), ("6", SESSION)])
@@ -224,6 +313,16 @@ def test_a_forked_agent_goes_on_from_its_parents_context(tmp_path: Path) -> None
     assert [part.id for part in build_context(log, AGENT).parts] == ["x", "y"]
     bring(log, tmp_path / "p.jsonl", *PARENT)
     assert [part.id for part in build_context(log, AGENT).parts] == ["u", "a", "x", "y"]
+
+
+def test_a_file_with_an_agents_name_is_its_session_also_if_no_record_is_of_a_sidechain(
+    tmp_path: Path,
+) -> None:
+    log = MemoryLog()
+    begun = said("b1", None, "go", agentId="a1")
+    (agent,) = bring(log, tmp_path / "agent-a1.jsonl", begun)
+    (parent,) = bring(log, tmp_path / f"{SESSION}.jsonl", said("u1", None, "hello"))
+    assert (agent.id, parent.id) == (f"{SESSION}/agent-a1", SESSION)
 
 
 def test_an_agents_name_is_needed_for_a_file_of_its_own(tmp_path: Path) -> None:

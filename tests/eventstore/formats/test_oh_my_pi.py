@@ -17,10 +17,11 @@ from eventstore.files.importing import import_file
 from eventstore.formats import harness, view_of
 from eventstore.formats.base import Certainty
 from eventstore.formats.oh_my_pi.titled_export import title_slot
+from eventstore.formats.refold.events import compose
 from eventstore.imports import origin_of
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
-from eventstore.records import Link, record_of
+from eventstore.records import LeafMoved, Link, record_of
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json
 from projections.descriptions import title
@@ -139,6 +140,54 @@ def test_a_file_that_is_written_anew_shows_its_records_as_they_are_now(tmp_path:
         "said 3",
     ]
     assert original(log, SESSION) == content
+
+
+def _texts(log: MemoryLog) -> list[str]:
+    messages = json.loads(context_json(log, SESSION))["messages"]
+    return [message["content"] for message in messages]
+
+
+def test_a_session_whose_file_was_rewritten_without_its_end_stands_at_the_new_end(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(TALK))
+    rewritten = [TALK[0], said(1, "pruned"), TALK[2]]
+    bring(log, tmp_path, file_of(rewritten))
+    assert _texts(log) == ["said 0", "pruned", "said 2"]
+    bring(log, tmp_path, file_of([*rewritten, {**said(9, "on"), "parentId": TALK[2]["id"]}]))
+    assert _texts(log) == ["said 0", "pruned", "said 2", "on"]
+    assert verify(log).findings == []
+
+
+def test_a_file_with_another_title_and_without_its_end_was_rewritten(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(TALK))
+    bring(log, tmp_path, file_of(TALK[:2], title="Another"))
+    assert _texts(log) == ["said 0", "said 1"]
+
+
+def test_a_record_that_a_rewrite_moved_below_another_is_reported(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(TALK))
+    found = bring(log, tmp_path, file_of([*TALK[:3], {**TALK[3], "parentId": TALK[1]["id"]}]))
+    (remark,) = found.differs_from_harness
+    assert (remark.line, TALK[1]["id"] in remark.reason, TALK[2]["id"] in remark.reason) == (6, True, True)
+
+
+def test_where_a_person_went_in_the_store_a_rewritten_file_moves_nothing(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(TALK))
+    there = compose(LeafMoved(from_id=TALK[3]["id"]), id="went", time=None, parent=TALK[1]["id"])
+    log.append(SESSION, [there])
+    bring(log, tmp_path, file_of([TALK[0], said(1, "pruned"), TALK[2]]))
+    assert _texts(log) == ["said 0", "pruned"]
+
+
+def test_an_older_copy_of_a_file_moves_nothing(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path, file_of(TALK))
+    bring(log, tmp_path, file_of(TALK[:2]))
+    bring(log, tmp_path, file_of([TALK[0], said(1, "pruned")]), name="copy.jsonl")
+    assert len(_texts(log)) == len(TALK)
 
 
 @pytest.mark.parametrize("seed", range(40))

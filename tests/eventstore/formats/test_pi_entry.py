@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +15,9 @@ from eventstore.estimates import estimates
 from eventstore.event import ROLES, EventFacts, Flag
 from eventstore.formats import format_of, view_of_event, view_of_message
 from eventstore.formats.pi.entry import entry_of, message_of
+from eventstore.formats.pi.file import PiHeader, PiReader
 from eventstore.formats.pi.message import estimates_of_wire, message_view, usage_view, wire_of
+from eventstore.formats.source import SeenRecords, Source
 from eventstore.javascript import tolerant_json
 from eventstore.memory import MemoryLog
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
@@ -370,7 +373,52 @@ class TestAPlainMessage:
             return
         assert entry_of(body) == blank
 
+    @given(
+        message=MESSAGES,
+        is_ascii=st.booleans(),
+        end=st.sampled_from([b"}", b"} ", b"]", b'"', b",", b"\xff"]),
+        written_as=st.sampled_from([(3, b"ids first"), (3, b"ids last"), (1, b"no ids"), (3, b"no ids")]),
+    )
+    def test_a_reader_gives_it_the_event_of_any_other_line(
+        self, *, message: dict[str, Any], is_ascii: bool, end: bytes, written_as: tuple[int, bytes]
+    ) -> None:
+        version, layout = written_as
+        head = b'{"type":"message","timestamp":"2025-01-01T00:00:00.000Z","message":%s'
+        body = {b"ids last": head + b',"id":"b","parentId":null}', b"no ids": head + b"}"}.get(layout, ROOT)
+        text = json.dumps(message, ensure_ascii=is_ascii, separators=(",", ":"))
+        line = body % (text.encode("utf-8", "surrogatepass")[:-1] + end)
+        plain = _reader(version).plain(line, 0)
+        any_other = _reader(version).line(2, line + b"\n", 0)
+        assert plain is None or [plain] == [event for _, _, event in any_other.records]
+        assert plain is None or not (any_other.skipped or any_other.differs)
 
+    def test_a_reader_knows_it_with_ids_first_last_and_none(self) -> None:
+        said = b'{"role":"user","content":[{"type":"text","text":"h\xc3\xa9"}]}'
+        late = PLAIN.replace(b'"id":"0a-b","parentId":"a",', b"")[:-1] + b',"id":"0a-b","parentId":null}'
+        assert _reader(3).plain(ROOT % said, 0) is not None
+        assert _reader(3).plain(late % said, 0) is not None
+        assert _reader(1).plain(late.replace(b',"id":"0a-b","parentId":null', b"") % said, 0) is not None
+
+    @pytest.mark.parametrize("field", [b'"details":%s', b'"content":[{"type":"toolCall","arguments":%s}]'])
+    def test_one_nested_too_deeply_is_left_to_the_other_way(self, field: bytes) -> None:
+        for levels, is_plain in ((400, True), (600, False)):
+            said = b'{"role":"assistant",%s}' % (field % (b"[" * levels + b"]" * levels))
+            assert (_reader(3).plain(ROOT % said, 0) is not None) == is_plain
+
+    def test_the_same_id_again_is_left_to_the_other_way(self) -> None:
+        reader, line = _reader(3), ROOT % b'{"role":"user","content":"x"}'
+        assert reader.plain(line, 0) is not None
+        assert reader.plain(line, len(line)) is None
+
+
+def _reader(version: int) -> PiReader:
+    # No record is repeated here, so its bytes are never looked up.
+    with Path(__file__).open("rb") as file:
+        source = Source(file, __file__, "file")
+    return PiReader(PiHeader(raw=b"{}", session="s", version=version, line=1), SeenRecords(source))
+
+
+ROOT = b'{"type":"message","id":"0a-b","parentId":null,"timestamp":"2025-01-01T00:00:00.000Z","message":%s}'
 PLAIN = b'{"type":"message","id":"0a-b","parentId":"a","timestamp":"2025-01-01T00:00:00.000Z","message":%s}'
 
 

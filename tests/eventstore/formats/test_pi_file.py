@@ -18,6 +18,7 @@ from eventstore.formats.pi import file as pi_file
 from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import PI, Dialect, PiReader
 from eventstore.formats.pi.session_file import find_header
+from eventstore.formats.source import SeenRecords, Source
 from eventstore.lmdb.store import LmdbLog
 from eventstore.records import Remark
 from tests.support.events import events
@@ -290,7 +291,7 @@ class TestDamage:
         ],
         ids=range(8),
     )
-    def test_a_line_that_is_no_record_is_told_with_its_number_and_what_is_wrong_with_it(
+    def test_a_line_that_is_no_record_is_reported_with_its_number_and_what_is_wrong_with_it(
         self, store: LmdbLog, tmp_path: Path, broken: bytes, like: bytes
     ) -> None:
         lines = [header(3), said("a", "a", None), broken, said("b", "b", "a")]
@@ -320,13 +321,13 @@ class TestDamage:
         found = bring(store, tmp_path, header() + said("a", "a", None) + b"torn\n" + said("b", "b", "a"))
         assert (found.events, [remark.line for remark in found.skipped]) == (2, [3])
 
-    def test_a_torn_last_line_is_told(self, store: LmdbLog, tmp_path: Path) -> None:
+    def test_a_torn_last_line_is_reported(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [header(3), said("a", "a", None), said("b", "b", "a")[:-9]]
         (torn,) = self.remarks(store, tmp_path, *lines)
         assert torn.line == 3
         assert torn.reason != objects_in(b"{", PI)[1]
 
-    def test_a_second_header_is_told_and_is_no_record(self, store: LmdbLog, tmp_path: Path) -> None:
+    def test_a_second_header_is_reported_and_is_no_record(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [header(3), said("a", "a", None), header(3), said("b", "b", "a")]
         assert [remark.line for remark in self.remarks(store, tmp_path, *lines)] == [3]
         assert ids(events(store, SESSION))[:2] == ["a", "b"]
@@ -373,7 +374,7 @@ class TestDamage:
         ids=["no id", "one id"],
     )
     def test_the_work_for_ids_in_one_line_grows_with_their_number(
-        self, record: Callable[[int], bytes]
+        self, tmp_path: Path, record: Callable[[int], bytes]
     ) -> None:
         head_of_file = find_header(BytesIO(header(3)), "file")
 
@@ -385,12 +386,16 @@ class TestDamage:
                 nonlocal made
                 made += 1
 
-            reader, before = PiReader(head_of_file), sys.getprofile()
-            sys.setprofile(count)
-            try:
-                found = reader.line(2, text)
-            finally:
-                sys.setprofile(before)
+            path = tmp_path / "file"
+            path.write_bytes(text)
+            with path.open("rb") as file:
+                seen = SeenRecords(Source(file, path, "file"))
+                reader, before = PiReader(head_of_file, seen), sys.getprofile()
+                sys.setprofile(count)
+                try:
+                    found = reader.line(2, text, 0)
+                finally:
+                    sys.setprofile(before)
             assert len({event.id for _, _, event in found.records}) == many
             return made
 

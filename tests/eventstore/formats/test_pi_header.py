@@ -48,7 +48,7 @@ def test_a_header_without_a_usable_id_is_named_by_its_bytes(session: object) -> 
     assert found.differs
 
 
-def test_an_entry_before_the_header_is_told() -> None:
+def test_an_entry_before_the_header_is_reported() -> None:
     found = find(said("x", "a", None), header())
     assert (found.session, found.line) == (SESSION, 2)
     assert found.differs

@@ -114,8 +114,17 @@ def test_a_branchs_summary_names_the_leaf_that_was_left() -> None:
     ("kind", "field"), [("compaction", "request"), ("branch_summary", "request"), ("attempt", "request")]
 )
 def test_requests_are_those_of_a_list_or_the_only_one(kind: str, field: str) -> None:
-    one = {"summarizer": "http", "model": "m", "promptDigest": "d", "answer": "a", "isCut": True}
-    expected = RequestView(summarizer="http", model="m", prompt_digest="d", answer="a", is_cut=True)
+    one = {
+        "summarizer": "http",
+        "endpoint": "http://s",
+        "model": "m",
+        "promptDigest": "d",
+        "answer": "a",
+        "isCut": True,
+    }
+    expected = RequestView(
+        summarizer="http", endpoint="http://s", model="m", prompt_digest="d", answer="a", is_cut=True
+    )
     assert seen_of_refold(kind, **{field: one}).requests == (expected,)
     assert seen_of_refold(kind, **{field: {"requests": [one, 5, {"error": "no"}]}}).requests == (
         expected,
@@ -163,7 +172,7 @@ def test_a_prompt_is_its_texts_and_tools_that_are_definitions() -> None:
         system="one\n\ntwo", tools=b'[{"name":"read","input_schema":{"type":"object"}}]'
     )
     assert seen("session_init", systemPrompt="one", tools=["read"]).prompt == PromptView(system="one")
-    assert "session_init" in prompt_kinds()
+    assert "session_init" in prompt_kinds("pi")
 
 
 def test_a_result_that_its_tool_calls_useless_is() -> None:
@@ -196,7 +205,7 @@ def test_fields_stand_beside_bytes_that_are_no_utf_8() -> None:
     assert view("custom_message", b'{"customType":"t","content":"\xff"}').messages[0].text == "�"
 
 
-def test_a_record_that_is_nested_too_deeply_is_told() -> None:
+def test_a_record_that_is_nested_too_deeply_is_reported() -> None:
     deep = b"[" * (DEEPEST_RECORD * 50) + b"]" * (DEEPEST_RECORD * 50)
     with pytest.raises(TooDeepError):
         view("custom", b'{"customType":"t","data":' + deep + b"}")

@@ -60,7 +60,7 @@ def told(story):
     return read
 
 
-def test_the_templates_of_requests_are_told_in_order_with_the_missing_sections(told):
+def test_the_templates_of_requests_are_reported_in_order_with_the_missing_sections(told):
     requests = [{"template": name} for name in ("ours", "turn-prefix", "ours")]
     assert told({"requests": requests, "missingSections": ["Goal"]}) == (
         ["ours", "turn-prefix", "ours"],

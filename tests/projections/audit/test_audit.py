@@ -9,6 +9,7 @@ import pytest
 
 from eventstore.errors import NotFoundError
 from eventstore.records import (
+    Attempt,
     BranchSummary,
     Compaction,
     CustomMessage,
@@ -64,6 +65,24 @@ def audited(two_compactions):
 
 # Of a2, the calls count 2 * 4 characters of names and 15 each of arguments: 38 characters, 10 tokens.
 CALLS = 10
+
+
+def test_failed_compactions_are_told_in_order_with_their_errors(story):
+    asked = {"reason": "threshold", "policy": "refold", "requests": []}
+    story.add(Attempt(request=asked, error="overloaded"), Attempt(request=asked, error="no such model"))
+    story.add(Attempt(request={"reason": "branch", "requests": []}, error="cancelled"))
+    story.add(Attempt(request={"reason": "replay", "requests": []}, error=""))
+    found = audit(story.log, "s").failed_compactions
+    assert [(each.id, each.seq, each.error) for each in found] == [
+        ("e1", 1, "overloaded"),
+        ("e2", 2, "no such model"),
+    ]
+
+
+def test_as_of_an_event_later_attempts_have_not_failed(story):
+    asked = {"reason": "threshold", "policy": "refold", "requests": []}
+    story.add(Attempt(request=asked, error="overloaded"), Attempt(request=asked, error="no such model"))
+    assert [each.error for each in audit(story.log, "s", as_of=1).failed_compactions] == ["overloaded"]
 
 
 def test_before_a_compaction_stand_claim_measurement_and_our_own_count(audited):

@@ -8,12 +8,10 @@ from eventstore import open_store
 from eventstore.files.importing import import_file, import_sessions
 from eventstore.memory import MemoryLog
 from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
-from tests.projections.rules.test_madeup import bring, record, say
 from tests.support import claude_code
 from tests.support.events import NOW
 from tests.support.growth import NO_SQUARE, times_as_long
-from tests.support.madeup import format as madeup_format
-from tests.support.madeup import rules as madeup_rules
+from tests.support.madeup.sessions import bring, record, say
 from tests.support.pi_files import header, line, said
 from tests.support.talk import assistant, user
 
@@ -49,7 +47,7 @@ class TestPrefixes:
         result = results(story.log)[PREFIXES]
         assert (result.exact, result.checked, result.passed, result.worst) == (True, 1, 1, None)
 
-    def test_a_context_that_begins_otherwise_is_told_with_its_record(self, store, tmp_path, pi):
+    def test_a_context_that_begins_otherwise_is_reported_with_its_record(self, store, tmp_path, pi):
         pi.says("a1", user("go"))
         pi.says("a2", answer(written=100))
         pi.says("a3", user("elsewhere"), parent=None)
@@ -124,7 +122,7 @@ class TestJumps:
     """Each call sends 1,000 tokens more by estimate, 1,500 by the provider's count."""
 
     @pytest.mark.parametrize(("more", "passed"), [(0, True), (2400, True), (2600, False), (-2600, False)])
-    def test_a_call_that_measured_more_than_the_context_grew_by_is_told(self, story, more, passed):
+    def test_a_call_that_measured_more_than_the_context_grew_by_is_reported(self, story, more, passed):
         story.says(*self.TURNS, user(long(1000)), answer("", written=20_000 + 1500 * 6 + more))
         result = results(story.log)[JUMPS]
         assert (result.exact, result.checked) == (False, 5)
@@ -148,12 +146,8 @@ def test_a_session_that_says_nothing_has_nothing_to_check(story):
     assert [(each.checked, each.passed, each.worst) for each in found.results] == [(0, 0, None)] * 4
 
 
+@pytest.mark.usefixtures("madeup")
 class TestHarnessesOwn:
-    @pytest.fixture(autouse=True)
-    def madeup(self, monkeypatch):
-        madeup_format.register(monkeypatch)
-        madeup_rules.register(monkeypatch)
-
     def test_what_only_a_harness_says_is_checked_first(self, tmp_path):
         log = MemoryLog()
         bring(

@@ -297,21 +297,13 @@ def test_a_result_that_a_rewrite_emptied_can_be_missed(agent):
 
 
 @pytest.mark.parametrize(
-    ("rule", "is_found"),
-    [
-        ("Never edit the snapshots by hand.", True),
-        ("Ask me before you push.", True),
-        ("Use tabs for indentation.", False),
-        ("The listeners should always stay attached, no?", True),
-        ("All listeners should stay attached, no?", False),
-        ("Never edit the snapshots by hand" + ", as we agreed last week" * 5, False),
-    ],
+    "rule", ["Never edit the snapshots by hand.", "Ask me before you push.", "Use tabs for indentation."]
 )
-def test_an_unbroken_rule_that_is_gone_is_a_finding_only_if_it_is_firm_and_short(agent, rule, is_found):
+def test_a_rule_that_is_gone_is_no_finding_while_it_is_kept_to(agent, rule):
     agent.says(user(rule), assistant("ok"))
     agent.compacts()
     agent.says(user("go on"), assistant("done"))
-    assert agent.found() == ([("rule", "minor", [])] if is_found else [])
+    assert agent.found() == []
 
 
 def test_a_rule_that_is_gone_and_broken_is_serious(agent):
@@ -397,6 +389,16 @@ def test_a_message_that_the_model_dropped_and_the_person_comes_back_to_is_a_find
     agent.says(user("the totals of the report should be right, why are they not?"))
     agent.does("bash", "12 rows", command="cat report.csv")
     agent.compacts()
+    stopped = agent.says(assistant("The report is complete."))
+    back = agent.says(user("can you look at the totals of that report again?"))
+    assert agent.found() == [("unanswered", "minor", [stopped, back])]
+
+
+def test_a_dropped_message_leads_to_the_text_of_the_answer_not_to_the_thinking_before_it(agent):
+    agent.says(user("the totals of the report should be right, why are they not?"))
+    agent.does("bash", "12 rows", command="cat report.csv")
+    agent.compacts()
+    agent.says(assistant(thinking("What was asked?")))
     stopped = agent.says(assistant("The report is complete."))
     back = agent.says(user("can you look at the totals of that report again?"))
     assert agent.found() == [("unanswered", "minor", [stopped, back])]
@@ -539,6 +541,18 @@ def test_a_command_that_did_not_fail_was_not_wrong(agent):
     agent.compacts()
     agent.does("bash", "12 passed, 0 timed out", command="pytest tests/units -q --timeout 60")
     assert audit(agent.story.log, "s").compactions[0].findings == []
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["shell tool terminated command after exceeding timeout 120000 ms", "Command timed out after 2m 0.0s"],
+)
+def test_a_command_that_the_tool_had_to_stop_was_wrong(agent, note):
+    agent.does("bash", "started", command="composer demo -S localhost:8000 -t demo")
+    agent.compacts()
+    agent.does("bash", f"started\n{note}", command="composer demo -S localhost:8080 -t demo")
+    (found,) = audit(agent.story.log, "s").compactions[0].findings
+    assert (found.kind, found.weight) == ("invented", "minor")
 
 
 def test_a_program_whose_name_ends_anothers_is_not_it(agent):

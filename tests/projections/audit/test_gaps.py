@@ -7,14 +7,12 @@ import pytest
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
-from projections.audit.gaps import CLEARED, UNRECORDED, context_gaps
+from projections.audit.gaps import CLEARED, INTERRUPTED, UNRECORDED, context_gaps
 from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.tokens import counter
-from tests.projections.rules.test_madeup import bring, say
 from tests.support.events import NOW
-from tests.support.madeup import format as madeup_format
-from tests.support.madeup import rules as madeup_rules
+from tests.support.madeup.sessions import bring, say
 from tests.support.pi_files import header, line
 from tests.support.talk import assistant, user
 
@@ -81,6 +79,12 @@ def test_a_jump_of_the_size_is_a_gap_at_the_call_that_measured_it(story, more, w
     assert in_context(story.log) == on_path(story.log) == [(HEAD, None, FIXED), (what, "e8", more)]
 
 
+def test_what_is_gone_after_an_interrupted_answer_has_that_cause(story):
+    half = assistant("half", stopReason="aborted")
+    story.says(*turn(1), *turn(2), *turn(3), user("go on"), half, *turn(4, -4000), *turn(5, -4000))
+    assert [what for what, _, _ in on_path(story.log)] == [HEAD, INTERRUPTED]
+
+
 def test_a_small_difference_is_none(story):
     story.says(*turn(1), *turn(2), *turn(3), *turn(4, 2000), *turn(5, 2000))
     assert in_context(story.log) == on_path(story.log) == [(HEAD, None, FIXED)]
@@ -103,12 +107,22 @@ def test_what_a_compaction_brought_back_is_measured_by_the_next_call(store, tmp_
     )
 
 
-class TestOfAHarness:
-    @pytest.fixture(autouse=True)
-    def madeup(self, monkeypatch):
-        madeup_format.register(monkeypatch)
-        madeup_rules.register(monkeypatch)
+def test_behind_a_long_history_the_newest_calls_tell_the_sizes(store, tmp_path, pi):
+    for number in range(1, 601):
+        asked, answered = turn(number, grows=10)
+        pi.says(f"u{number}", asked)
+        pi.says(f"a{number}", answered)
+    pi.compacts("c1", "u600", summary=long(100))
+    for name, more in ("last1", 0), ("last2", 9000):
+        asked, answered = turn(0, 10 + 100 + 10 * (2 if name == "last2" else 1) + more)
+        pi.says(f"u-{name}", user(long(10)))
+        pi.says(name, answered)
+    session = pi.store_in(store, tmp_path)
+    assert in_context(store, session) == [(HEAD, None, FIXED), (UNRECORDED, "last2", 9000)]
 
+
+@pytest.mark.usefixtures("madeup")
+class TestOfAHarness:
     @pytest.fixture
     def told(self, tmp_path):
         """A session in which something was sent behind its third record, 3,000 tokens large."""

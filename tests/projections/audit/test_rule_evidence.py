@@ -45,7 +45,7 @@ def places(found):
     ("rule", "breach"),
     [
         ("Never touch anything in migrations/.", writes("db/migrations/0008.sql")),
-        ("don't edit src/generated.ts", edits("/work/src/generated.ts")),
+        ("don't edit src/generated.ts", edits("/code/src/generated.ts")),
         ("please dont touch the tests", edits("tests/test_a.py")),
         ("leave the changelog alone", edits("CHANGELOG.md")),
         ("plase don't rewrite teh changelog.md make surgical edits", writes("changelog.md")),
@@ -171,3 +171,8 @@ def test_a_request_beside_a_rule_is_no_part_of_what_is_repeated(after):
         "ok, do nothing, can we add some tests?", user("yes, add a multi step integration test, testing this")
     )
     assert (found.state, places(found.repeated_by)) == ("gone", [])
+
+
+def test_a_limit_of_a_task_that_is_given_again_is_a_rule(after):
+    found = after("keep buttons narrow", user("again: keep buttons narrow"))
+    assert (found.state, places(found.repeated_by)) == ("gone", [4])

@@ -45,7 +45,7 @@ def test_what_refolds_own_templates_ask_for_is_looked_for(name):
     assert {f"## {section}" for section in load_built_in(name).sections} <= set(_OUTLINE[name].required)
 
 
-def test_present_missing_and_duplicated_headings_are_told_in_the_templates_order():
+def test_present_missing_and_duplicated_headings_are_reported_in_the_templates_order():
     found = sections(body("## Next Steps", "## Goal", "### Done", "## Goal", "## Else"))
     assert found == Sections(
         template="compaction",

@@ -127,7 +127,7 @@ class TestNewestFirst:
             list(islice(newest_first(watched, resolve_cursor(snapshot, "s")), 2))
         assert watched.asked == [4, 2]
 
-    def test_a_parent_that_comes_behind_its_child_is_told(self, told):
+    def test_a_parent_that_comes_behind_its_child_is_reported(self, told):
         with told.log.snapshot() as snapshot:
             mixed_up = Watched(snapshot, {1: 4})
             with pytest.raises(CorruptionError) as refused:

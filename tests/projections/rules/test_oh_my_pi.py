@@ -9,11 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
-from eventstore.paths import LazyEvent, path
+from eventstore.paths import LazyEvent, event, path
 from projections.context.build import build_context, context_at, context_json
 from projections.context.cursor import resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -21,8 +22,10 @@ from projections.context.parts import Part
 from projections.rules import rules_of_format
 from projections.rules.oh_my_pi import OhMyPiRules
 from projections.settings import settings
+from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.oh_my_pi_sessions import BLOB, entries_of, file_of, time_of
 from tests.support.pi_files import bring
+from tests.support.reference_oh_my_pi import messages_at
 
 Json = dict[str, Any]
 
@@ -50,10 +53,30 @@ def test_contexts_at_every_leaf_are_those_of_oh_my_pi(number: int, tmp_path: Pat
     assert last["messages"] == frozen["last"]
 
 
+@pytest.mark.parametrize("number", range(len(SESSIONS)))
+def test_the_reference_gives_what_oh_my_pi_gave(number: int) -> None:
+    frozen = json.loads(SESSIONS[number])
+    found = {leaf: digest(messages_at(frozen["entries"], leaf)) for leaf in frozen["contexts"]}
+    assert found == frozen["contexts"]
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_contexts_at_every_leaf_are_those_of_the_reference(number: int, tmp_path: Path) -> None:
+    entries = entries_of(random.Random(f"reference:{number}"), 40)
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(entries)).id
+    for entry in entries:
+        found = json.loads(context_json(log, session, leaf=entry["id"]))["messages"]
+        assert json.dumps(found) == json.dumps(messages_at(entries, entry["id"])), entry["id"]
+
+
+@pytest.mark.parametrize("repeats_ids", [False, True])
 @pytest.mark.parametrize("number", range(12))
-def test_contexts_along_a_path_are_those_at_its_entries(number: int, tmp_path: Path) -> None:
+def test_contexts_along_a_path_are_those_at_its_entries(
+    number: int, tmp_path: Path, *, repeats_ids: bool
+) -> None:
     entries = entries_of(random.Random(f"along:{number}"), 60)
-    for place, each in enumerate(entries):
+    for place, each in enumerate(() if repeats_ids else entries):
         _name_calls_apart(each, place)
     log = MemoryLog()
     session = bring(log, tmp_path, file_of(entries)).id
@@ -63,6 +86,21 @@ def test_contexts_along_a_path_are_those_at_its_entries(number: int, tmp_path: P
         along = IncrementalContexts(snapshot, cursor, way)
         for each in way:
             assert along.context_at(each.seq).parts == context_at(snapshot, cursor.at_leaf(each.seq)).parts
+
+
+def test_a_call_with_the_id_of_an_answered_one_is_kept_along_a_path_too(tmp_path: Path) -> None:
+    told = [said("a"), answered(call("x")), result("x"), said("b"), answered(call("x")), said("c"), said("d")]
+    entries = [
+        {"id": f"{at:08x}", "parentId": f"{at - 1:08x}" if at else None, "timestamp": time_of(at), **each}
+        for at, each in enumerate(told)
+    ]
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(entries)).id
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        way = [each.decode() for each in path(snapshot, session, cursor.leaf)]
+        along = IncrementalContexts(snapshot, cursor, way)
+        assert [len(along.context_at(each.seq).parts) for each in way] == [1, 1, 3, 4, 5, 6, 7]
 
 
 def _name_calls_apart(entry: Json, place: int) -> None:
@@ -77,7 +115,14 @@ def _name_calls_apart(entry: Json, place: int) -> None:
 
 def contexts(tmp_path: Path, *entries: Json) -> list[Json]:
     """The messages at the newest of these entries, each the child of the one before."""
-    chain = [
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(chained(*entries))).id
+    messages: list[Json] = json.loads(context_json(log, session))["messages"]
+    return messages
+
+
+def chained(*entries: Json) -> list[Json]:
+    return [
         {
             "type": entry["type"],
             "id": f"{number:08x}",
@@ -87,10 +132,6 @@ def contexts(tmp_path: Path, *entries: Json) -> list[Json]:
         }
         for number, entry in enumerate(entries)
     ]
-    log = MemoryLog()
-    session = bring(log, tmp_path, file_of(chain)).id
-    messages: list[Json] = json.loads(context_json(log, session))["messages"]
-    return messages
 
 
 def said(text: Any, **fields: Any) -> Json:
@@ -136,6 +177,24 @@ def test_a_call_that_nothing_answers_goes_with_the_seals_of_its_turn(tmp_path: P
 def test_an_answer_that_failed_goes_with_the_results_of_its_calls(tmp_path: Path) -> None:
     found = contexts(tmp_path, said("a"), answered(TEXT, call("a"), stop="aborted"), result("a"), said("b"))
     assert roles(found) == ["user", "user"]
+
+
+def test_many_answers_that_failed_are_left_out_in_a_time_that_grows_with_them(tmp_path: Path) -> None:
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(chained(said("go")))).id
+    (like,) = build_context(log, session).parts
+    failed = [answered(call("a"), stop="aborted"), result("a")]
+    good = [answered(call("b")), result("b")]
+
+    def arrange(count: int) -> None:
+        messages = [each["message"] for each in failed * count + good * count]
+        raws = [(each["role"], json.dumps(each).encode()) for each in messages]
+        parts = [msgspec.structs.replace(like, role=role, raw=raw) for role, raw in raws]
+        with log.snapshot() as snapshot:
+            leaf = event(snapshot, session, 1)
+            assert len(OhMyPiRules().arrange(snapshot, leaf, parts)) == 2 * count
+
+    assert times_as_long(arrange, 100, 800) < NO_SQUARE
 
 
 def test_an_answer_that_was_broken_off_while_it_thought_stays(tmp_path: Path) -> None:

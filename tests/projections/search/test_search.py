@@ -54,7 +54,7 @@ def test_titles_labels_and_data_of_extensions_are_found_as_unsent(log: EventLog)
 
 def test_a_hit_says_where_it_is_now(log: EventLog) -> None:
     log.append("s", [message("a", "x"), message("b", "x"), message("c", "x"), compaction("k", "c")])
-    log.append("s", [message("d", "x")])
+    log.append("s", [message("d", "x", role="assistant")])
     assert states(log, "x") == {"a": "compacted", "b": "compacted", "c": "context", "d": "context"}
     assert states(log, "before") == {"k": "context"}
     log.append("s", [undone("u", "k")])

@@ -159,7 +159,7 @@ def register(patch: pytest.MonkeyPatch) -> None:
     for module in (frame, append, paths):
         patch.setattr(module, "FORMATS", names)
     patch.setitem(frame._FORMAT_CODE, VERSION, len(names) - 1)
-    patch.setattr(formats, "_FORMATS", (*formats._FORMATS, FORMAT))
+    patch.setitem(formats._FORMATS, FORMAT.name, __name__)
 
 
 def _messages(fields: dict[str, Any]) -> list[dict[str, Any]]:
@@ -290,7 +290,8 @@ class _Read(SessionReader):
         """
         first = self._counts[place] == 1
         others, last = self._shared.pop(place, ((), ""))
-        sharing = self._known.sessions_with(name, None if first else others) if first or others else ()
+        among = self._known.sessions_with(name) if first else others
+        sharing = [each for each in among if self._known.event(each, name)]
         if sharing:
             self._shared[place] = sharing, name
         for other in others if not sharing else ():

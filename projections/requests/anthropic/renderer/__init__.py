@@ -21,7 +21,7 @@ from projections.requests.anthropic.renderer.blocks import (
     with_breakpoint,
 )
 from projections.requests.anthropic.renderer.contents import Author, Contents
-from projections.requests.anthropic.renderer.conversation import Conversation, Turn
+from projections.requests.anthropic.renderer.conversation import Conversation, RequestMessage
 from projections.requests.anthropic.renderer.native import RenderedMessage, read_part, since_compaction
 from projections.requests.anthropic.renderer.repairs import Note, RepairRule, Repairs
 from projections.requests.protocol import Rendered
@@ -42,7 +42,7 @@ _PREFIX: Final = -1
 
 
 def breakpoints(
-    turns: Sequence[Turn], most: int, *, has_tools: bool, has_system: bool, taken: int = 0
+    turns: Sequence[RequestMessage], most: int, *, has_tools: bool, has_system: bool, taken: int = 0
 ) -> Breakpoints:
     """Choose up to `most` breakpoints where the next request most likely shares its prefix.
 
@@ -61,7 +61,7 @@ def breakpoints(
     )
 
 
-def _in_order(turns: Sequence[Turn], *, has_prefix: bool) -> Iterator[int]:
+def _in_order(turns: Sequence[RequestMessage], *, has_prefix: bool) -> Iterator[int]:
     users = [
         number
         for number in range(len(turns) - 1, -1, -1)
@@ -135,7 +135,7 @@ def _text(name: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs) -> list[Turn]:
+def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs) -> list[RequestMessage]:
     conversation = Conversation(repairs)
     for number, message in enumerate(messages):
         view, event, note = message.view, message.event, repairs.of(message.event)
@@ -175,7 +175,7 @@ def _definitions(tools: bytes) -> list[bytes]:
     return [bytes(tool) for tool in msgspec.json.decode(tools, type=list[msgspec.Raw])]
 
 
-def _count_given_breakpoints(definitions: list[bytes], turns: list[Turn]) -> int:
+def _count_given_breakpoints(definitions: list[bytes], turns: list[RequestMessage]) -> int:
     """Count the cache breakpoints already in the tools and in a returned compaction block."""
     compaction = [block.json for turn in turns[:1] for block in turn.others[:1] if block.type == COMPACTION]
     return sum(map(has_breakpoint, [*definitions, *compaction]))
@@ -190,7 +190,7 @@ def _system(text: str, *, is_cached: bool) -> bytes:
     )
 
 
-def _messages(turns: list[Turn], marks: Breakpoints) -> Iterator[bytes]:
+def _messages(turns: list[RequestMessage], marks: Breakpoints) -> Iterator[bytes]:
     for number, turn in enumerate(turns):
         blocks = _joined([block.json for block in turn.blocks], is_cached=number in marks.turns)
         yield b'{"role":"%s","content":[%s]}' % (turn.role.encode(), blocks)

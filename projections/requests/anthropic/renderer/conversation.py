@@ -25,7 +25,7 @@ _BEGINNING: Final = "(The beginning of this conversation is not recorded.)"
 _NO_RESULT: Final = "No result of this call was recorded."
 
 
-class Turn(msgspec.Struct):
+class RequestMessage(msgspec.Struct):
     """A message of the API: tool results, which come first, and other blocks.
 
     If not `is_settled`, it holds a placeholder for a result that may still come.
@@ -58,7 +58,7 @@ class Conversation:
     """
 
     def __init__(self, repairs: Repairs) -> None:
-        self._turns: list[Turn] = []
+        self._turns: list[RequestMessage] = []
         self._repairs = repairs
         self._ids = CallIds()
         self._waiting: list[_Waiting] = []
@@ -77,7 +77,7 @@ class Conversation:
             self._repairs.of(event)(RepairRule.FIRST_MESSAGE, "a user message replaces the missing beginning")
             self.user([plain_text(_BEGINNING)])
         if not self._turns or self._turns[-1].role == "user":
-            self._turns.append(Turn("assistant"))
+            self._turns.append(RequestMessage("assistant"))
         self._newest, self._answered = event, set()
         self._turns[-1].others.extend(
             self._called(event, block) if isinstance(block, ToolUse) else block for block in blocks
@@ -105,7 +105,7 @@ class Conversation:
         self._waiting.remove(waiting)
         self._answered.add(waiting.recorded)
 
-    def end(self) -> list[Turn]:
+    def end(self) -> list[RequestMessage]:
         """Return the turns, with every call answered."""
         if self._waiting:
             self._answer_the_waiting()
@@ -114,9 +114,9 @@ class Conversation:
             self._strip_the_end(self._turns[-1].others)
         return self._turns
 
-    def _users_turn(self) -> Turn:
+    def _users_turn(self) -> RequestMessage:
         if not self._turns or self._turns[-1].role == "assistant":
-            self._turns.append(Turn("user"))
+            self._turns.append(RequestMessage("user"))
         return self._turns[-1]
 
     def _called(self, event: str, call: ToolUse) -> Block:

@@ -26,7 +26,7 @@ from projections.requests.anthropic.validator.messages import (
     check_texts,
     check_thinking,
 )
-from projections.requests.anthropic.validator.schema import ApiRule, turns
+from projections.requests.anthropic.validator.schema import ApiRule, checked_messages
 from projections.requests.protocol import Violation
 
 __all__ = ["ApiRule", "validate"]
@@ -65,7 +65,7 @@ def validate(body: bytes | dict[str, Any]) -> list[Violation]:
     if len(encoded) > _LARGEST_BODY:
         problem = f"it has {len(encoded):,} bytes, more than 32 MB"
         found.append(Violation(rule=ApiRule.REQUEST_SIZE, path="", problem=problem))
-    messages, misshapen = turns(decoded.get("messages"))
+    messages, misshapen = checked_messages(decoded.get("messages"))
     if misshapen:
         return found + misshapen
     found += [violation for check in _OF_MESSAGES for violation in check(messages)]

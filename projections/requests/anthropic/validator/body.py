@@ -12,8 +12,8 @@ from projections.requests.anthropic.validator.schema import (
     OF_BODIES,
     THINKING,
     ApiRule,
+    CheckedMessage,
     Located,
-    Turn,
     inner,
     located,
     says_something,
@@ -132,7 +132,7 @@ class _Mark(msgspec.Struct, frozen=True):
         return is_object and self.value.get("type") == "ephemeral" and self.lifetime in _LIFETIMES
 
 
-def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_cache(body: dict[str, Any], turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check for at most four cache breakpoints, long-lived ones first, and none on thinking."""
     marks = list(_marks(body, turns))
     for mark in marks:
@@ -156,7 +156,7 @@ def check_cache(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[Violati
         is_short = is_short or mark.lifetime != _LONG
 
 
-def _marks(body: dict[str, Any], turns: Sequence[Turn]) -> Iterator[_Mark]:
+def _marks(body: dict[str, Any], turns: Sequence[CheckedMessage]) -> Iterator[_Mark]:
     """Yield the breakpoints of a body in the API's order, its automatic one last."""
     around = (item for name in ("tools", "system") for item in located(name, _items(body.get(name))))
     within = (each for turn in turns for block in turn.blocks for each in _all_in(block))

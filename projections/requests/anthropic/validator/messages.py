@@ -12,8 +12,8 @@ from projections.requests.anthropic.validator.schema import (
     SERVER_RESULTS,
     THINKING,
     ApiRule,
+    CheckedMessage,
     Located,
-    Turn,
     inner,
 )
 from projections.requests.image_header import image_header
@@ -30,7 +30,7 @@ _SERVER_TOOLS: Final = frozenset(
 )
 
 
-def check_order(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_order(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that the user begins and that the roles alternate."""
     first = turns[0]
     if first.role != "user" and not _stands_for_what_came_before(first.blocks[0]):
@@ -47,7 +47,7 @@ def _stands_for_what_came_before(first: Located) -> bool:
     return first.type == "compaction" and bool(first.block["content"])
 
 
-def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_names(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check the spelling of call ids and tool names, and that no id occurs twice."""
     taken: set[str] = set()
     for turn in turns:
@@ -74,7 +74,7 @@ def check_names(turns: Sequence[Turn]) -> Iterator[Violation]:
             taken.add(call_id)
 
 
-def check_results(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_results(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that every call is answered exactly once, at the start of the next message."""
     around = [None, *turns, None]
     for before, turn, after in zip(around, turns, around[2:], strict=False):
@@ -86,7 +86,7 @@ def check_results(turns: Sequence[Turn]) -> Iterator[Violation]:
                 yield Violation(rule=ApiRule.MISSING_RESULT, path=call.path, problem=problem)
 
 
-def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
+def _answers(turn: CheckedMessage, before: CheckedMessage | None) -> Iterator[Violation]:
     called = {call.block["id"] for call in _of_type(before, "tool_use")}
     answered: set[str] = set()
     for place, result in enumerate(turn.blocks):
@@ -105,7 +105,7 @@ def _answers(turn: Turn, before: Turn | None) -> Iterator[Violation]:
             yield Violation(rule=ApiRule.RESULT_ORDER, path=result.path, problem=problem)
 
 
-def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_errors(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that a failed call's result is not empty."""
     for turn in turns:
         for result in _of_type(turn, "tool_result"):
@@ -114,7 +114,7 @@ def check_errors(turns: Sequence[Turn]) -> Iterator[Violation]:
                 yield Violation(rule=ApiRule.EMPTY_ERROR, path=result.path, problem=problem)
 
 
-def check_server_tools(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_server_tools(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that a server tool's call and result share a message, in order, with API names."""
     for turn in turns:
         waiting: dict[str, str] = {}
@@ -140,11 +140,11 @@ def _spelling(call: Located) -> Iterator[Violation]:
         yield Violation(rule=ApiRule.SERVER_TOOL, path=f"{call.path}.name", problem=problem)
 
 
-def _of_type(turn: Turn | None, type_: str) -> list[Located]:
+def _of_type(turn: CheckedMessage | None, type_: str) -> list[Located]:
     return [located for located in turn.blocks if located.type == type_] if turn else []
 
 
-def check_texts(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_texts(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that no text is blank and no final assistant message ends in white space."""
     for turn in turns:
         for located in turn.blocks:
@@ -164,7 +164,7 @@ def _blank(located: Located) -> Iterator[Violation]:
         yield Violation(rule=ApiRule.BLANK_TEXT, path=located.path, problem="the text is blank")
 
 
-def check_thinking(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_thinking(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that thinking is signed and that something follows it."""
     for turn in turns:
         for located in turn.blocks:
@@ -177,7 +177,7 @@ def check_thinking(turns: Sequence[Turn]) -> Iterator[Violation]:
             yield Violation(rule=ApiRule.FINAL_THINKING, path=turn.blocks[-1].path, problem=problem)
 
 
-def check_compaction(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_compaction(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check that at most one compaction block has content, and that it comes first."""
     first = turns[0].blocks[0]
     for turn in turns:
@@ -195,7 +195,7 @@ _PIXELS_OF_MANY: Final = 2000
 _TYPES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
-def check_images(turns: Sequence[Turn]) -> Iterator[Violation]:
+def check_images(turns: Sequence[CheckedMessage]) -> Iterator[Violation]:
     """Check the number, size and type of images; failed calls may have none."""
     images = list(_images(turns))
     if len(images) > _MOST:
@@ -212,7 +212,7 @@ def check_images(turns: Sequence[Turn]) -> Iterator[Violation]:
                     yield Violation(rule=ApiRule.IMAGE_IN_ERROR, path=each.path, problem=problem)
 
 
-def _images(turns: Sequence[Turn]) -> Iterator[Located]:
+def _images(turns: Sequence[CheckedMessage]) -> Iterator[Located]:
     for turn in turns:
         for located in turn.blocks:
             yield from _images_in(located)

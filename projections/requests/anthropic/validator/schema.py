@@ -253,7 +253,7 @@ class Located(msgspec.Struct, frozen=True):
         return str(self.block["type"])
 
 
-class Turn(msgspec.Struct, frozen=True):
+class CheckedMessage(msgspec.Struct, frozen=True):
     """A well-formed message, with its content as blocks."""
 
     path: str
@@ -261,7 +261,7 @@ class Turn(msgspec.Struct, frozen=True):
     blocks: list[Located]
 
 
-def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
+def checked_messages(messages: Any) -> tuple[list[CheckedMessage], list[Violation]]:
     """Return the well-formed messages of a body, and the violations of the others."""
     if not isinstance(messages, list) or not 0 < len(messages) <= MOST_MESSAGES:
         problem = f"it is not a list of 1 to {MOST_MESSAGES:,} messages"
@@ -270,7 +270,7 @@ def turns(messages: Any) -> tuple[list[Turn], list[Violation]]:
     return [turn for turn, _ in found if turn], [each for _, violations in found for each in violations]
 
 
-def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
+def _turn(path: str, message: Any) -> tuple[CheckedMessage | None, list[Violation]]:
     if not isinstance(message, dict):
         return None, [Violation(rule=ApiRule.MESSAGES, path=path, problem="it is not an object")]
     role = message.get("role")
@@ -289,7 +289,7 @@ def _turn(path: str, message: Any) -> tuple[Turn | None, list[Violation]]:
         if name not in OF_MESSAGES
     ]
     violations += [each for block in blocks for each in _shape(block, _OF_ROLES[role])]
-    return Turn(path, role, blocks), violations
+    return CheckedMessage(path, role, blocks), violations
 
 
 def located(path: str, content: str | list[Any]) -> list[Located]:

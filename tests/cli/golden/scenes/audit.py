@@ -95,6 +95,11 @@ def compaction(event_id: str, **fields: Any) -> dict[str, Any]:
     return {"type": "compaction", "id": event_id, **given}
 
 
+def attempt(event_id: str, error: str) -> dict[str, Any]:
+    request = {"reason": "threshold", "policy": "refold", "requests": []}
+    return {"type": "attempt", "id": event_id, "request": request, "error": error}
+
+
 # A summary of a pi that began behind the compaction before: what that one had kept is in none.
 OLDER: Final = {
     "type": "compaction",
@@ -163,7 +168,11 @@ SCENES: Final[Sequence[Scene]] = [
                     {"type": "undone", "id": "n1", "targetId": "c1"},
                 ),
             ),
-            "audit none grew",
+            Run(
+                "append failed",
+                lines(person("e1", "hi"), attempt("a1", "overloaded"), attempt("a2", "no model")),
+            ),
+            "audit none grew failed",
             "audit --full none grew empty sound lacks rewritten undone",
             "audit --all --jobs 1",
         ],

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.cli.golden import Scene
-from tests.cli.golden.steps import a_changed_event, help_of, nothing, the_tale
-from tests.cli.running import Refold
-
-
-def the_demo(refold: Refold) -> None:
-    refold("--store", "store", "demo")
-
+from tests.cli.golden.steps import a_changed_event, help_of, nothing, the_demo, the_tale
 
 SCENES: Final[Sequence[Scene]] = [
     help_of("replay"),

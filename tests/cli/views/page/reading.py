@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cli.views.page.lines import EventLines, lines_of
 from cli.views.page.material import Material, read_material
 from eventstore.log import EventLog
 from projections.audit.prices import library_prices
+from projections.audit.session import audit
+from projections.context.cursor import Leaf
 from projections.tokens import counter
 
 
-def material_of(log: EventLog, session: str = "s", **where: Any) -> Material:
+def material_of(
+    log: EventLog, session: str = "s", *, leaf: Leaf = None, as_of: int | None = None
+) -> Material:
     """Read the material of a session's page."""
-    return read_material(log, session, tokens=counter("utf16/4"), prices=library_prices(), **where)
+    tokens, prices = counter("utf16/4"), library_prices()
+    audited = audit(log, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices)
+    return read_material(log, audited, leaf=leaf, tokens=tokens, prices=prices)
 
 
 def lines_in(material: Material) -> EventLines:

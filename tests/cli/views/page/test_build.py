@@ -9,16 +9,16 @@ import pytest
 from msgspec import structs
 
 from cli.views.model import AuditedReplacement, audit_view
-from cli.views.page.build import build_page, figures, models, sections_of, verdicts
+from cli.views.page.build import build_page, figures, models, others_used, sections_of, verdicts
 from cli.views.page.material import Material
-from cli.views.page.parts import Fact, Page, Row, Section, Segment, Verdict
+from cli.views.page.parts import BarSegment, LabelledValue, Page, Row, Section, Verdict
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import SessionInfo, TextReplacement
 from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, Rework
 from projections.audit.session import Counts
 from tests.cli.views.page.reading import lines_in, material_of
-from tests.support.measured import audit, compaction, future_use, gone, instructions, loss, size
+from tests.support.measured import audit, compaction, finding, future_use, gone, instructions, loss, size
 from tests.support.pi_files import bring, header, said
 from tests.support.talk import Story, assistant, user
 
@@ -58,6 +58,19 @@ def test_where_nothing_is_wrong_that_is_said() -> None:
         ({"instructions": instructions(2, gone("Never."))}, ["1"], "rule"),
         ({"rework": rework(2, 0)}, ["2"], "calls"),
         ({"rework": rework(0, 1)}, ["1"], "error"),
+    ],
+)
+def test_what_proves_no_trouble_is_counted_and_is_nothing_bad(
+    given: dict[str, Any], numbers: list[str], about: str
+) -> None:
+    (said,) = found_in(compaction(9, **given))
+    assert (re.findall(r"\d+", said.text), about in said.text, said.is_bad) == (numbers, True, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers", "about"),
+    [
+        ({"findings": [finding()]}, ["1"], "finding"),
         ({"messages": Counts(summarized=1, kept=0, dropped=2)}, ["2"], "messages"),
         ({"size": size(10, 10)}, [], "smaller"),
         ({"summary": " "}, [], "summary"),
@@ -68,14 +81,14 @@ def test_what_was_lost_is_said(given: dict[str, Any], numbers: list[str], about:
     assert (re.findall(r"\d+", said), about in said) == (numbers, True)
 
 
-def test_what_was_needed_comes_first() -> None:
-    found = bad(summary="", future_use=future_use(0, 1, loss("a")))
-    assert ["needed" in said for said in found] == [True, False]
+def test_what_is_bad_comes_before_counts() -> None:
+    found = found_in(compaction(9, summary="", future_use=future_use(0, 1, loss("a"))))
+    assert [each.is_bad for each in found] == [True, False]
 
 
 def test_what_was_undone_is_said_and_is_nothing_bad() -> None:
     found = found_in(compaction(9, summary="", undone=True))
-    assert [each.is_bad for each in found] == [False, True]
+    assert [each.is_bad for each in found] == [True, False]
 
 
 @pytest.fixture
@@ -142,7 +155,7 @@ def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
 
 def test_what_was_lost_comes_before_sizes_and_cost(demo: Material) -> None:
     names = [each.name for each in figures(demo)]
-    assert names[:3] == ["findings", "things lost", "context now"]
+    assert names[:3] == ["findings", "things not there", "context now"]
     assert names[-1] == "cost"
     row = demo.view.row
     assert [each.value for each in figures(demo)][:2] == [str(row.serious + row.minor), str(row.losses)]
@@ -152,6 +165,21 @@ def test_messages_that_were_dropped_are_the_first_figure(demo: Material) -> None
     dropped = compaction(30, messages=Counts(summarized=9, kept=0, dropped=66))
     first, *_ = figures(structs.replace(demo, view=audit_view(audit(dropped))))
     assert (first.name, first.value) == ("messages dropped", "66")
+
+
+def test_all_that_the_model_used_and_the_context_lacked_is_accounted_for() -> None:
+    # Of 10 things 6 are still in context, 3 were named again and 1 is lost; the undone compaction counts nothing.
+    seen = audit_view(
+        audit(
+            compaction(30, future_use=future_use(6, 10, loss("take"))),
+            compaction(40, future_use=future_use(1, 2), undone=True),
+        )
+    )
+    assert re.findall(r"\d+", others_used(seen)) == ["4", "3", "1"]
+
+
+def test_nothing_is_said_of_others_if_all_that_the_model_used_was_still_in_context() -> None:
+    assert others_used(audit_view(audit(compaction(30, future_use=future_use(6, 6))))) == ""
 
 
 def test_models_are_those_that_wrote_the_one_that_wrote_most_first(begun: Story) -> None:
@@ -180,12 +208,12 @@ def test_the_bars_of_a_compaction_are_what_it_removed_kept_and_added(sized: Stor
     record_compaction(sized.writer, summary="x" * 20, first_kept="e3")
     (view,) = views(sized)
     assert view.bar_before == [
-        Segment(name="removed", tokens=90, start=0, width=90),
-        Segment(name="kept", tokens=10, start=90, width=10),
+        BarSegment(name="removed", tokens=90, start=0, width=90),
+        BarSegment(name="kept", tokens=10, start=90, width=10),
     ]
     assert view.bar_after == [
-        Segment(name="added", tokens=5, start=0, width=5),
-        Segment(name="kept", tokens=10, start=5, width=10),
+        BarSegment(name="added", tokens=5, start=0, width=5),
+        BarSegment(name="kept", tokens=10, start=5, width=10),
     ]
 
 
@@ -217,7 +245,7 @@ def test_a_compaction_tells_who_made_it_and_of_what(sized: Story) -> None:
         ("tokens after", 0, ["15", "15"]),
     ]
     model, record = view.facts[:2]
-    assert model == Fact(name="model", value="p/m")
+    assert model == LabelledValue(name="model", value="p/m")
     assert ("refold/1" in record.value, "manual" in record.value) == (True, True)
 
 
@@ -302,7 +330,7 @@ def test_on_one_day_the_date_stands_once(story: Story) -> None:
     assert page(story).dates == "1970-01-01 00:00 to 00:00 UTC"
 
 
-def test_how_tokens_were_counted_is_told(story: Story) -> None:
+def test_how_tokens_were_counted_is_shown(story: Story) -> None:
     story.says(user("a"))
     assert ("utf16/4" in page(story).note, "estimate" in page(story).note) == (True, True)
 

@@ -125,7 +125,7 @@ def test_a_long_series_is_drawn_in_no_more_steps_than_can_be_seen() -> None:
     assert drawn(values).line.count("H") <= 2 * (RIGHT - LEFT) + 2
 
 
-def test_the_context_is_told_after_every_entry(story: Story) -> None:
+def test_the_context_is_shown_after_every_entry(story: Story) -> None:
     story.says(user("x" * 40), user("x" * 80))
     chart = context_chart(material_of(story.log), [])
     assert chart is not None

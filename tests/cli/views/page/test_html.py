@@ -20,6 +20,7 @@ from cli.views.page.material import Material
 from cli.views.page.parts import Page
 from eventstore import EventLog
 from projections.audit.measure import EventRef
+from projections.audit.session import TokensAfter
 from tests.cli.views.page.reading import material_of
 from tests.pages.hostile import EVERYTHING, PAYLOADS, hostile
 from tests.support.growth import NO_SQUARE, times_as_long
@@ -38,6 +39,17 @@ def test_recall_by_kind_is_on_the_full_page_alone(html: str, demo: Material) -> 
     sections = [text.count('<section class="recall">') for text in (html, full)]
     assert sections == [0, len(demo.view.replacements)]
     assert [text.count('data-name="names kept"') for text in (html, full)] == sections
+
+
+def test_sizes_are_those_that_the_terminal_shows(demo: Material) -> None:
+    after = TokensAfter(claimed=None, measured=5_000, measured_at="e", recomputed=1)
+    first = demo.view.audit.compactions[0]
+    before = structs.replace(first.before, measured=90_000)
+    only = structs.replace(first, before=before, after=after)
+    view = audit_view(structs.replace(demo.view.audit, compactions=[only], branch_summaries=[], rewrites=[]))
+    html = page_html(build_page(structs.replace(demo, view=view)))
+    shown = re.findall(r'data-name="tokens (before|after)">([\d,]+)<', html)
+    assert shown == [("before", "90,000"), ("after", "5,000")]
 
 
 def test_a_finding_links_each_event_once_but_not_those_within_a_range(demo: Material) -> None:

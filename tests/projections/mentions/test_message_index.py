@@ -1,4 +1,4 @@
-"""Messages that are read together: what they name is the same in whatever company they were read before."""
+"""Contexts that share an index mention the same whatever contexts were indexed before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from eventstore.views import Message, Text
 from projections.mentions import MentionKind
 from projections.mentions.mention_index import MentionIndex
-from projections.mentions.message_facts import FactsChunk, FactsChunks, message_facts
+from projections.mentions.message_facts import message_facts
+from projections.mentions.message_index import WORD_PATTERN, MessageIndex
 from projections.mentions.path_names import PathIndex
 
 SAID = ("see src/a.ts", "call load_it", "load_it in src/b.ts", "nothing", "a.ts says Error: it broke here")
@@ -31,27 +32,37 @@ contexts = st.lists(st.sampled_from(HELD), unique_by=lambda held: held.seq).map(
 
 @given(st.lists(contexts, min_size=1, max_size=5))
 def test_a_context_names_the_same_whatever_contexts_were_looked_at_before(looked_at):
-    blocks, paths = FactsChunks(), PathIndex(["src/a.ts", "/repo/src/b.ts"])
+    index, paths = MessageIndex(), PathIndex(["src/a.ts", "/repo/src/b.ts"])
     for context in looked_at:
-        shared, whole = MentionIndex(context, paths, blocks), FactsChunk(context, 1)
+        shared = MentionIndex(context, paths, index)
         for kind, value in THINGS:
             first = next(
                 (held for held in context if MentionIndex([held], paths).contains(kind, value)), None
             )
             assert shared.first_message(kind, value) == first
             assert shared.contains(kind, value) == (first is not None)
-        assert list(dict.fromkeys(blocks.paths(context))) == list(whole.mentions[MentionKind.PATH])
 
 
-def test_what_two_contexts_have_in_common_is_read_once():
-    blocks = FactsChunks()
-    one, other = blocks.split(HELD), blocks.split(HELD[1:])
-    assert [block in other for block in one] == [False, *[True] * (len(one) - 1)]
+def test_a_message_of_several_contexts_is_indexed_once():
+    index = MessageIndex()
+    numbers = [index.add(held) for held in (*HELD, *reversed(HELD))]
+    assert numbers == [*range(len(HELD)), *reversed(range(len(HELD)))]
+    assert index.messages == HELD
 
 
-def test_no_more_is_kept_than_twice_what_the_largest_context_has():
-    blocks = FactsChunks()
-    largest = len(blocks.split(HELD))
-    for held in HELD:
-        blocks.split([held])
-    assert len(blocks._kept) <= 2 * largest
+def test_words_are_found_in_the_messages_that_have_all_of_them():
+    index = MessageIndex()
+    every = frozenset(map(index.add, HELD))
+    assert index.with_words(["load_it", "src"], every) == {2, 7}
+    assert index.with_words(["load_it", "src"], frozenset({1, 2})) == {2}
+    assert not index.with_words(["load_it", "nothing"], every)
+    assert not index.with_words(["unheard"], every)
+    assert index.with_words([], every) == every
+
+
+@given(st.text("aZ_9é汉-. \n"))
+def test_words_are_the_same_in_ascii_and_in_other_texts(text):
+    index = MessageIndex()
+    index.add(message_facts(1, "e1", Message(role="user", blocks=(Text(text),))))
+    for word in WORD_PATTERN.findall(text):
+        assert index.with_words([word], frozenset({0})) == {0}

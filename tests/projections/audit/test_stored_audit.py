@@ -1,4 +1,4 @@
-"""Audits that a store keeps: used again while nothing that they depend on has changed."""
+"""Audits that a store holds: used again while nothing that they depend on has changed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.files.importing import import_file
 from eventstore.records import Compaction
-from projections.audit.kept_audit import kept_audit
 from projections.audit.prices import FilePrices
 from projections.audit.session import audit
+from projections.audit.stored_audit import stored_audit
 from projections.tokens import counter
 from tests.support.talk import Story, assistant, user
 from tests.support.tampering import event_key, tables
@@ -21,21 +21,21 @@ OTHER_TOKENS = counter("bytes/4")
 
 
 class Watched:
-    """A log that counts the audits that were made, because each is kept."""
+    """A log that counts the audits that were made, because each is stored."""
 
     def __init__(self, log):
-        self.log, self.made, self.kept = log, 0, []
+        self.log, self.made, self.stored = log, 0, []
 
     def snapshot(self):
         return self.log.snapshot()
 
     def keep(self, derived):
-        self.kept = list(derived)
+        self.stored = list(derived)
         self.made += 1
-        self.log.keep(self.kept)
+        self.log.keep(self.stored)
 
     def audit(self, **options):
-        return kept_audit(self, "s", **{"tokens": TOKENS} | options)
+        return stored_audit(self, "s", **{"tokens": TOKENS} | options)
 
 
 @pytest.fixture
@@ -72,12 +72,12 @@ def test_another_session_that_is_written_to_leaves_it_in_use(watched):
 def test_an_event_that_was_altered_is_noticed(tmp_path):
     with open_store(tmp_path) as log:
         Story(log, "s").says(user("read src/a.ts"), assistant("src/a.ts has load_it"))
-        kept_audit(log, "s", tokens=TOKENS)
+        stored_audit(log, "s", tokens=TOKENS)
     with tables(tmp_path) as held:
         frame = held.get("events", event_key(1, 1))
         held.put("events", event_key(1, 1), frame.replace(b"a.ts", b"b.ts"))
     with open_store(tmp_path) as log, pytest.raises(CorruptionError):
-        kept_audit(log, "s", tokens=TOKENS)
+        stored_audit(log, "s", tokens=TOKENS)
 
 
 TABLE = FilePrices(name="t", date="2026-01-01", models={})
@@ -96,7 +96,7 @@ def test_other_options_are_other_audits(watched, options):
 
 def test_a_damaged_audit_is_made_anew(watched):
     made = watched.audit()
-    ((key, value),) = watched.kept
+    ((key, value),) = watched.stored
     damaged = b"", b"\xc1", value[: len(value) // 2], msgspec.msgpack.encode([{}, {}])
     for number, each in enumerate(damaged, 2):
         watched.log.keep([(key, each)])
@@ -106,13 +106,13 @@ def test_a_damaged_audit_is_made_anew(watched):
 
 def test_a_session_that_is_not_there_is_not_found(watched):
     with pytest.raises(NotFoundError):
-        kept_audit(watched, "none", tokens=TOKENS)
+        stored_audit(watched, "none", tokens=TOKENS)
 
 
-def test_a_real_audit_is_kept_as_it_is(corpus, store):
+def test_a_real_audit_is_stored_as_it_is(corpus, store):
     for name in ("claude-code/6113e919-3auto.jsonl", "pi/pi-mono-before-compaction.v3.jsonl"):
         watched, session = Watched(store), import_file(store, corpus / name).id
-        made, again = (kept_audit(watched, session, tokens=TOKENS) for _ in range(2))
+        made, again = (stored_audit(watched, session, tokens=TOKENS) for _ in range(2))
         assert watched.made == 1
         assert again == made
         assert msgspec.json.encode(again) == msgspec.json.encode(made)

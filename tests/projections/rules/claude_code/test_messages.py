@@ -3,86 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from compaction import record_compaction
 from compaction.branching.fork import fork
 from eventstore.imports import recorded_id
-from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
 from eventstore.writing import SessionWriter
-from projections.audit.checks import STRUCTURE, check_session
 from projections.audit.session import audit
-from projections.context.build import build_context, context_at, context_json, harness_json
+from projections.context.build import build_context, context_json
 from projections.context.cursor import path as context_path
 from projections.context.cursor import resolve_cursor
-from projections.context.incremental import IncrementalContexts
-from projections.diff import Change, diff
 from projections.files import file_operations
 from projections.rules import claude_code
-from projections.timeline import timeline
 from tests.support.claude_code import (
     SESSION,
     answer,
     attached,
-    boundary,
     bring,
     call,
     note,
     record,
     result,
     said,
-    summary,
     system,
 )
-from tests.support.recording_snapshot import RecordingSnapshot
-
-
-@pytest.fixture
-def log() -> MemoryLog:
-    return MemoryLog()
-
-
-def shown(log: MemoryLog, leaf: str | None = None) -> list[tuple[str, list[str]]]:
-    """The messages of a context: the role, and what each block is or says."""
-    context = build_context(log, SESSION, leaf=leaf)
-    if leaf is None:
-        assert context_json(log, SESSION) == harness_json(context)
-    found = []
-    for part in context.parts:
-        content = json.loads(part.raw)["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        found.append((part.role, [_told(block) for block in blocks]))
-    return found
-
-
-def _told(block: dict[str, Any]) -> str:
-    if block["type"] == "tool_use":
-        return f"call {block['id']}"
-    if block["type"] == "tool_result":
-        return f"{block['tool_use_id']}: {block['content']}"
-    return str(block["text"])
-
-
-PARALLEL = (
-    said("u", None, "read both"),
-    answer("a1", "u", "m1", "reading"),
-    answer("a2", "a1", "m1", call("x")),
-    answer("a3", "a2", "m1", call("y")),
-    result("r1", "a2", "x", "one"),
-    result("r2", "a3", "y", "two"),
-)
-JOINED = [
-    ("user", ["read both"]),
-    ("assistant", ["reading", "call x", "call y"]),
-    ("toolResult", ["x: one"]),
-    ("toolResult", ["y: two"]),
-]
+from tests.support.claude_code_contexts import BEFORE, JOINED, PARALLEL, shown
 
 
 def test_parallel_results_are_joined_and_the_records_of_a_message_are_one(
@@ -200,136 +150,6 @@ def test_a_parent_may_come_later(log: MemoryLog, tmp_path: Path) -> None:
     )
     assert [role for role, _ in shown(log)] == ["user", "assistant", "toolResult", "assistant"]
     assert (imported.orphans, imported.differs_from_harness) == ([], [])
-
-
-BEFORE = (
-    said("u", None, "first"),
-    answer("a", "u", "m1", "yes"),
-    said("v", "a", "second"),
-    answer("b", "v", "m2", "indeed"),
-)
-
-
-def test_a_context_begins_with_the_newest_summary(log: MemoryLog, tmp_path: Path) -> None:
-    bring(
-        log,
-        tmp_path / "s.jsonl",
-        *BEFORE,
-        boundary("k", "b"),
-        summary("s", "k"),
-        said("w", "s", "third"),
-    )
-    assert shown(log) == [("compactionSummary", ["so far"]), ("user", ["third"])]
-    assert len(shown(log, "b")) == 4
-
-
-KEPT_LIST = {"uuids": ["v", "b"], "allUuids": ["v", "b"]}
-KEPT_RUN = {"headUuid": "v", "tailUuid": "b"}
-
-
-@pytest.mark.parametrize("field", ["preservedSegment", "preservedMessages"])
-@pytest.mark.parametrize("is_before", [False, True])
-@pytest.mark.parametrize("next_of", ["s", "b"])
-def test_what_a_boundary_keeps_stands_before_or_behind_the_summary(
-    log: MemoryLog, tmp_path: Path, field: str, next_of: str, *, is_before: bool
-) -> None:
-    kept = KEPT_RUN if field == "preservedSegment" else KEPT_LIST
-    bring(
-        log,
-        tmp_path / "s.jsonl",
-        *BEFORE,
-        boundary("k", "b", **{field: {**kept, "anchorUuid": "k" if is_before else "s"}}),
-        summary("s", "k"),
-        said("w", "s" if is_before else next_of, "third"),
-    )
-    stay = [("user", ["second"]), ("assistant", ["indeed"])]
-    told = [("compactionSummary", ["so far"])]
-    assert shown(log) == [*(stay + told if is_before else told + stay), ("user", ["third"])]
-
-
-@pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
-@pytest.mark.parametrize("first", [1, 7, 8])
-def test_a_rewind_to_a_kept_message_shows_the_summary_and_what_is_kept_up_to_it(
-    log: MemoryLog, tmp_path: Path, kept: Any, first: int
-) -> None:
-    metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
-    lines = (
-        *BEFORE,
-        boundary("k", "b", **metadata),
-        summary("s", "k"),
-        said("w", "b", "third"),
-        answer("c", "w", "m3", "done"),
-        said("x", "v", "other"),
-        answer("d", "x", "m4", "well"),
-    )
-    assert len(BEFORE) == 4
-    bring(log, tmp_path / "s.jsonl", *lines[:first])
-    bring(log, tmp_path / "s.jsonl", *lines)
-    told = ("compactionSummary", ["so far"])
-    rewound = [told, ("user", ["second"]), ("user", ["other"]), ("assistant", ["well"])]
-    assert shown(log) == rewound
-    assert shown(log, "c") == [
-        told,
-        ("user", ["second"]),
-        ("assistant", ["indeed"]),
-        ("user", ["third"]),
-        ("assistant", ["done"]),
-    ]
-    with log.snapshot() as snapshot:
-        cursor = resolve_cursor(snapshot, SESSION)
-        entries = [each.decode() for each in path(snapshot, SESSION, cursor.leaf)]
-        along = IncrementalContexts(snapshot, cursor, entries)
-        for entry in entries:
-            assert along.context_at(entry.seq).parts == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
-
-
-@pytest.mark.parametrize("last", ["v", "b"])
-def test_a_listed_message_that_is_missing_changes_nothing_for_the_others(
-    log: MemoryLog, tmp_path: Path, last: str
-) -> None:
-    kept = {"uuids": ["v", "b", "gone"], "anchorUuid": "s"}
-    lines = (*BEFORE, boundary("k", "b", preservedMessages=kept), summary("s", "k"))
-    bring(log, tmp_path / "s.jsonl", *lines, said("w", last, "third"))
-    kept_until = [("user", ["second"]), ("assistant", ["indeed"])][: 1 + (last == "b")]
-    assert shown(log) == [("compactionSummary", ["so far"]), *kept_until, ("user", ["third"])]
-
-
-@pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
-def test_what_a_boundary_snips_is_not_kept(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
-    metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
-    mark = system(
-        "k",
-        None,
-        "compact_boundary",
-        logicalParentUuid="b",
-        compactMetadata=metadata,
-        snipMetadata={"removedUuids": ["v"]},
-    )
-    bring(
-        log,
-        tmp_path / "s.jsonl",
-        *BEFORE,
-        mark,
-        summary("s", "k"),
-        said("w", "b", "third"),
-    )
-    assert shown(log) == [
-        ("compactionSummary", ["so far"]),
-        ("assistant", ["indeed"]),
-        ("user", ["third"]),
-    ]
-
-
-def test_a_broken_run_keeps_nothing(log: MemoryLog, tmp_path: Path) -> None:
-    bring(
-        log,
-        tmp_path / "s.jsonl",
-        *BEFORE,
-        boundary("k", "b", preservedSegment={"headUuid": "gone", "tailUuid": "b", "anchorUuid": "s"}),
-        summary("s", "k"),
-        said("w", "s", "third"),
-    )
-    assert shown(log) == [("compactionSummary", ["so far"]), ("user", ["third"])]
 
 
 def test_cleared_results_are_cleared_from_there_on(log: MemoryLog, tmp_path: Path) -> None:
@@ -472,122 +292,6 @@ def test_a_record_that_lost_the_name_of_its_parent_goes_on_from_the_one_before(
     assert [part.id for part in build_context(log, SESSION).parts] == ["u", "a", "v"]
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        {"preservedMessages": {"uuids": ["a1", "a2", "a3", "r1", "r2"], "anchorUuid": "s"}},
-        {"preservedSegment": {"headUuid": "a1", "tailUuid": "r2", "anchorUuid": "s"}},
-    ],
-)
-def test_parallel_results_are_kept_with_their_calls(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
-    bring(
-        log,
-        tmp_path / "s.jsonl",
-        *PARALLEL,
-        boundary("k", "r2", **kept),
-        summary("s", "k"),
-        said("w", "s", "third"),
-    )
-    assert shown(log) == [("compactionSummary", ["so far"]), *JOINED[1:], ("user", ["third"])]
-
-
-def test_parallel_results_beside_the_path_are_in_the_summary(log: MemoryLog, tmp_path: Path) -> None:
-    bring(
-        log,
-        tmp_path / "s.jsonl",
-        *PARALLEL,
-        boundary("k", "r2"),
-        summary("s", "k"),
-        answer("b", "s", "m2", "done"),
-    )
-    (compaction,) = audit(log, SESSION).compactions
-    assert (compaction.messages.dropped, compaction.dropped) == (0, [])
-    assert compaction.messages.summarized == 4
-    changes = {each.event: each.change for each in diff(log, SESSION, "r2", "b").changes}
-    assert changes["r1"] is Change.SUMMARIZED
-
-
-def test_parallel_results_that_a_compaction_of_refold_keeps_pass_its_check(
-    log: MemoryLog, tmp_path: Path
-) -> None:
-    bring(log, tmp_path / "s.jsonl", said("t", None, "before"), said("u", "t", "go"), *PARALLEL[1:])
-    record_compaction(SessionWriter(log, SESSION), summary="so far", first_kept="u")
-    assert "r1" in [part.id for part in build_context(log, SESSION).parts]
-    results = {each.name: each for each in check_session(log, SESSION).results}
-    assert (results[STRUCTURE].passed, results[STRUCTURE].checked) == (1, 1)
-
-
-def turns(number: int, *, compact_every: int = 0, counts: Sequence[int] = ()) -> list[bytes]:
-    """The lines of a session of several turns, each with parallel calls and a count of the records in memory."""
-    lines: list[bytes] = []
-    parent = None
-    for turn in range(number):
-        u, a, b, r, q, d = (f"{name}{turn}" for name in ("u", "a", "b", "r", "q", "d"))
-        lines += [
-            said(u, parent, "go on", at=turn),
-            answer(a, u, f"m{turn}", call(f"x{turn}"), usage=PAID, at=turn),
-            answer(b, a, f"m{turn}", call(f"y{turn}"), usage=PAID, at=turn),
-            result(r, a, f"x{turn}", "one", at=turn),
-            result(q, b, f"y{turn}", "two", at=turn),
-            system(d, q, "turn_duration", messageCount=counts[turn] if counts else 1, at=turn),
-        ]
-        parent = d
-        if compact_every and turn % compact_every == compact_every - 1:
-            lines += [boundary(f"k{turn}", parent), summary(f"s{turn}", f"k{turn}")]
-            parent = f"s{turn}"
-    return lines
-
-
-PAID = {"input_tokens": 100, "output_tokens": 5}
-
-
-@pytest.mark.parametrize("compact_every", [0, 10])
-@pytest.mark.parametrize("look", [check_session, audit, timeline])
-def test_the_work_of_looking_at_a_session_grows_with_its_length(
-    tmp_path: Path, compact_every: int, look: Callable[[Snapshot, str], object]
-) -> None:
-    """Four times as many turns take about four times as many reads of events, not sixteen."""
-
-    def events_read(number: int) -> int:
-        log = MemoryLog()
-        bring(log, tmp_path / "s.jsonl", *turns(number, compact_every=compact_every))
-        with log.snapshot() as snapshot:
-            recording = RecordingSnapshot(snapshot)
-            look(cast("Snapshot", recording), SESSION)
-        return recording.read
-
-    assert events_read(160) < 5 * events_read(40)
-
-
-@pytest.mark.parametrize(
-    ("kept", "found"),
-    [
-        ({"preservedMessages": {"uuids": ["v", "b"], "anchorUuid": "s"}}, (3, 3)),
-        ({"preservedMessages": {"uuids": ["v", "gone", "b"], "anchorUuid": "s"}}, (4, 3)),
-        ({"preservedSegment": {"headUuid": "v", "tailUuid": "b", "anchorUuid": "s"}}, (3, 3)),
-        ({"preservedSegment": {"headUuid": "v", "tailUuid": "gone", "anchorUuid": "s"}}, (2, 1)),
-    ],
-)
-def test_a_kept_message_that_the_file_lacks_fails_a_check(
-    log: MemoryLog, tmp_path: Path, kept: Any, found: tuple[int, int]
-) -> None:
-    bring(log, tmp_path / "s.jsonl", *BEFORE, boundary("k", "b", **kept), summary("s", "k"))
-    (structure,) = (each for each in check_session(log, SESSION).results if each.name == STRUCTURE)
-    failed = [(each.expected, each.found) for each in structure.failures]
-    assert (structure.checked, failed) == (1, [] if found[0] == found[1] else [found])
-
-
-def test_few_messages_of_a_growing_context_can_still_change(log: MemoryLog, tmp_path: Path) -> None:
-    bring(log, tmp_path / "s.jsonl", *turns(50))
-    with log.snapshot() as snapshot:
-        cursor = resolve_cursor(snapshot, SESSION)
-        entries = context_path(snapshot, cursor)
-        along = IncrementalContexts(snapshot, cursor, entries)
-        arranged = [along.advance(entry.seq) for entry in entries]
-    assert max(len(each.others) for each in arranged) == 4
-    assert all(each.settled is arranged[0].settled for each in arranged)
-
-
 @pytest.mark.parametrize("version", ["2.1.7", "2.1.170"])
 def test_files_of_parallel_calls_beside_the_path_count(log: MemoryLog, tmp_path: Path, version: str) -> None:
     """Files that were read stay read, even if a resumed session lost the results."""
@@ -629,40 +333,6 @@ def test_messages_of_refold_are_role_and_content_in_a_request_of_claude_code(
     assert "<summary>\nso far" in sent[0]["content"]
     (block,) = sent[-1]["content"]
     assert (block["type"], block["tool_use_id"], block["content"][0]["text"]) == ("tool_result", "x", "one")
-
-
-@pytest.mark.parametrize(
-    "version", ["2.0.14", "2.0.76", "2.1.7", "2.1.25", "2.1.37", "2.1.88", "2.1.110", "2.1.170", "2.1.251"]
-)
-@pytest.mark.parametrize("kept", ["nothing", "a run", "a list", "a list before the summary"])
-def test_sessions_of_every_version_pass_their_checks(
-    log: MemoryLog, tmp_path: Path, version: str, kept: str
-) -> None:
-    """Parallel calls, attachments, a compaction in each version's shape, and what follows it."""
-    ids = ["u1", "a1", "b1", "r1", "q1", "d1"]
-    anchor = "k" if kept == "a list before the summary" else "s"
-    metadata: dict[str, Any] = {}
-    if kept == "a run":
-        metadata = {"preservedSegment": {"headUuid": "u1", "tailUuid": "d1", "anchorUuid": anchor}}
-    elif kept != "nothing":
-        metadata = {"preservedMessages": {"uuids": ids, "allUuids": ids, "anchorUuid": anchor}}
-    below = "d1" if kept in ("a run", "a list") else "s"
-    lines = [
-        *turns(2, counts=[5, 11]),
-        boundary("k", "d1", **metadata),
-        summary("s", "k"),
-        attached("h", below, {"type": "hook_additional_context", "content": ["mind"]}),
-        said("w", "h", "and now?"),
-        answer("c", "w", "m9", "done", usage=PAID),
-    ]
-    as_written = [each.replace(b'"version":"2.1.170"', f'"version":"{version}"'.encode()) for each in lines]
-    bring(log, tmp_path / "s.jsonl", *as_written)
-    results = {each.name: each for each in check_session(log, SESSION).results}
-    assert [each.failures for each in results.values() if each.exact] == [[], [], []]
-    assert (results[claude_code.COUNTS].checked, results[STRUCTURE].checked) == (2, 1)
-    shown_ids = {part.id for part in build_context(log, SESSION).parts}
-    assert {"s", "h", "w", "c"} <= shown_ids
-    assert ("u1" in shown_ids) == (kept != "nothing")
 
 
 def test_a_parent_that_can_be_no_id_is_not_looked_for(log: MemoryLog, tmp_path: Path) -> None:

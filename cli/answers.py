@@ -1,0 +1,260 @@
+"""Ask models for the summaries of a replay, after an estimate that the user has agreed to."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, partial
+
+import click
+import msgspec
+
+from cli.output import counted, echo_note, progress_bar
+from cli.replaying import ReplayOptions, summarizer_of, variants_of
+from cli.store import worker_store
+from cli.summarizing import Interrupt
+from compaction.part import Limits
+from compaction.replay.model_answers import (
+    AnswerProgress,
+    Budget,
+    CachingSummarizer,
+    ModelVariant,
+    PlannedBoundary,
+    PriceOf,
+    distinct_requests,
+    fetch_answers,
+    plan_boundaries,
+    sampling_order,
+)
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.summarizers.recorded import RecordedSummarizer
+from compaction.summarizers.registry import SummarizerContext, endpoint_of, make_summarizer
+from eventstore.errors import BadInputError, RefoldError
+from eventstore.log import StoredLog
+from eventstore.workers import WorkerLostError, map_in_processes
+from projections.audit.prices import library_prices, prices_of_file
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """The boundaries that have answers (None: all), and errors of variants there.
+
+    `left_out` counts the other boundaries, by the reason why they have none. `unplanned` are sessions whose
+    boundaries could not be examined: to replay them shows why.
+    """
+
+    only: frozenset[tuple[str, int]] | None = None
+    errors: dict[tuple[str, int, str], str] = {}
+    unplanned: frozenset[str] = frozenset()
+    left_out: dict[str, int] = {}
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """The user's permission to send requests: without asking, or up to a number of dollars.
+
+    `prices` is a file of prices, None for those of the library.
+    """
+
+    is_given: bool = False
+    budget: float | None = None
+    prices: str | None = None
+
+
+def get_answers(
+    log: StoredLog,
+    store: str,
+    sessions: Sequence[str],
+    wanted: ReplayOptions,
+    consent: Consent,
+    *,
+    jobs: int,
+) -> Answers:
+    """Get the missing answers of a replay's variants; `--summarizer recorded` requests none.
+
+    Raises UsageError without consent, BadInputError for a budget without a price, CancelledError.
+    """
+    model_variants = _model_variants(wanted, log)
+    if not model_variants:
+        if wanted.endpoint:
+            problem = "--endpoint needs a variant with a model: name one, or add --summarizer"
+            raise click.UsageError(problem, click.get_current_context(silent=True))
+        return Answers()
+    planned, unplanned = _planned(log, store, sessions, wanted, consent.prices, jobs=jobs)
+    stored = {digest for each in planned for digest in each.stored}
+    if stored:
+        echo_note(f"{counted(len(stored), 'answer')} from the store, of earlier replays")
+    to_ask = [each for each in model_variants if each.summarizer != RecordedSummarizer.name]
+    if not to_ask:
+        # A boundary without any answer was left out when the requests were sent.
+        found = frozenset((each.session, each.seq) for each in planned if each.stored or not each.lacking)
+        left_out = {"no answers are stored for them": len(planned) - len(found)}
+        return Answers(only=found, unplanned=unplanned, left_out=left_out)
+    lacking = [boundary for boundary in planned if boundary.requests]
+    progress = AnswerProgress(done=frozenset(), errors={})
+    if lacking:
+        budget = _agreed(lacking, consent)
+        price_of = _price_of(consent.prices)
+        interrupt = Interrupt()
+
+        @cache
+        def summarizer_for(name: str, model: str) -> CachingSummarizer:
+            """Return one summarizer for all variants, so that none requests what another has."""
+            context = SummarizerContext(log=log, model=model, endpoint=wanted.endpoint)
+            return CachingSummarizer(
+                log,
+                make_summarizer(name, context),
+                endpoint=endpoint_of(name, wanted.endpoint),
+                budget=budget,
+                price_of=price_of,
+            )
+
+        summarizers = [
+            (each.variant, [summarizer_for(each.summarizer, model) for model in each.models])
+            for each in to_ask
+        ]
+        with interrupt.capture(), progress_bar("requesting") as advance:
+            for progress in fetch_answers(
+                log,
+                sampling_order(lacking),
+                summarizers,
+                budget,
+                at=wanted.at,
+                limits=Limits(window=wanted.window),
+                is_cancelled=interrupt,
+            ):
+                advance(len(progress.done), len(lacking))
+    ready = {(boundary.session, boundary.seq) for boundary in planned if not boundary.requests}
+    after = f" after a failure of unknown cost: {progress.last_failure}" if progress.last_failure else ""
+    left_out = {
+        "their sessions have changed since the estimate; replay again": progress.gone,
+        f"not covered by the budget{after}": len(lacking) - len(progress.done) - progress.gone,
+    }
+    return Answers(
+        only=frozenset(progress.done | ready),
+        errors=progress.errors,
+        unplanned=unplanned,
+        left_out=left_out,
+    )
+
+
+def _model_variants(wanted: ReplayOptions, log: StoredLog | None) -> list[ModelVariant]:
+    """Return the variants whose summaries come from a model, or from its stored answers."""
+    found = []
+    for variant in variants_of(wanted, log):
+        if variant.policy is None or variant.drops or not variant.policy.summarizes:
+            continue
+        choice = summarizer_of(variant.name, wanted)
+        if choice.summarizer != ExtractiveSummarizer.name:
+            models = choice.models or ("",)
+            endpoint = endpoint_of(choice.summarizer, wanted.endpoint)
+            found.append(
+                ModelVariant(variant=variant, summarizer=choice.summarizer, models=models, endpoint=endpoint)
+            )
+    return found
+
+
+def _planned(
+    log: StoredLog,
+    store: str,
+    sessions: Sequence[str],
+    wanted: ReplayOptions,
+    prices: str | None,
+    *,
+    jobs: int,
+) -> tuple[list[PlannedBoundary], frozenset[str]]:
+    """Return the boundaries of sessions, and the sessions that could not be examined."""
+    work = partial(_planned_by_worker, store, wanted, prices)
+    planned: list[PlannedBoundary] = []
+    unplanned = set[str]()
+    with progress_bar("estimating") as advance:
+        found = (
+            (_planned_in_session(log, wanted, prices, session) for session in sessions)
+            if min(jobs, len(sessions)) <= 1
+            else map_in_processes(work, sessions, jobs=jobs)
+        )
+        try:
+            for done, (session, each) in enumerate(zip(sessions, found, strict=True), 1):
+                if each is None:
+                    unplanned.add(session)
+                else:
+                    planned += each
+                advance(done, len(sessions))
+        except WorkerLostError as error:
+            problem = f"session {error.item!r}: the process that examined it was killed"
+            raise click.ClickException(f"{problem}; try a smaller number of --jobs") from None
+    return planned, frozenset(unplanned)
+
+
+def _planned_by_worker(
+    store: str, wanted: ReplayOptions, prices: str | None, session: str
+) -> list[PlannedBoundary] | None:
+    try:
+        return _planned_in_session(worker_store(store), wanted, prices, session)
+    except RefoldError:
+        return None
+
+
+def _planned_in_session(
+    log: StoredLog, wanted: ReplayOptions, prices: str | None, session: str
+) -> list[PlannedBoundary] | None:
+    """Return a session's boundaries; None if it cannot be replayed: the replay reports that."""
+    variants = _model_variants(wanted, log)
+    # No request is sent for answers that are only looked up.
+    paid = [each for each in variants if each.summarizer != RecordedSummarizer.name]
+    try:
+        with log.snapshot() as snapshot:
+            return list(
+                plan_boundaries(
+                    snapshot,
+                    log,
+                    session,
+                    paid or variants,
+                    at=wanted.at,
+                    limits=Limits(window=wanted.window),
+                    price_of=_price_of(prices),
+                )
+            )
+    except Exception:  # noqa: BLE001  the replay of this session raises it again, and explains it
+        return None
+
+
+@cache
+def _price_of(file: str | None) -> PriceOf:
+    table = prices_of_file(file) if file else library_prices()
+    return cache(lambda model, tokens: table.price(model, prompt=tokens))
+
+
+def _agreed(lacking: Sequence[PlannedBoundary], consent: Consent) -> Budget:
+    """Show the estimate, and return the budget if the user agrees."""
+    requests = distinct_requests(lacking)
+    if consent.budget is not None:
+        unknown = next((each for each in requests if each.dollars is None), None)
+        if unknown is not None:
+            raise BadInputError(
+                f"--budget for {unknown.model or unknown.summarizer}",
+                "its price is unknown",
+                "name it in a file (--prices)",
+            )
+    for (summarizer, model), count in Counter((each.summarizer, each.model) for each in requests).items():
+        own = [each for each in requests if (each.summarizer, each.model) == (summarizer, model)]
+        costs = [each.dollars for each in own if each.dollars is not None]
+        price = (
+            f"about ${sum(costs):,.2f} if every answer has the maximum length; requests that are repeated, after"
+            " a failure or for a missing section, come on top"
+            if len(costs) == len(own)
+            else "its price is unknown"
+        )
+        echo_note(
+            f"{model or summarizer}: {counted(count, 'request')} with about"
+            f" {counted(sum(each.input for each in own), 'token')} of input, {price}"
+        )
+    if consent.budget is not None:
+        return Budget(consent.budget)
+    if not consent.is_given:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            problem = "no request was sent: allow them with --yes, or with --budget DOLLARS"
+            raise click.UsageError(problem, click.get_current_context(silent=True))
+        if not click.confirm("Send these requests?", err=True):
+            echo_note("nothing was sent")
+            click.get_current_context().exit(1)
+    return Budget()

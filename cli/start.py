@@ -1,0 +1,27 @@
+"""Start the command: Ctrl-C ends it with one line, and does nothing once it is done."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+
+def main() -> None:
+    """Load and run the command."""
+    # Commands leave little garbage in cycles. To search for it after every 700 new objects takes a tenth of an
+    # audit's time, and a fifth of that of a long timeline.
+    gc.set_threshold(10_000)
+    try:
+        # Even this takes milliseconds, in which Ctrl-C would print a traceback.
+        import signal
+
+        try:
+            from cli.main import main as run
+
+            run()
+        finally:
+            # While Python exits, Ctrl-C would print a traceback and replace the exit code.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        sys.stderr.write("refold: interrupted\n")
+        sys.exit(130)

@@ -1,0 +1,48 @@
+"""Tell addresses of databases from folders, and show them without their passwords."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Final
+
+from eventstore.errors import StoreError
+
+_POSTGRES: Final = ("postgresql://", "postgres://")
+_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://|postgres(ql)?:|.*password\s*=", re.IGNORECASE | re.DOTALL)
+"""Matches addresses of any kind, even misspelled ones, so that none is taken for a folder."""
+_PASSWORD: Final = re.compile(r"(password\s*=).*", re.IGNORECASE | re.DOTALL)
+"""Matches to the end: an & that is not percent-encoded may be of the password."""
+_PARAMETERS: Final = re.compile(
+    r"[?&](user|host|hostaddr|port|dbname|(ssl)?password|passfile|service|options|application_name|"
+    r"ssl\w+|connect_timeout|target_session_attrs)=",
+    re.IGNORECASE,
+)
+_AUTHORITY: Final = re.compile(r"[^:/]*://[^/@]*@")
+"""Matches up to the @ that ends a user as PostgreSQL reads it, whatever precedes it."""
+_USER: Final = re.compile(r"\A([^:]*:[^:]*:).*(?=@)", re.DOTALL)
+
+
+def is_postgres(store: str | os.PathLike[str]) -> bool:
+    """Return True if a store is named by an address of PostgreSQL, False for a folder.
+
+    Raises StoreError for any other address.
+    """
+    if not isinstance(store, str) or not _ADDRESS.match(store):
+        return False
+    if not store.startswith(_POSTGRES):
+        remedy = "name a folder, or an address that begins with postgresql://"
+        raise StoreError(without_password(store), "is no address of a store", remedy)
+    return True
+
+
+def without_password(store: str) -> str:
+    """Return an address without its password, even one not percent-encoded; or the folder."""
+    if not _ADDRESS.match(store):
+        return store
+    store = _PASSWORD.sub(r"\1…", store)
+    user = _AUTHORITY.match(store)
+    parameters = _PARAMETERS.search(store, user.end() if user else 0)
+    # An @ in a parameter is no end of a password, and what precedes it may be a port.
+    end = parameters.start() if parameters else len(store)
+    return _USER.sub(r"\1…", store[:end]) + store[end:]

@@ -1,0 +1,72 @@
+"""Encode heads, states of files, and keys of ids as stores keep them, on whichever engine."""
+
+from __future__ import annotations
+
+import zlib
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from eventstore.errors import CorruptionError
+from eventstore.log import Head, SourceState
+
+MAX_ID_BYTES_IN_KEY: Final = 480
+_encode_head: Final = msgspec.msgpack.Encoder().encode
+_decode_head: Final = msgspec.msgpack.Decoder(Head).decode
+_CHECKED_HEAD: Final = 2
+"""The first byte of a head with a checksum; heads of version 1 start with another."""
+
+encode_source: Final = msgspec.msgpack.Encoder().encode
+_decode_source: Final = msgspec.msgpack.Decoder(SourceState).decode
+
+
+def encode_name(name: str) -> bytes:
+    """Encode a name for a lookup; a lone surrogate, which is never stored, matches nothing."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def id_key(event_id: str) -> bytes:
+    """Return the key of an id: of a long one, its beginning (for prefixes) and its digest."""
+    name = encode_name(event_id)
+    if len(name) > MAX_ID_BYTES_IN_KEY:
+        name = name[: MAX_ID_BYTES_IN_KEY - 32] + sha256(name).digest()
+    return name
+
+
+def id_prefix(prefix: str) -> bytes:
+    """Return what the keys of all ids with a prefix begin with."""
+    return encode_name(prefix)[: MAX_ID_BYTES_IN_KEY - 32]
+
+
+def encode_head(head: Head) -> bytes:
+    """Encode a session's head: a mark, a CRC-32 of the rest, then MessagePack."""
+    packed = _encode_head(head)
+    return bytes([_CHECKED_HEAD]) + zlib.crc32(packed).to_bytes(4, "little") + packed
+
+
+def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
+    """Decode a stored head. Raises CorruptionError that names `session`."""
+    stored = stored or b""
+    try:
+        if not stored or stored[0] != _CHECKED_HEAD:
+            return _decode_head(stored)
+        packed = stored[5:]
+        if zlib.crc32(packed) != int.from_bytes(stored[1:5], "little"):
+            raise CorruptionError(session, 0, "the checksum of the session's head is wrong")
+        return _decode_head(packed)
+    except msgspec.DecodeError as error:
+        raise CorruptionError(session, 0, f"the session's head cannot be read ({error})") from error
+
+
+def source_key(path: bytes) -> bytes:
+    """Return a file's path as a key: paths may be longer than keys."""
+    return sha256(path).digest()
+
+
+def decode_source(stored: bytes | memoryview) -> SourceState:
+    """Decode a stored state of a session file. Raises CorruptionError."""
+    try:
+        return _decode_source(stored)
+    except msgspec.DecodeError as error:
+        raise CorruptionError("", 0, f"the state of a session file cannot be read ({error})") from error

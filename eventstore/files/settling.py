@@ -1,0 +1,102 @@
+"""Decide at which entry a session stands after an import."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eventstore.errors import NotFoundError
+from eventstore.event import NewEvent
+from eventstore.files.matching import ImportTarget
+from eventstore.formats.refold.events import compose
+from eventstore.frame import decode, header_of
+from eventstore.log import Snapshot
+from eventstore.records import FORMAT, Import, LeafMoved, embedded
+
+_LEAVES_LEAF_ALONE: Final = frozenset({"label", "session_info"})
+"""Kinds of refold's own entries that do not keep the leaf from following a grown file."""
+_CONTINUES: Final = "continues-"
+"""Begins the ids of moves to where a harness continues from a file."""
+_MOVES: Final = (_CONTINUES, "moved-")
+"""Beginnings of the ids of moves that follow from files."""
+
+
+def settle(
+    snapshot: Snapshot, target: ImportTarget, record: Import, rewritten: str | None
+) -> tuple[int, bool, NewEvent | None]:
+    """Return the session's version, True if it has diverged, and a move of its leaf if due.
+
+    If the file's last entry came since the last import, the session follows the file; otherwise it stays where
+    it stood. A session that stood at an entry of its own follows only a file that continues from it. `rewritten` is
+    the path of a file that does not continue from the last import.
+    """
+    session, is_diverged = target.session, False
+    try:
+        head = snapshot.head(session)
+    except NotFoundError:
+        return 0, False, None
+    leaf = stood = _stood(snapshot, target)
+    is_own = _is_own(snapshot, session, stood)
+    last = snapshot.locate(session, target.last) if target.last else 0
+    is_cut_back = last and not is_own and _is_cut_back(target, record, is_in_place=head.source == rewritten)
+    if last > target.since or is_cut_back:
+        goal = snapshot.locate(session, target.leaf or target.last)
+        follows = not is_own or is_on_path(snapshot, session, stood, goal)
+        leaf = goal if follows else stood
+        is_diverged = not follows and not is_on_path(snapshot, session, goal, stood)
+    if _unmoved(snapshot, session, head.leaf) == _unmoved(snapshot, session, leaf):
+        return head.version, is_diverged, None
+    newest, here = (decode(snapshot.frame(session, seq), session) for seq in (head.leaf, leaf))
+    move = LeafMoved(from_id=newest.id)
+    event_id = f"{_CONTINUES}{record.digest[:16]}-{target.newest_seq}"
+    return head.version, is_diverged, compose(move, id=event_id, time=newest.time, parent=here.id)
+
+
+def _is_cut_back(target: ImportTarget, record: Import, *, is_in_place: bool) -> bool:
+    """Return True if the session's file was rewritten, without the session's last position.
+
+    A file that merely ends earlier may be an older copy of it.
+    """
+    newest = target.newest
+    if newest is None or not is_in_place or target.shared.leaf is None:
+        return False
+    return bool(target.shared.changed) or embedded(newest.header) != embedded(record.header)
+
+
+def is_on_path(snapshot: Snapshot, session: str, seq: int, leaf: int) -> bool:
+    """Return True if an entry is on the path to a leaf."""
+    # The path from the entry on begins with it, or further down if the entry is not on it.
+    first = next(iter(snapshot.path(session, leaf, first=seq)), None)
+    return first is not None and header_of(first).seq == seq
+
+
+def _stood(snapshot: Snapshot, target: ImportTarget) -> int:
+    """Return the newest entry that came by no unfinished import; 0 for none."""
+    frames = snapshot.frames(target.session, backward=True) if target.since else ()
+    for frame in frames:
+        event = decode(frame, target.session)
+        is_of_import = event.format != FORMAT or event.id.startswith(_MOVES)
+        if event.is_entry and (event.seq <= target.since or not is_of_import):
+            return event.seq
+    return 0
+
+
+def _is_own(snapshot: Snapshot, session: str, seq: int) -> bool:
+    """Return True if an entry is the session's own, under its labels and imports' moves."""
+    while seq:
+        event = decode(snapshot.frame(session, seq), session)
+        if event.format != FORMAT:
+            return False
+        if event.kind not in _LEAVES_LEAF_ALONE and not event.id.startswith(_MOVES):
+            return True
+        seq = event.parent_seq
+    return False
+
+
+def _unmoved(snapshot: Snapshot, session: str, seq: int) -> int:
+    """Return the entry that imports have moved to, if an entry is such a move, else the entry."""
+    while seq:
+        event = decode(snapshot.frame(session, seq), session)
+        if not event.parent_seq or not event.id.startswith(_MOVES):
+            break
+        seq = event.parent_seq
+    return seq

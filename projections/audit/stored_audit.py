@@ -1,0 +1,56 @@
+"""Store audits, to use them again while nothing that they depend on has changed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from eventstore.dependencies import StoredResults, digest_of_code, result_key
+from eventstore.log import EventLog
+from projections.audit.prices import Prices, identity_of_prices, library_prices
+from projections.audit.session import Audit, audit
+from projections.context.cursor import Leaf
+from projections.tokens import Counter
+
+
+def stored_audit(
+    log: EventLog,
+    session: str,
+    *,
+    leaf: Leaf = None,
+    as_of: int | None = None,
+    every_branch: bool = False,
+    tokens: Counter,
+    prices: Prices | None = None,
+) -> Audit:
+    """Return what `audit` returns, from the store if that is possible.
+
+    A stored audit is used if it was made from the same events, by the same code and with the same prices, and if no
+    event was altered since. Raises NotFoundError, and CorruptionError for an altered event.
+    """
+    prices = prices or library_prices()
+    counted = tokens.name, tokens.is_exact
+    key = result_key(
+        "audit", session, repr(leaf), as_of, every_branch, counted, identity_of_prices(prices), _code()
+    )
+    with log.snapshot() as snapshot:
+        results = StoredResults(log, snapshot)
+        if (found := results.find(key, Audit)) is not None:
+            return found
+        made = audit(
+            results.snapshot,
+            session,
+            leaf=leaf,
+            as_of=as_of,
+            every_branch=every_branch,
+            tokens=tokens,
+            prices=prices,
+        )
+    results.add(key, made)
+    results.save()
+    return made
+
+
+@cache
+def _code() -> bytes:
+    """Identify the code that makes audits, and the libraries that decide what is alike."""
+    return digest_of_code(("eventstore", "projections"), ("rapidfuzz", "Stemmer"))

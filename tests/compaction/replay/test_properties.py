@@ -1,0 +1,141 @@
+"""Check properties of replays of any session: recorded ones are the identity, and all variants share denominators."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from compaction.part import Limits
+from compaction.policy.load import load_preset, preset_names
+from compaction.replay import boundaries, replay_session
+from compaction.replay.comparison import figures_of, summaries
+from compaction.replay.results import ReplayResult
+from compaction.replay.variants import Variant
+from compaction.summarizers.chain import SummarizerChain
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from eventstore.files.importing import import_sessions
+from eventstore.log import EventLog
+from eventstore.memory import MemoryLog
+from projections.audit.session import audit
+from projections.context.cursor import path, resolve_cursor
+from tests.compaction.sessions import sessions, small
+from tests.support import claude_code, oh_my_pi_sessions, pi_sessions
+from tests.support.examples import examples
+
+LIMITS = Limits(window=200_000)
+CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
+RECORDED = Variant(name="recorded", policy=None, chain=CHAIN)
+POLICIES = [
+    Variant(name=name, policy=small(load_preset(name)), chain=CHAIN) for name in ("refold", *preset_names())
+]
+VARIANTS = [
+    RECORDED,
+    *{each.name: each for each in POLICIES}.values(),
+    msgspec.structs.replace(POLICIES[0], name="drop", drops=True),
+]
+NAMES = [each.name for each in VARIANTS]
+
+
+def replayed(log: EventLog, session: str, *variants: Variant, at: str) -> list[ReplayResult]:
+    with log.snapshot() as snapshot:
+        return list(replay_session(snapshot, session, variants, at=at, limits=LIMITS))  # type: ignore[arg-type]
+
+
+def assert_identity(log: EventLog, session: str) -> int:
+    """Hold the recorded variant against the audit; return the number of compactions."""
+    with log.snapshot() as snapshot:
+        entries = path(snapshot, resolve_cursor(snapshot, session))
+    # There is no context above the first entry.
+    compactions = [
+        each for each in audit(log, session).compactions if each.seq in {entry.seq for entry in entries[1:]}
+    ]
+    results = replayed(log, session, RECORDED, at="recorded")
+    assert [
+        (
+            each.boundary.needed_count,
+            each.trials[0].kept_count,
+            each.trials[0].tokens_after,
+            each.trials[0].error,
+        )
+        for each in results
+    ] == [
+        (each.metrics.future_use.total, each.metrics.future_use.found, each.after.recomputed, None)
+        for each in compactions
+    ]
+    return len(results)
+
+
+FILES: dict[str, st.SearchStrategy[bytes]] = {
+    "pi": pi_sessions.pi_entries().map(pi_sessions.file_of),
+    "oh-my-pi": st.integers(0, 2**32).map(
+        lambda seed: oh_my_pi_sessions.file_of(oh_my_pi_sessions.entries_of(Random(seed), 40))
+    ),
+    "claude-code": st.integers(0, 2**32).map(
+        lambda seed: b"\n".join(claude_code.some_session(Random(seed), most=30)) + b"\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("harness", FILES)
+@settings(max_examples=examples(100))
+@given(data=st.data())
+def test_the_recorded_variant_is_the_identity(
+    tmp_path_factory: pytest.TempPathFactory, harness: str, data: st.DataObject
+) -> None:
+    file = tmp_path_factory.mktemp("session") / "session.jsonl"
+    file.write_bytes(data.draw(FILES[harness]))
+    log = MemoryLog()
+    # A file of Claude Code may have no session, or several.
+    for each in import_sessions(log, file):
+        event(f"compactions: {assert_identity(log, each.id)}")
+
+
+def assert_shared(results: list[ReplayResult]) -> None:
+    """Check that the figures of all variants have one denominator, at each boundary and in all."""
+    for each in results:
+        needed, kept = each.kept.needed, each.kept.by_variant
+        assert len(needed) == each.boundary.needed_count
+        assert [trial.variant for trial in each.trials] == NAMES
+        for trial in each.trials:
+            assert (trial.error is None) == (trial.variant in kept)
+            if trial.error is None:
+                assert kept[trial.variant] <= needed
+                assert trial.kept_count == len(kept[trial.variant])
+                assert 0 <= (trial.answered_count or 0) <= each.boundary.probe_count
+    found = summaries([figures_of(each) for each in results], NAMES)
+    working = [each for each in found if each.trials]
+    assert len({(each.trials, each.needed_count, each.probe_count) for each in working}) <= 1
+    works = {name for each in results for name in each.kept.by_variant}
+    shared = [each.boundary.needed_count for each in results if works <= each.kept.by_variant.keys()]
+    for each in found[1:]:
+        assert each.overlap is not None
+        is_compared = {NAMES[0], each.variant} <= works
+        assert sum(msgspec.structs.astuple(each.overlap)) == (sum(shared) if is_compared else 0)
+
+
+@settings(max_examples=examples(100))
+@given(events=sessions)
+def test_all_variants_share_denominators_at_recorded_boundaries(events: list[Any]) -> None:
+    log = MemoryLog()
+    log.append("s", events)
+    results = replayed(log, "s", *VARIANTS, at="recorded")
+    event(f"boundaries: {len(results)}")
+    assert_shared(results)
+
+
+@settings(max_examples=examples(40))
+@given(events=sessions)
+def test_all_variants_share_denominators_at_clean_boundaries(events: list[Any]) -> None:
+    log = MemoryLog()
+    log.append("s", events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boundaries, "SMALLEST", 10)
+        patch.setattr(boundaries, "STEP", 30)
+        results = replayed(log, "s", *VARIANTS, at="clean")
+    event(f"boundaries: {len(results)}")
+    assert_shared(results)

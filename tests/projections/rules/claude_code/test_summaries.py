@@ -1,0 +1,252 @@
+"""Build contexts after compactions of Claude Code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compaction import record_compaction
+from eventstore.memory import MemoryLog
+from eventstore.paths import path
+from eventstore.writing import SessionWriter
+from projections.audit.checks import STRUCTURE, check_session
+from projections.audit.session import audit
+from projections.context.build import build_context, context_at
+from projections.context.cursor import resolve_cursor
+from projections.context.incremental import IncrementalContexts
+from projections.diff import Change, diff
+from projections.rules import claude_code
+from tests.support.claude_code import (
+    SESSION,
+    answer,
+    attached,
+    boundary,
+    bring,
+    said,
+    summary,
+    system,
+)
+from tests.support.claude_code_contexts import BEFORE, JOINED, PAID, PARALLEL, shown, turns
+
+
+def test_a_context_begins_with_the_newest_summary(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        boundary("k", "b"),
+        summary("s", "k"),
+        said("w", "s", "third"),
+    )
+    assert shown(log) == [("compactionSummary", ["so far"]), ("user", ["third"])]
+    assert len(shown(log, "b")) == 4
+
+
+KEPT_LIST = {"uuids": ["v", "b"], "allUuids": ["v", "b"]}
+
+
+KEPT_RUN = {"headUuid": "v", "tailUuid": "b"}
+
+
+@pytest.mark.parametrize("field", ["preservedSegment", "preservedMessages"])
+@pytest.mark.parametrize("is_before", [False, True])
+@pytest.mark.parametrize("next_of", ["s", "b"])
+def test_what_a_boundary_keeps_stands_before_or_behind_the_summary(
+    log: MemoryLog, tmp_path: Path, field: str, next_of: str, *, is_before: bool
+) -> None:
+    kept = KEPT_RUN if field == "preservedSegment" else KEPT_LIST
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        boundary("k", "b", **{field: {**kept, "anchorUuid": "k" if is_before else "s"}}),
+        summary("s", "k"),
+        said("w", "s" if is_before else next_of, "third"),
+    )
+    stay = [("user", ["second"]), ("assistant", ["indeed"])]
+    told = [("compactionSummary", ["so far"])]
+    assert shown(log) == [*(stay + told if is_before else told + stay), ("user", ["third"])]
+
+
+@pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
+@pytest.mark.parametrize("first", [1, 7, 8])
+def test_a_rewind_to_a_kept_message_shows_the_summary_and_what_is_kept_up_to_it(
+    log: MemoryLog, tmp_path: Path, kept: Any, first: int
+) -> None:
+    metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
+    lines = (
+        *BEFORE,
+        boundary("k", "b", **metadata),
+        summary("s", "k"),
+        said("w", "b", "third"),
+        answer("c", "w", "m3", "done"),
+        said("x", "v", "other"),
+        answer("d", "x", "m4", "well"),
+    )
+    assert len(BEFORE) == 4
+    bring(log, tmp_path / "s.jsonl", *lines[:first])
+    bring(log, tmp_path / "s.jsonl", *lines)
+    told = ("compactionSummary", ["so far"])
+    rewound = [told, ("user", ["second"]), ("user", ["other"]), ("assistant", ["well"])]
+    assert shown(log) == rewound
+    assert shown(log, "c") == [
+        told,
+        ("user", ["second"]),
+        ("assistant", ["indeed"]),
+        ("user", ["third"]),
+        ("assistant", ["done"]),
+    ]
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, SESSION)
+        entries = [each.decode() for each in path(snapshot, SESSION, cursor.leaf)]
+        along = IncrementalContexts(snapshot, cursor, entries)
+        for entry in entries:
+            assert along.context_at(entry.seq).parts == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
+
+
+@pytest.mark.parametrize("last", ["v", "b"])
+def test_a_listed_message_that_is_missing_changes_nothing_for_the_others(
+    log: MemoryLog, tmp_path: Path, last: str
+) -> None:
+    kept = {"uuids": ["v", "b", "gone"], "anchorUuid": "s"}
+    lines = (*BEFORE, boundary("k", "b", preservedMessages=kept), summary("s", "k"))
+    bring(log, tmp_path / "s.jsonl", *lines, said("w", last, "third"))
+    kept_until = [("user", ["second"]), ("assistant", ["indeed"])][: 1 + (last == "b")]
+    assert shown(log) == [("compactionSummary", ["so far"]), *kept_until, ("user", ["third"])]
+
+
+@pytest.mark.parametrize("kept", [{"preservedSegment": KEPT_RUN}, {"preservedMessages": KEPT_LIST}])
+def test_what_a_boundary_snips_is_not_kept(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
+    metadata = {field: {**value, "anchorUuid": "s"} for field, value in kept.items()}
+    mark = system(
+        "k",
+        None,
+        "compact_boundary",
+        logicalParentUuid="b",
+        compactMetadata=metadata,
+        snipMetadata={"removedUuids": ["v"]},
+    )
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        mark,
+        summary("s", "k"),
+        said("w", "b", "third"),
+    )
+    assert shown(log) == [
+        ("compactionSummary", ["so far"]),
+        ("assistant", ["indeed"]),
+        ("user", ["third"]),
+    ]
+
+
+def test_a_broken_run_keeps_nothing(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *BEFORE,
+        boundary("k", "b", preservedSegment={"headUuid": "gone", "tailUuid": "b", "anchorUuid": "s"}),
+        summary("s", "k"),
+        said("w", "s", "third"),
+    )
+    assert shown(log) == [("compactionSummary", ["so far"]), ("user", ["third"])]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"preservedMessages": {"uuids": ["a1", "a2", "a3", "r1", "r2"], "anchorUuid": "s"}},
+        {"preservedSegment": {"headUuid": "a1", "tailUuid": "r2", "anchorUuid": "s"}},
+    ],
+)
+def test_parallel_results_are_kept_with_their_calls(log: MemoryLog, tmp_path: Path, kept: Any) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        boundary("k", "r2", **kept),
+        summary("s", "k"),
+        said("w", "s", "third"),
+    )
+    assert shown(log) == [("compactionSummary", ["so far"]), *JOINED[1:], ("user", ["third"])]
+
+
+def test_parallel_results_beside_the_path_are_in_the_summary(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        boundary("k", "r2"),
+        summary("s", "k"),
+        answer("b", "s", "m2", "done"),
+    )
+    (compaction,) = audit(log, SESSION).compactions
+    assert (compaction.messages.dropped, compaction.dropped) == (0, [])
+    assert compaction.messages.summarized == 4
+    changes = {each.event: each.change for each in diff(log, SESSION, "r2", "b").changes}
+    assert changes["r1"] is Change.SUMMARIZED
+
+
+def test_parallel_results_that_a_compaction_of_refold_keeps_pass_its_check(
+    log: MemoryLog, tmp_path: Path
+) -> None:
+    bring(log, tmp_path / "s.jsonl", said("t", None, "before"), said("u", "t", "go"), *PARALLEL[1:])
+    record_compaction(SessionWriter(log, SESSION), summary="so far", first_kept="u")
+    assert "r1" in [part.id for part in build_context(log, SESSION).parts]
+    results = {each.name: each for each in check_session(log, SESSION).results}
+    assert (results[STRUCTURE].passed, results[STRUCTURE].checked) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        ({"preservedMessages": {"uuids": ["v", "b"], "anchorUuid": "s"}}, (3, 3)),
+        ({"preservedMessages": {"uuids": ["v", "gone", "b"], "anchorUuid": "s"}}, (4, 3)),
+        ({"preservedSegment": {"headUuid": "v", "tailUuid": "b", "anchorUuid": "s"}}, (3, 3)),
+        ({"preservedSegment": {"headUuid": "v", "tailUuid": "gone", "anchorUuid": "s"}}, (2, 1)),
+    ],
+)
+def test_a_kept_message_that_the_file_lacks_fails_a_check(
+    log: MemoryLog, tmp_path: Path, kept: Any, found: tuple[int, int]
+) -> None:
+    bring(log, tmp_path / "s.jsonl", *BEFORE, boundary("k", "b", **kept), summary("s", "k"))
+    (structure,) = (each for each in check_session(log, SESSION).results if each.name == STRUCTURE)
+    failed = [(each.expected, each.found) for each in structure.failures]
+    assert (structure.checked, failed) == (1, [] if found[0] == found[1] else [found])
+
+
+@pytest.mark.parametrize(
+    "version", ["2.0.14", "2.0.76", "2.1.7", "2.1.25", "2.1.37", "2.1.88", "2.1.110", "2.1.170", "2.1.251"]
+)
+@pytest.mark.parametrize("kept", ["nothing", "a run", "a list", "a list before the summary"])
+def test_sessions_of_every_version_pass_their_checks(
+    log: MemoryLog, tmp_path: Path, version: str, kept: str
+) -> None:
+    """Parallel calls, attachments, a compaction in each version's shape, and what follows it."""
+    ids = ["u1", "a1", "b1", "r1", "q1", "d1"]
+    anchor = "k" if kept == "a list before the summary" else "s"
+    metadata: dict[str, Any] = {}
+    if kept == "a run":
+        metadata = {"preservedSegment": {"headUuid": "u1", "tailUuid": "d1", "anchorUuid": anchor}}
+    elif kept != "nothing":
+        metadata = {"preservedMessages": {"uuids": ids, "allUuids": ids, "anchorUuid": anchor}}
+    below = "d1" if kept in ("a run", "a list") else "s"
+    lines = [
+        *turns(2, counts=[5, 11]),
+        boundary("k", "d1", **metadata),
+        summary("s", "k"),
+        attached("h", below, {"type": "hook_additional_context", "content": ["mind"]}),
+        said("w", "h", "and now?"),
+        answer("c", "w", "m9", "done", usage=PAID),
+    ]
+    as_written = [each.replace(b'"version":"2.1.170"', f'"version":"{version}"'.encode()) for each in lines]
+    bring(log, tmp_path / "s.jsonl", *as_written)
+    results = {each.name: each for each in check_session(log, SESSION).results}
+    assert [each.failures for each in results.values() if each.exact] == [[], [], []]
+    assert (results[claude_code.COUNTS].checked, results[STRUCTURE].checked) == (2, 1)
+    shown_ids = {part.id for part in build_context(log, SESSION).parts}
+    assert {"s", "h", "w", "c"} <= shown_ids
+    assert ("u1" in shown_ids) == (kept != "nothing")
