@@ -170,8 +170,9 @@ def open(  # noqa: A001  refold.open is the name that a user expects
 def _path(path: str | os.PathLike[str]) -> str:
     """Return a path as a text. Raises BadInputError."""
     text: str = _converted("path", os.fspath(path) if isinstance(path, os.PathLike) else path, str)
-    if "\0" in text:
-        raise BadInputError("argument 'path'", "it holds a null character", "correct the call")
+    if not text or "\0" in text:
+        problem = "it holds a null character" if text else "it is empty"
+        raise BadInputError("argument 'path'", problem, "correct the call")
     return text
 
 

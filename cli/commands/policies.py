@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
-@action_options(origin_help="With new: the policy that it extends.  [default: pi]")
+@action_options(origin_help=f"With new: the policy that it extends.  [default: {DEFAULT_POLICY}]")
 @click.option(
     "--window",
     type=click.IntRange(1),

@@ -38,7 +38,7 @@ def command(
     """Shorten old content of a session by a policy's rewrites, without a model.
 
     The messages stay in the log; later contexts show the shorter form. refold undo reverts it. The default
-    policy is not pi, as in refold compact, because pi has no rewrites.
+    policy is not that of refold compact, which has no rewrites.
     """
     from cli.compacting import policy_named
     from cli.output import echo_json, echo_note

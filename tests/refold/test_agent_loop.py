@@ -25,6 +25,9 @@ LOOPS: Final = [
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
     if "import anthropic" in block
 ]
+EXAMPLES: Final = [
+    block for page in PAGES for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+]
 MY_TOOLS: Final = """
 from anthropic.types import ToolParam, ToolResultBlockParam, ToolUseBlock
 
@@ -133,7 +136,7 @@ def test_the_loop_prints_why_a_compaction_failed(loop: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_loop_is_typed_for_who_installs_the_wheel(tmp_path: Path) -> None:
+def test_every_example_of_the_documentation_is_typed_for_who_installs_the_wheel(tmp_path: Path) -> None:
     wheels, place = tmp_path / "wheels", tmp_path / "venv"
     build = [
         sys.executable,
@@ -153,11 +156,12 @@ def test_the_loop_is_typed_for_who_installs_the_wheel(tmp_path: Path) -> None:
     (wheel,) = wheels.glob("refold-*.whl")
     subprocess.run([python, "-m", "pip", "install", "--quiet", wheel, "mypy"], check=True)
     (tmp_path / "my_tools.py").write_text(MY_TOOLS)
-    for number, loop in enumerate(LOOPS):
-        (tmp_path / f"loop_{number}.py").write_text(str(loop.values[0]))
+    names = [f"example_{number}.py" for number in range(len(EXAMPLES))]
+    for name, code in zip(names, EXAMPLES, strict=True):
+        (tmp_path / name).write_text(code)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     checked = subprocess.run(
-        [python, "-m", "mypy", "--strict", *(f"loop_{number}.py" for number in range(len(LOOPS)))],
+        [python, "-m", "mypy", "--strict", *names],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -165,4 +169,4 @@ def test_the_loop_is_typed_for_who_installs_the_wheel(tmp_path: Path) -> None:
         check=False,
     )
     assert checked.stdout.startswith("Success"), checked.stdout
-    assert f" in {len(LOOPS)} source file" in checked.stdout
+    assert f" in {len(names)} source files" in checked.stdout

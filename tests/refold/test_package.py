@@ -273,7 +273,7 @@ def test_a_negative_number_is_no_moment(store: refold.Store) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        *({"path": value} for value in [*unlike(str), "a\0b"]),
+        *({"path": value} for value in [*unlike(str), "", "a\0b"]),
         *({"create": value} for value in unlike(bool)),
         *({"durability": value} for value in unlike()),
     ],

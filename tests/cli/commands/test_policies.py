@@ -83,6 +83,11 @@ class TestNew:
         expected = refold("policies", "show", "oh-my-pi", "--json").json["policy"]
         assert shown == {**expected, "name": "mine", "description": ""}
 
+    def test_it_extends_the_preset_that_the_help_names(self, refold: Refold) -> None:
+        refold("policies", "new", "mine")
+        extended = tomllib.loads((refold.config / "policies" / "mine.toml").read_text())["extends"]
+        assert f"[default: {extended}]" in refold("policies", "--help").out
+
     @pytest.mark.parametrize("name", preset_names())
     def test_its_file_has_all_that_the_preset_says_to_be_taken_out_of_comment(
         self, refold: Refold, name: str
