@@ -26,7 +26,9 @@ LOOPS: Final = [
     if "import anthropic" in block
 ]
 EXAMPLES: Final = [
-    block for page in PAGES for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    block
+    for page in PAGES
+    for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 ]
 MY_TOOLS: Final = """
 from anthropic.types import ToolParam, ToolResultBlockParam, ToolUseBlock
