@@ -10,6 +10,10 @@ import pytest
 from bench.test_corpus import open_and_rebuild
 from bench.test_import import import_into, parse, parse_by_json
 from eventstore import open_store
+from eventstore.files.importing import import_file
+from projections.context.build import build_context
+from projections.requests import validator_named
+from projections.requests.anthropic.renderer import render
 from projections.rules import rules_named
 
 ROUNDS = 7
@@ -45,6 +49,25 @@ def test_refold_opens_and_rebuilds(measure, store, session, file):
 
 def test_a_plain_reader_folds_the_file(measure, file):
     measure("claude-code", "json fold", fold, file, rounds=ROUNDS)
+
+
+@pytest.fixture(scope="module")
+def longest(corpus, folder):
+    """The context of a session without a compaction: 426 messages."""
+    store = folder / "claude-code-longest"
+    with open_store(store) as log:
+        session = import_file(log, corpus / "claude-code" / "aefcb05b.jsonl").id
+        return build_context(log, session)
+
+
+def test_refold_renders_a_request(measure, longest):
+    rendered = measure("claude-code-request", "refold", render, longest)
+    assert validator_named("anthropic")(rendered.body) == []
+
+
+def test_a_plain_renderer_parses_and_prints(measure, longest):
+    raw = [part.raw for part in longest.parts]
+    measure("claude-code-request", "json", lambda: json.dumps([*map(json.loads, raw)]).encode())
 
 
 def test_refold_imports(measure, file, tmp_path):

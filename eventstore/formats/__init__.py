@@ -121,6 +121,6 @@ def payloads_of_message(message: bytes, format: str) -> list[Payload]:
     return format_of(format).payloads(message)
 
 
-def result_block_of_message(message: bytes, format: str) -> bytes:
-    """Return the JSON of a message's only `tool_result` block (Messages API), b"" for none."""
-    return format_of(format).result_block(message)
+def api_blocks_of_message(message: bytes, format: str) -> Sequence[bytes]:
+    """Return the JSON of each block of a message if they are the Messages API's, () otherwise."""
+    return format_of(format).api_blocks(message)

@@ -276,9 +276,12 @@ class Format(Protocol):
     def message(self, raw: bytes) -> Message:
         """Return the view of a message in a context: JSON in the harness's shape."""
 
-    def result_block(self, raw: bytes) -> bytes:  # noqa: ARG002  others are asked
-        """Return the JSON of a message's only `tool_result` block (Messages API), b"" for none."""
-        return b""
+    def api_blocks(self, raw: bytes) -> Sequence[bytes]:  # noqa: ARG002  others are asked
+        """Return the JSON of each block of a message if they are the Messages API's, () otherwise.
+
+        They are those of the view, except that a tool result is a single block.
+        """
+        return ()
 
     def payloads(self, raw: bytes) -> list[Payload]:
         """Return the contents that the view of such a message omits, block by block."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, Tools, View
-from eventstore.formats.claude_code.api_message import payloads, result_block, view_of
+from eventstore.formats.claude_code.api_message import api_blocks, payloads, view_of
 from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, shown_by
 from eventstore.formats.claude_code.record_view import view
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
@@ -67,8 +67,8 @@ class ClaudeCodeFormat(Format):
     def message(self, raw: bytes) -> Message:
         return view_of(raw)
 
-    def result_block(self, raw: bytes) -> bytes:
-        return result_block(raw)
+    def api_blocks(self, raw: bytes) -> Sequence[bytes]:
+        return api_blocks(raw)
 
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)

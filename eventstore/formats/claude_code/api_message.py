@@ -245,15 +245,14 @@ def is_result(block: bytes) -> bool:
     return bool(_block_of(block).type == "tool_result")
 
 
-def result_block(raw: bytes) -> bytes:
-    """Return the JSON of a message's `tool_result` block, b"" if it has none."""
-    items = items_of(content_of(wire_of(raw))) if b'"tool_result"' in raw else []
-    return items[0] if len(items) == 1 and is_result(items[0]) else b""
+def api_blocks(raw: bytes) -> list[bytes]:
+    """Return the JSON of a message's blocks; an empty list for content that is text."""
+    return items_of(content_of(wire_of(raw)))
 
 
 def payloads(raw: bytes) -> list[Payload]:
     """Return what the view omits, block by block; an empty list for content that is text."""
-    items = items_of(content_of(wire_of(raw)))
+    items = api_blocks(raw)
     if items and (first := _block_of(items[0])).type == "tool_result":
         items = items_of(_inner(first))
     return [_payload(item) for item in items]

@@ -52,8 +52,9 @@ def plain_text(text: str) -> Block:
 
 
 def strip_end(block: Block) -> Block:
-    """Return a text block without trailing white space."""
-    return plain_text(msgspec.json.decode(block.json)["text"].rstrip())
+    """Return a text block without trailing white space: the same block if it has none."""
+    text: str = msgspec.json.decode(block.json)["text"]
+    return block if text == text.rstrip() else plain_text(text.rstrip())
 
 
 def image_block(media_type: str, data: str) -> Block:

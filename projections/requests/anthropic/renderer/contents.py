@@ -44,13 +44,15 @@ _THINKING: Final = ("thinking", "redacted_thinking")
 class ToolUse(msgspec.Struct, frozen=True):
     """A tool call under its recorded id; name and input are as the API takes them.
 
-    `extra` is the JSON of further fields, each after a comma.
+    `extra` is the JSON of further fields, each after a comma. `recorded` is the whole block, if the API takes it
+    unchanged under that id.
     """
 
     id: str
     name: str
     input: bytes
     extra: bytes = b""
+    recorded: bytes = b""
 
 
 class Author(msgspec.Struct, frozen=True):
@@ -75,7 +77,7 @@ class Contents:
         blocks: list[Block] = []
         for place, block, payload in message.blocks:
             if isinstance(block, Text):
-                blocks += _text(block, note)
+                blocks += _text(block, message.unchanged(place), note)
             elif isinstance(block, Image):
                 blocks.append(_image_in_error(note) if is_failed else self._image((number, place), note))
             elif message.is_compacted and place == 0:
@@ -96,14 +98,13 @@ class Contents:
         is_own = Author(message.view.provider, message.view.model) == self._author
         blocks: list[Block | ToolUse] = []
         for place, block, payload in message.blocks:
+            recorded = message.unchanged(place)
             if isinstance(block, Text):
-                blocks += _cited(payload) or _text(block, note)
+                blocks += _cited(payload) or _text(block, recorded, note)
             elif isinstance(block, Thinking):
-                blocks += _thinking(block, payload, note, is_own=is_own)
+                blocks += _thinking(block, payload, recorded, note, is_own=is_own)
             elif isinstance(block, ToolCall):
-                extra = _extra(payload) if is_own else b""
-                input_ = input_json(block.arguments, note)
-                blocks.append(ToolUse(block.id, tool_name(block.name, note), input_, extra))
+                blocks.append(_call(block, payload, recorded, note, is_own=is_own))
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
@@ -141,7 +142,9 @@ def _image_in_error(note: Note) -> Block:
     return plain_text("[image left out: the call failed]")
 
 
-def _text(block: Text, note: Note) -> list[Block]:
+def _text(block: Text, recorded: bytes, note: Note) -> list[Block]:
+    if recorded:
+        return [Block("text", recorded)]
     if is_blank(block.text):
         note(RepairRule.BLANK_TEXT, "a blank text is left out")
         return []
@@ -164,6 +167,14 @@ def _cited(payload: Payload) -> list[Block]:
         return []
 
 
+def _call(call: ToolCall, payload: Payload, recorded: bytes, note: Note, *, is_own: bool) -> ToolUse:
+    extra = _extra(payload) if is_own else b""
+    input_ = input_json(call.arguments, note)
+    is_unchanged = input_ is call.arguments and (is_own or not (CALLER in recorded or TOOLSET in recorded))
+    name = tool_name(call.name, note)
+    return ToolUse(call.id, name, input_, extra, recorded if is_unchanged else b"")
+
+
 def _extra(payload: Payload) -> bytes:
     """Return the further fields of a call that the API returned, as JSON."""
     if CALLER not in payload.raw and TOOLSET not in payload.raw:
@@ -181,11 +192,13 @@ class _Extra(msgspec.Struct, omit_defaults=True):
     toolset_name: str | None = None
 
 
-def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) -> list[Block]:
+def _thinking(block: Thinking, payload: Payload, recorded: bytes, note: Note, *, is_own: bool) -> list[Block]:
     if not block.signature:
         note(RepairRule.UNSIGNED_THINKING, "thinking without a signature is left out")
     elif not is_own:
         _leave_foreign_thinking(note)
+    elif recorded:
+        return [Block("redacted_thinking" if payload.is_redacted else "thinking", recorded)]
     else:
         try:
             if payload.is_redacted:

@@ -122,6 +122,8 @@ class Conversation:
     def _called(self, event: str, call: ToolUse) -> Block:
         sent = self._ids.take(call.id, self._repairs.of(event))
         self._waiting.append(_Waiting(call.id, sent, call.name, event))
+        if call.recorded and sent == call.id:
+            return Block("tool_use", call.recorded)
         return tool_use_block(sent, call.name, call.input, call.extra)
 
     def _answer_the_waiting(self) -> None:

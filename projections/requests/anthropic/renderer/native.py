@@ -7,13 +7,15 @@ from itertools import count, repeat
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from eventstore.formats import payloads_of_message, result_block_of_message
+from eventstore.formats import api_blocks_of_message, payloads_of_message
 from eventstore.formats.refold.blocks import (
     COMPACTION,
     SERVER_TOOL_RESULTS,
     SERVER_TOOL_USE,
     ApiCompaction,
+    Filled,
     Shapes,
 )
 from eventstore.views import Block as RecordedBlock
@@ -21,7 +23,7 @@ from eventstore.views import Message, Opaque, Payload, Text, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.requests.anthropic.renderer.blocks import Block
 from projections.requests.anthropic.renderer.repairs import Note, RepairRule
-from projections.requests.anthropic.renderer.tool_calls import is_too_deep
+from projections.requests.anthropic.renderer.tool_calls import LONGEST_CALL_ID, LONGEST_TOOL_NAME, is_too_deep
 from projections.requests.protocol import Repair
 
 
@@ -96,22 +98,27 @@ def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
 
 
 class RenderedMessage(msgspec.Struct, frozen=True):
-    """A message to render: its event, view, and the payload of each block sent as recorded.
+    """A message to render: its event, its view, and what the view omits.
 
-    `is_compacted`: its first block is a compaction by the provider, which replaces everything before it. `result` is
-    the block of a tool's result that the API takes as it was recorded, b"" for none.
+    `payloads` has what is omitted of each block; it is empty if the view describes them all. `is_compacted`: its first block is a compaction by the provider, which replaces everything before it. `recorded`
+    has the JSON of each block if the API takes it unchanged, b"" for the others; `result` that of a tool's result.
     """
 
     event: str
     view: Message
     payloads: list[Payload]
     is_compacted: bool = False
+    recorded: Sequence[bytes] = ()
     result: bytes = b""
 
     @property
     def blocks(self) -> Iterator[tuple[int, RecordedBlock, Payload]]:
-        """Each block with its index and payload; the payload is empty if not sent as recorded."""
+        """Each block with its index and payload; the payload may be empty."""
         return zip(count(), self.view.blocks, self.payloads or repeat(_NO_PAYLOAD), strict=False)
+
+    def unchanged(self, place: int) -> bytes:
+        """Return the JSON of a block if the API takes it as it was recorded, else b""."""
+        return self.recorded[place] if self.recorded else b""
 
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
@@ -131,29 +138,58 @@ def read_part(part: Part) -> RenderedMessage:
         view.role != "assistant" or not (CITATIONS in part.raw or CALLER in part.raw or TOOLSET in part.raw)
     )
     payloads = [] if is_read_only else payloads_of_message(part.raw, part.format)
-    result = result_block_of_message(part.raw, part.format) if view.role == "toolResult" else b""
-    return RenderedMessage(part.id, view, payloads, result=result if _is_taken_as_it_is(result) else b"")
+    recorded = [each if _is_sound(each) else b"" for each in api_blocks_of_message(part.raw, part.format)]
+    if view.role != "toolResult":
+        return RenderedMessage(part.id, view, payloads, recorded=recorded)
+    return RenderedMessage(part.id, view, payloads, result=recorded[0] if len(recorded) == 1 else b"")
 
 
-_Written = Annotated[str, msgspec.Meta(pattern=r"\S")]
+class _Strict(msgspec.Struct, forbid_unknown_fields=True):
+    """A block of the API with only the fields that it accepts."""
 
 
-class _Text(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
+_Written = Annotated[str, msgspec.Meta(pattern=r"[^\s\ufeff]")]
+
+
+class _Text(_Strict, tag_field="type", tag="text"):
     text: _Written
 
 
-class _ToolResult(msgspec.Struct, tag_field="type", tag="tool_result", forbid_unknown_fields=True):
+class _Thinking(_Strict, tag_field="type", tag="thinking"):
+    thinking: str
+    signature: Filled
+
+
+class _RedactedThinking(_Strict, tag_field="type", tag="redacted_thinking"):
+    data: Filled
+
+
+class _ToolUse(_Strict, tag_field="type", tag="tool_use"):
+    id: Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9_-]{{1,{LONGEST_CALL_ID}}}\Z")]
+    name: Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9_-]{{1,{LONGEST_TOOL_NAME}}}\Z")]
+    input: msgspec.Raw
+    caller: dict[str, str] | UnsetType = UNSET
+    toolset_name: str | UnsetType = UNSET
+
+
+class _ToolResult(_Strict, tag_field="type", tag="tool_result"):
     tool_use_id: str
     content: _Written | Annotated[list[_Text], msgspec.Meta(min_length=1)]
     is_error: bool = False
 
 
-def _is_taken_as_it_is(result: bytes) -> bool:
-    """Return True if a result's block is only text, with nothing to check or repair."""
+_decode_sound: Final = msgspec.json.Decoder(
+    _Text | _Thinking | _RedactedThinking | _ToolUse | _ToolResult
+).decode
+
+
+def _is_sound(block: bytes) -> bool:
+    """Return True if the API takes a block as it was recorded, apart from a call's input."""
     try:
-        return result != b"" and msgspec.json.decode(result, type=_ToolResult) is not None
+        _decode_sound(block)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
+    return True
 
 
 def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMessage], list[Repair]]:
@@ -180,4 +216,7 @@ def _compaction_in(message: RenderedMessage) -> int | None:
 
 def _from_block(message: RenderedMessage, place: int) -> RenderedMessage:
     view = msgspec.structs.replace(message.view, blocks=message.view.blocks[place:])
-    return RenderedMessage(message.event, view, message.payloads[place:], is_compacted=True)
+    recorded = message.recorded[place:]
+    return RenderedMessage(
+        message.event, view, message.payloads[place:], is_compacted=True, recorded=recorded
+    )
