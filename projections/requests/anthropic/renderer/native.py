@@ -100,8 +100,9 @@ def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
 class RenderedMessage(msgspec.Struct, frozen=True):
     """A message to render: its event, its view, and what the view omits.
 
-    `payloads` has what is omitted of each block; it is empty if the view describes them all. `is_compacted`: its first block is a compaction by the provider, which replaces everything before it. `recorded`
-    has the JSON of each block if the API takes it unchanged, b"" for the others; `result` that of a tool's result.
+    `payloads` has what is omitted of each block; it is empty if the view describes them all. `is_compacted`: its first
+    block is a compaction by the provider, which replaces everything before it. `recorded` has the JSON of each block
+    if the API takes it unchanged, b"" for the others; `result` that of a tool's result.
     """
 
     event: str
