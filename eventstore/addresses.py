@@ -13,13 +13,14 @@ _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://|postgres(ql)?:|.*password\s*
 """Matches addresses of any kind, even misspelled ones, so that none is taken for a folder."""
 _PASSWORD: Final = re.compile(r"(password\s*=).*", re.IGNORECASE | re.DOTALL)
 """Matches to the end: an & that is not percent-encoded may be of the password."""
-_PARAMETERS: Final = re.compile(
-    r"[?&](user|host|hostaddr|port|dbname|(ssl)?password|passfile|service|options|application_name|"
-    r"ssl\w+|connect_timeout|target_session_attrs)=",
-    re.IGNORECASE,
+_HOST: Final = r"(\[[^]/?@]*\]|[^][:/?@,]*)(:\d*)?"
+_WITHOUT_PASSWORD: Final = re.compile(
+    rf"[^:/]*://([^:/?@]*@)?{_HOST}(,{_HOST})*(/[^?@]*)?"
+    r"(\?(user|host|hostaddr|port|dbname|(ssl)?password|passfile|service|options|application_name|"
+    r"ssl\w+|connect_timeout|target_session_attrs)=.*)?",
+    re.IGNORECASE | re.DOTALL,
 )
-_AUTHORITY: Final = re.compile(r"[^:/]*://[^/@]*@")
-"""Matches up to the @ that ends a user as PostgreSQL reads it, whatever precedes it."""
+"""Matches addresses whose user has no password, even if an @ in a parameter is not percent-encoded."""
 _USER: Final = re.compile(r"\A([^:]*:[^:]*:).*(?=@)", re.DOTALL)
 
 
@@ -41,8 +42,7 @@ def without_password(store: str) -> str:
     if not _ADDRESS.match(store):
         return store
     store = _PASSWORD.sub(r"\1…", store)
-    user = _AUTHORITY.match(store)
-    parameters = _PARAMETERS.search(store, user.end() if user else 0)
-    # An @ in a parameter is no end of a password, and what precedes it may be a port.
-    end = parameters.start() if parameters else len(store)
-    return _USER.sub(r"\1…", store[:end]) + store[end:]
+    if _WITHOUT_PASSWORD.fullmatch(store):
+        return store
+    # A password that is not percent-encoded may have any @ but the last, and even what looks like parameters.
+    return _USER.sub(r"\1…", store)

@@ -122,6 +122,9 @@ class PostgresSnapshot:
         known.spent += _ROUND_TRIP
         if known.size > min(known.spent, _KEPT):
             return False
+        # This read replaces the frames of the session that are here already.
+        self._kept -= sum(map(len, known.frames.values()))
+        known.frames = {}
         self._make_room(known.size)
         query = "SELECT seq, id, frame FROM events WHERE session = %s AND seq <= %s"
         found = self._rows(query, (known.head.number, known.head.version))
