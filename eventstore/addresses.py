@@ -20,7 +20,7 @@ _WITHOUT_PASSWORD: Final = re.compile(
     r"ssl\w+|connect_timeout|target_session_attrs)=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches addresses whose user has no password, even if an @ in a parameter is not percent-encoded."""
+"""Matches addresses whose user has no password; a parameter may have an unescaped @."""
 _USER: Final = re.compile(r"\A([^:]*:[^:]*:).*(?=@)", re.DOTALL)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -165,6 +166,37 @@ def _cost(size: int, input_price: float, answer: int, output_price: float) -> fl
     return (size * input_price + answer * output_price) / MILLION
 
 
+class _UnreachableGuard:
+    """Pass requests on; stop retries once all tries of one request did not reach the server.
+
+    It would be waited for at every boundary. Requests at once count apart: all may fail in the same moment.
+    """
+
+    def __init__(self, inner: Summarizer) -> None:
+        self._inner = inner
+        self._unsent = Counter[str]()
+        self._is_unreachable = False
+
+    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
+        """Return the answer. Raises SummarizerError, which is not transient if retries are in vain."""
+        try:
+            answer = self._inner.summarize(prompt, is_cancelled=is_cancelled)
+        except SummarizerError as error:
+            if error.is_sent:
+                self._reached()
+                raise
+            self._unsent[prompt.digest] += 1
+            self._is_unreachable |= self._unsent[prompt.digest] > RETRIES
+            error.is_transient = error.is_transient and not self._is_unreachable
+            raise
+        self._reached()
+        return answer
+
+    def _reached(self) -> None:
+        self._unsent.clear()
+        self._is_unreachable = False
+
+
 class CachingSummarizer:
     """Store every answer of a summarizer; request only the missing ones, within a budget.
 
@@ -175,14 +207,14 @@ class CachingSummarizer:
     def __init__(
         self, log: EventLog, inner: Summarizer, *, endpoint: str, budget: Budget, price_of: PriceOf
     ) -> None:
-        self.name, self._inner, self._budget, self._price_of = inner.name, inner, budget, price_of
+        self.name, self._budget, self._price_of = inner.name, budget, price_of
+        self._inner = _UnreachableGuard(inner)
         self.model = inner.model if isinstance(inner, HasModel) else ""
         self._endpoint = strip_credentials(endpoint)
         self._stored = stored_answers(log, self.name, self.model, endpoint)
         self._writer = SessionWriter(log, answers_session(self.name, self.model))
         self._locks: dict[str, Lock] = {}
         self._failures: dict[str, str] = {}
-        self._unsent = 0
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the stored answer, or else a new one.
@@ -211,18 +243,13 @@ class CachingSummarizer:
         except SummarizerError as error:
             if not error.is_sent:
                 spent = 0.0
-                self._unsent += 1
-                # A server that no retry has reached is not waited for at every boundary.
-                error.is_transient = error.is_transient and self._unsent <= RETRIES
                 raise
-            self._unsent = 0
             spent = self._dollars(error.usage) if spent is None else spent
             self._failures[prompt.digest] = str(error)
             self._append(prompt, {"error": error.problem, **usage_json(error.usage)}, str(error))
             raise
         finally:
             self._budget.settle(most, spent)
-        self._unsent = 0
         self._append(
             prompt,
             {"answer": answer.text, **usage_json(answer.usage), **({"isCut": True} if answer.is_cut else {})},

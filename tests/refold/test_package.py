@@ -344,7 +344,9 @@ def test_a_summarizer_that_returns_no_answer_fails_as_one_without_a_summary(
     before = session.context().parts
     with pytest.raises(refold.SummarizersFailedError):
         session.compact(summarizer=Wrong(), window=50_000)
-    assert session.compact_if_due(summarizer=Wrong(), window=50_000).error
+    due = [session.compact_if_due(summarizer=Wrong(), window=90_000) for _ in range(4)]
+    assert [bool(each.error) for each in due] == [True, True, True, False]
+    assert "3 compactions in a row have failed" in (due[-1].warning or "")
     assert session.context().parts == before
 
 

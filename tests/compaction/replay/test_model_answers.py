@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -208,6 +209,23 @@ def test_a_server_that_no_retry_has_reached_is_not_waited_for_again() -> None:
         with pytest.raises(SummarizerError):
             caching.summarize(PROMPT, is_cancelled=lambda: False)
     assert [each.is_transient for each in refused] == [True, True, False, False]
+
+
+def test_requests_that_fail_at_once_are_each_tried_again() -> None:
+    prompts = [msgspec.structs.replace(PROMPT, text=f"prompt {number}") for number in range(4)]
+    refused = [SummarizerError("anthropic", "refused", is_sent=False, is_transient=True) for _ in prompts]
+    stub = Stub(refused[0])
+    caching = CachingSummarizer(
+        MemoryLog(clock=lambda: 0),
+        stub,
+        endpoint="",
+        budget=Budget(),
+        price_of=lambda _model, _tokens: PRICE,
+    )
+    for stub.reply, prompt in zip(refused, prompts, strict=True):
+        with pytest.raises(SummarizerError):
+            caching.summarize(prompt, is_cancelled=lambda: False)
+    assert all(each.is_transient for each in refused)
 
 
 def test_an_empty_answer_is_a_failure_of_known_cost_and_is_asked_for_again() -> None:
