@@ -53,17 +53,33 @@ def secret_rules() -> FindSecrets:
     scanner = Scanner()
 
     def find(text: bytes) -> Iterator[FoundSecret]:
-        for each in scanner.scan(text):
-            # Also what is reported only together with another, such as the secret key of an access key's id.
-            start, stop = each.location["start_offset"], each.location["end_offset"]
-            secret = each.secret.encode()
-            # The location is that of the whole match, or of the Base64 in which the secret is.
-            at = text.find(secret, start, stop)
-            if at >= 0 and len(secret) >= _SHORTEST:
-                start, stop = at, at + len(secret)
-            yield FoundSecret(each.rule_id.rpartition(".")[2], start, stop)
+        spans: list[tuple[int, int]] = []
+        # Many rules want a space or a quote behind a token. In sessions it also ends with a comma, a path or a sentence.
+        for variant in (text, *_with_tokens_apart(text)):
+            for each in scanner.scan(variant):
+                # Also what is reported only together with another, such as the secret key of an access key's id.
+                start, stop = each.location["start_offset"], each.location["end_offset"]
+                secret = each.secret.encode()
+                # The location is that of the whole match, or of the Base64 in which the secret is.
+                at = variant.find(secret, start, stop)
+                if at >= 0 and len(secret) >= _SHORTEST:
+                    start, stop = at, at + len(secret)
+                if variant is text or not any(begin <= start < stop <= end for begin, end in spans):
+                    spans.append((start, stop))
+                    yield FoundSecret(each.rule_id.rpartition(".")[2], start, stop)
 
     return find
+
+
+def _with_tokens_apart(text: bytes) -> Iterator[bytes]:
+    """Yield a text with spaces for punctuation, of the same length.
+
+    First without what may stand in a key or between a name and its value, then with all but the dots in a token.
+    """
+    for escape in _LINE_ENDS:
+        text = text.replace(escape, b"  ")
+    for apart in _APART:
+        yield _OTHER_DOTS.sub(b" ", text.translate(apart))
 
 
 class MaskCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -79,6 +95,15 @@ class MaskCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     rules: dict[str, int]
 
 
+_LINE_ENDS: Final = (b"\\n", b"\\r", b"\\t")
+"""Escapes in JSON that is itself a text in JSON."""
+_OTHER_DOTS: Final = re.compile(rb"\.(?![0-9A-Za-z_-]{12})")
+"""Dots that end a sentence or begin a file's extension."""
+_APART: Final = tuple(
+    bytes(code if chr(code) in kept or (code < 0x80 and chr(code).isalnum()) else 0x20 for code in range(256))
+    for kept in ("_-.\n\"':=/+~", "_-.\n")
+)
+"""Tables that translate other bytes to spaces."""
 _SHORTEST: Final = 8
 """Minimum bytes of a secret: a shorter one would be masked in innocent words as well."""
 _PIECES: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[^"]++', re.DOTALL)

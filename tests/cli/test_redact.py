@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+from base64 import urlsafe_b64encode
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 from typing import Final
 
 import pytest
@@ -15,6 +19,7 @@ from eventstore.files.exporting import export_formats
 from eventstore.redaction import Masks, secret_rules
 from tests.cli.running import Refold
 from tests.cli.test_every_harness import FILES, MODEL
+from tests.support.offline import needs_filter
 from tests.support.patience import PATIENCE
 
 pytest.importorskip("kingfisher_sdk", reason="needs refold[redact]")
@@ -121,16 +126,14 @@ def test_json_has_the_counts_only_with_the_option(refold: Refold, shown: tuple[s
 
 
 _OFFLINE: Final = """
-import sys
-def refuse(event, arguments):
-    if event.startswith("socket.") and event not in ("socket.gethostname",):
-        raise SystemExit(f"{event} {arguments}")
-sys.addaudithook(refuse)
+from tests.support.offline import refuse_sockets
+refuse_sockets()
 from cli.main import main
 main()
 """
 
 
+@needs_filter
 def test_masking_opens_no_socket(refold: Refold, tmp_path: Path) -> None:
     arguments = ["export", "@last", "-o", "-", "--redact"]
     done = subprocess.run(
@@ -142,6 +145,14 @@ def test_masking_opens_no_socket(refold: Refold, tmp_path: Path) -> None:
         timeout=PATIENCE,
     )
     assert (done.returncode, holds_a_secret(done.stdout), b"[masked-" in done.stdout) == (0, False, True)
+
+
+@needs_filter
+def test_a_socket_would_end_the_process() -> None:
+    opens_one = (
+        "from tests.support.offline import refuse_sockets; refuse_sockets(); import socket; socket.socket()"
+    )
+    assert subprocess.run([sys.executable, "-c", opens_one], check=False).returncode == -signal.SIGSYS
 
 
 def test_without_the_extra_the_error_says_what_to_install(
@@ -171,3 +182,44 @@ def test_a_secret_that_rules_report_only_with_another_is_masked(text: str) -> No
     masks = Masks(secret_rules())
     masks.learn(record)
     assert SECRET_KEY.encode() not in masks.apply(record)
+
+
+def token(prefix: str, *parts: int) -> str:
+    """A made-up token: a prefix, then runs of so many letters and digits, with dots between them."""
+    random = Random(prefix)
+    return prefix + ".".join("".join(random.choices(ascii_letters + digits, k=count)) for count in parts)
+
+
+def web_token() -> str:
+    head, body = (
+        urlsafe_b64encode(json.dumps(each).encode()) for each in ({"alg": "HS256"}, {"sub": "12345"})
+    )
+    return f"{head.decode().rstrip('=')}.{body.decode().rstrip('=')}.{token('', 43)}"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [token("AIza", 35), token("sk_live_", 24), token("npm_", 36), token("SG.", 22, 43), web_token()],
+    ids=["google", "stripe", "npm", "sendgrid", "web token"],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it is {}.",
+        "it is {}, as before",
+        "({})",
+        "it is {}…",
+        "**{}**",
+        "<key>{}</key>",
+        "https://example.com/?key={}&alt=json",
+        "/srv/{}/config.toml",
+        "/srv/{}.toml",
+        json.dumps({"output": "first\n{}\nlast"}),
+    ],
+)
+def test_a_token_is_masked_whatever_stands_beside_it(text: str, secret: str) -> None:
+    record = json.dumps({"content": [{"text": text.replace("{}", secret)}]}).encode()
+    masks = Masks(secret_rules())
+    masks.learn(record)
+    assert secret.encode() not in masks.apply(record)
+    assert masks.count().secrets == 1
