@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
+from string import ascii_letters, digits
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -54,7 +55,7 @@ def secret_rules() -> FindSecrets:
 
     def find(text: bytes) -> Iterator[FoundSecret]:
         spans: list[tuple[int, int]] = []
-        # Many rules want a space or a quote behind a token. In sessions it also ends with a comma, a path or a sentence.
+        # Many rules want a space or a quote behind a token, which here may stand in a URL, a path or a sentence.
         for variant in (text, *_with_tokens_apart(text)):
             for each in scanner.scan(variant):
                 # Also what is reported only together with another, such as the secret key of an access key's id.
@@ -99,9 +100,10 @@ _LINE_ENDS: Final = (b"\\n", b"\\r", b"\\t")
 """Escapes in JSON that is itself a text in JSON."""
 _OTHER_DOTS: Final = re.compile(rb"\.(?![0-9A-Za-z_-]{12})")
 """Dots that end a sentence or begin a file's extension."""
+_LETTERS: Final = frozenset((ascii_letters + digits).encode())
 _APART: Final = tuple(
-    bytes(code if chr(code) in kept or (code < 0x80 and chr(code).isalnum()) else 0x20 for code in range(256))
-    for kept in ("_-.\n\"':=/+~", "_-.\n")
+    bytes(code if code in _LETTERS or code in kept else 0x20 for code in range(256))
+    for kept in (b"_-.\n\"':=/+~", b"_-.\n")
 )
 """Tables that translate other bytes to spaces."""
 _SHORTEST: Final = 8
