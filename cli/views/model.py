@@ -101,8 +101,8 @@ class Sizes(ViewStruct, frozen=True):
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
-    `serious` and `minor` count findings, `dropped` messages with no summary covering them, and `losses` things
-    that were needed later. `future_use` is the smallest share among its replacements. Undone
+    `failed` counts compactions that were tried and failed, `serious` and `minor` findings, `dropped` messages with
+    no summary covering them, and `losses` things that were needed later. `future_use` is the smallest share among its replacements. Undone
     replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
     include them.
     """
@@ -110,6 +110,7 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     session: str
     title: str
     compactions: int
+    failed: int = 0
     dropped: int = 0
     serious: int = 0
     minor: int = 0
@@ -168,6 +169,7 @@ class AuditView(ViewStruct, frozen=True):
             session=self.audit.session,
             title=one_line(self.audit.title, _LONGEST_TITLE),
             compactions=len(self.audit.compactions),
+            failed=len(self.audit.failed_compactions),
             dropped=sum(each.dropped for each in measured),
             serious=sum(each.count("serious") for each in measured),
             minor=sum(each.count("minor") for each in measured),

@@ -202,8 +202,9 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
     )
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
+    failed = ("FAILED",) if any(row.failed for row in worst) else ()
     dropped = ("MESSAGES DROPPED",) if any(row.dropped for row in worst) else ()
-    numbers = (times, *dropped, "SERIOUS", "MINOR", "STILL IN CONTEXT", cost)
+    numbers = (times, *failed, *dropped, "SERIOUS", "MINOR", "STILL IN CONTEXT", cost)
     listing = table(
         "SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost, "MINOR")
     )
@@ -211,6 +212,7 @@ def sessions_table(rows: Iterable[SessionRow]) -> Table:
         listing.add_row(
             safe_line(short[row.session]),
             thousands(row.compactions),
+            *([Text(thousands(row.failed), style="bold red" if row.failed else "")] if failed else []),
             *([Text(thousands(row.dropped), style="bold red" if row.dropped else "")] if dropped else []),
             Text(thousands(row.serious), style=_STYLES["serious"] if row.serious else ""),
             Text(thousands(row.minor), style=_STYLES["minor"] if row.minor else ""),

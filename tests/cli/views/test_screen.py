@@ -339,6 +339,12 @@ def test_sessions_that_dropped_messages_come_first_in_a_column_of_their_own() ->
     assert figures(*lines)[0][1] == "1,234"
 
 
+def test_failed_compactions_have_a_column_of_their_own_if_there_are_any() -> None:
+    head, *lines = listed(audit_view(audit(failed_compactions=[failed(7, "overloaded")] * 3)).row, row("none"))
+    assert "TIMES COMPACTED  FAILED  SERIOUS" in head
+    assert sorted(line.split()[2] for line in lines) == ["0", "3"]
+
+
 def test_a_title_gives_way_on_a_narrow_terminal() -> None:
     line = listed(row("s", title="word " * 12), width=60)[-1]
     assert len(line) <= 60

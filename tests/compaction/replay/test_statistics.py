@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Final
 
 import pytest
 
@@ -39,21 +38,20 @@ def test_an_interval_that_excludes_zero_is_clear() -> None:
     assert (far.is_clear, near.is_clear) == (True, False)
 
 
-SCIPY: Final = {
-    7: (1.41492, 2.36462, 3.49948),
-    9: (1.38303, 2.26216, 3.24984),
-    15: (1.34061, 2.13145, 2.94671),
-    19: (1.32773, 2.09302, 2.86093),
-    40: (1.30308, 2.02108, 2.70446),
-    1000: (1.2824, 1.96234, 2.58075),
-}
-"""`scipy.stats.t.ppf` of scipy 1.17.1 for .9, .975 and .995, by degrees of freedom."""
-
-
-@pytest.mark.parametrize("freedom", SCIPY)
-def test_quantiles_are_those_of_scipy(freedom: int) -> None:
-    found = [student_quantile(probability, freedom) for probability in (0.9, 0.975, 0.995)]
-    assert found == pytest.approx(SCIPY[freedom], rel=2e-4)
+def test_intervals_are_those_of_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats", reason="needs refold[reference]")
+    for sessions in (*range(FEWEST_SESSIONS, 60), 1000):
+        random = Random(sessions)
+        means = [random.gauss(0.1, 0.3) for _ in range(sessions)]
+        found = paired_difference({str(number): [mean] for number, mean in enumerate(means)})
+        assert found is not None
+        low, high = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+        assert (found.mean, found.low, found.high) == pytest.approx(
+            (stats.tmean(means), low, high), rel=1e-3, abs=1e-4
+        )
+        for probability in (0.9, 0.975, 0.995):
+            expected = stats.t.ppf(probability, sessions - 1)
+            assert student_quantile(probability, sessions - 1) == pytest.approx(expected, rel=2e-4)
 
 
 @pytest.mark.slow
