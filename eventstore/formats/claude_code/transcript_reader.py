@@ -162,7 +162,9 @@ class TranscriptReader(SessionReader):
 
     def __init__(self, contents: Transcript, resume: Resume, known: KnownEvents) -> None:
         self._contents, self._known = contents, known
-        self._offset, self._line = resume.offset, resume.line
+        # The end of the last line read may still be missing, and comes first then.
+        self._is_open: bool = resume.state.get("open", False)
+        self._offset, self._line = resume.offset, resume.line - self._is_open
         states: dict[str, Any] = resume.state.get("sessions", {})
         self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
         self._seen = [SeenRecords(contents.source) for _ in contents.sessions]
@@ -182,7 +184,7 @@ class TranscriptReader(SessionReader):
 
     @property
     def line(self) -> int:
-        return self._line
+        return self._line + self._is_open
 
     @property
     def state(self) -> dict[str, Any]:
@@ -191,6 +193,7 @@ class TranscriptReader(SessionReader):
             chain.tip = self.leaf(place)
         return {
             "sessions": {name: chain.state for name, chain in zip(names, self._chains, strict=True)},
+            **({"open": True} if self._is_open else {}),
         }
 
     def records(self, session: int) -> int:
@@ -225,9 +228,15 @@ class TranscriptReader(SessionReader):
             pieces = [*self._pieces_of(text + b"\n", offset)]
             record = _only_record(pieces)
         self._line += 1
+        self._is_open = False
         return record or pieces
 
     def torn(self, text: bytes, offset: int) -> Iterator[Piece]:
+        if [(start, stop) for start, stop, _ in parse(text).records] == [(0, len(text))]:
+            # A whole record is not read again: those that follow continue from the place that it has in the store.
+            yield from self._pieces_of(text, offset)
+            self._is_open = True
+            return
         # Until the next piece is asked for, the state is that before this line.
         yield Tail()
         yield from self._pieces_of(text, offset)

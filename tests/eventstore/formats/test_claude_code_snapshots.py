@@ -80,16 +80,20 @@ def _contexts(log: MemoryLog) -> dict[str, bytes]:
     return {name: context_json(log, SESSION, leaf=leaf) for name, leaf in newest.items()}
 
 
+@pytest.mark.parametrize("end", [b"\n", b""])
 @pytest.mark.parametrize("most", [3, 100])
 @pytest.mark.parametrize("seed", range(8))
-def test_snapshots_of_a_shuffled_file_are_the_last_alone(tmp_path: Path, seed: int, most: int) -> None:
+def test_snapshots_of_a_shuffled_file_are_the_last_alone(
+    tmp_path: Path, seed: int, most: int, end: bytes
+) -> None:
     for number in range(10):
         rng = random.Random(f"{seed}:{number}")
         lines = _tree(rng, most)
         alone, grown = MemoryLog(), MemoryLog()
         (once,) = bring(alone, tmp_path / "s.jsonl", *lines)
         for cut in sorted(rng.randint(1, len(lines)) for _ in range(rng.randint(1, 3))):
-            bring(grown, tmp_path / "s.jsonl", *lines[:cut])
+            (tmp_path / "s.jsonl").write_bytes(b"\n".join(lines[:cut]) + end)
+            import_sessions(grown, tmp_path / "s.jsonl")
         (imported,) = bring(grown, tmp_path / "s.jsonl", *lines)
         assert (imported.rewritten, imported.diverged, imported.earlier) == (0, False, None)
         assert imported.events == once.events
@@ -98,6 +102,26 @@ def test_snapshots_of_a_shuffled_file_are_the_last_alone(tmp_path: Path, seed: i
         assert b"".join(export_original(grown, SESSION)) == (tmp_path / "s.jsonl").read_bytes()
         assert verify(grown).findings == []
         assert [each.added for each in import_sessions(grown, tmp_path / "s.jsonl")] == [0]
+
+
+def test_a_line_whose_end_comes_later_is_one_line(tmp_path: Path) -> None:
+    path, log = tmp_path / "s.jsonl", MemoryLog()
+    lines = [said("u1", None, "first"), said("u2", "gone", "second")]
+    path.write_bytes(b"\n".join(lines))
+    (begun,) = import_sessions(log, path)
+    assert [each.line for each in begun.differs_from_harness] == [2]
+    for more in (b"\n", b"no record\n" + said("u3", "lost", "third"), b"\n" + said("u4", "u3", "fourth")):
+        path.write_bytes(path.read_bytes() + more)
+        (grown,) = import_sessions(log, path)
+    (alone,) = import_sessions(MemoryLog(), path)
+    assert [each.line for each in grown.differs_from_harness] == [2, 4]
+    assert [each.line for each in grown.skipped] == [3]
+    assert (grown.differs_from_harness, grown.skipped, grown.events) == (
+        alone.differs_from_harness,
+        alone.skipped,
+        alone.events,
+    )
+    assert b"".join(export_original(log, SESSION)) == path.read_bytes()
 
 
 def test_a_parent_that_comes_with_a_later_import_leads_to_what_waited_for_it(tmp_path: Path) -> None:
