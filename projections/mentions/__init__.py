@@ -67,16 +67,17 @@ def _scan(text: str, start: int, stop: int, rank: int, found: list[Mention]) -> 
         first, last = match.span(name)
         if first >= stop:
             return
-        if found and first < found[-1].stop:
-            # A part of what a later kind found in text that an earlier one rejected.
-            continue
-        kind, find, behind = _RULES[name]
-        named = find(text, first, last)
-        if named is None:
-            if behind < len(_RANKED):
-                _scan(text, first, last, behind, found)
-        elif named[2]:
-            found.append(Mention(kind, named[2], named[0], named[1]))
+        # Skip a part of what a later kind found in text that an earlier one rejected.
+        if not found or first >= found[-1].stop:
+            kind, find, behind = _RULES[name]
+            named = find(text, first, last)
+            if named is None:
+                if behind < len(_RANKED):
+                    _scan(text, first, last, behind, found)
+            elif named[2]:
+                found.append(Mention(kind, named[2], named[0], named[1]))
+        if last >= stop:
+            return
 
 
 __all__ = ["Mention", "MentionKind", "commands", "mentions"]

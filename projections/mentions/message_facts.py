@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -26,7 +27,7 @@ _PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
 _NOTHING: Final = ""
 """Stands for a plain word: it names nothing, but keeps the kinds in order of appearance."""
 
-_Named = Sequence[tuple[MentionKind, str]]
+_Named = tuple[tuple[MentionKind, str], ...]
 """The things that a line mentions, in order."""
 
 
@@ -50,7 +51,7 @@ class LineMentions:
         known = self._named
         self._look_at([*filterfalse(known.__contains__, lines)])
         found: dict[MentionKind, dict[str, None]] = {}
-        for kind, value in chain.from_iterable(map(known.__getitem__, lines)):
+        for kind, value in dict.fromkeys(chain.from_iterable(map(known.__getitem__, lines))):
             if kind in found:
                 found[kind][value] = None
             else:
@@ -61,22 +62,11 @@ class LineMentions:
 
     def _look_at(self, lines: Sequence[str]) -> None:
         """Scan several lines as one text, which is faster than one by one."""
-        if not lines:
-            return
         self._named.update(dict.fromkeys(lines, ()))
-        ends = accumulate(len(line) + 1 for line in lines)
-        found = iter(mentions("\n".join(lines)))
-        mention = next(found, None)
-        for line, end in zip(lines, ends, strict=True):
-            if mention is None:
-                return
-            if mention.start >= end:
-                continue
-            here: list[tuple[MentionKind, str]] = []
-            while mention is not None and mention.start < end:
-                here += _things(mention.kind, mention.value)
-                mention = next(found, None)
-            self._named[line] = here
+        ends = [*accumulate(len(line) + 1 for line in lines)]
+        for mention in mentions("\n".join(lines)):
+            line = lines[bisect_right(ends, mention.start)]
+            self._named[line] += _things(mention.kind, mention.value)
 
 
 @lru_cache(maxsize=1 << 13)
@@ -90,7 +80,9 @@ def _things(kind: MentionKind, value: str) -> _Named:
     if kind is not MentionKind.SYMBOL or ("." not in value and "::" not in value):
         return ((kind, value),)
     names = _MEMBER.split(value)
-    return [(kind, _NOTHING if _PLAIN.fullmatch(name) or is_language_name(name) else name) for name in names]
+    return tuple(
+        (kind, _NOTHING if _PLAIN.fullmatch(name) or is_language_name(name) else name) for name in names
+    )
 
 
 T = TypeVar("T")

@@ -41,8 +41,8 @@ class MessageIndex:
         number = self._numbers.setdefault(id(message), len(self.messages))
         if number == len(self.messages):
             self.messages.append(message)
-            for word in _distinct_words(message.texts):
-                self._with_word[word].add(number)
+            for numbers in map(self._with_word.__getitem__, _distinct_words(message.texts)):
+                numbers.add(number)
             for kind, values in message.mentions.items():
                 with_value = self._with_mention[kind]
                 for value in values:
@@ -75,7 +75,9 @@ def _distinct_words(texts: Iterable[str]) -> set[str]:
     """Return the words of texts; in ASCII, `split` finds them faster than a pattern."""
     ascii_lines, others = list[str](), list[str]()
     for text in texts:
-        for line in (text,) if text.isascii() else text.split("\n"):
+        # Tools often print an arrow behind a line's number.
+        plain = text.replace("\u2192", " ")
+        for line in (plain,) if plain.isascii() else plain.split("\n"):
             (ascii_lines if line.isascii() else others).append(line)
     words = set("\n".join(ascii_lines).encode().translate(_BLANKED).decode().split())
     words.update(WORD_PATTERN.findall("\n".join(others)))
