@@ -7,6 +7,7 @@ its own pipe, and both ends notice when the other is gone.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import deque
@@ -145,7 +146,8 @@ class _Worker(Generic[Item, Result]):
         # Spawn, do not fork: an open store must not be inherited by another process.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(work, theirs, sends_requests), daemon=True)
+        arguments = (work, theirs, sends_requests, gc.get_threshold())
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
         with _interrupts_held():
             self._process.start()
         # Close our copy, so that the pipe closes when the process ends.
@@ -190,8 +192,17 @@ class _Worker(Generic[Item, Result]):
         self._process.join()
 
 
-def _serve(work: Callable[..., Result], pipe: Connection, sends_requests: bool) -> None:  # noqa: FBT001  a process's arguments
-    """Return the result for each item that arrives, until the other end of the pipe is closed."""
+def _serve(
+    work: Callable[..., Result],
+    pipe: Connection,
+    sends_requests: bool,  # noqa: FBT001  a process's arguments
+    garbage: tuple[int, int, int],
+) -> None:
+    """Return the result for each item that arrives, until the other end of the pipe is closed.
+
+    `garbage` is how often the process that started this one searches for garbage.
+    """
+    gc.set_threshold(*garbage)
     while True:
         try:
             item = pipe.recv()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -17,6 +18,7 @@ from tests.support.labour import (
     die_after_asking,
     double,
     fail,
+    garbage_thresholds,
     held_signals,
     many_bytes,
     mark,
@@ -53,6 +55,15 @@ if __name__ == "__main__":
 def test_results_are_in_the_order_of_the_items_however_long_each_takes() -> None:
     times = [0.3, 0.0, 0.1, 0.0]
     assert list(map_in_processes(nap, times, jobs=2)) == times
+
+
+def test_workers_search_for_garbage_as_often_as_their_parent() -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(12_345, 6, 7)
+    try:
+        assert list(map_in_processes(garbage_thresholds, [None], jobs=1)) == [(12_345, 6, 7)]
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_without_items_there_are_no_results() -> None:

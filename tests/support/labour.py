@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -15,6 +16,10 @@ from tests.support.patience import comes
 
 def double(number: int) -> int:
     return 2 * number
+
+
+def garbage_thresholds(_: object) -> tuple[int, int, int]:
+    return gc.get_threshold()
 
 
 def nap(seconds: float) -> float:
