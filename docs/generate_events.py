@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from eventstore import records
-from eventstore.event import Event, EventFacts, Flag, NewEvent
+from eventstore.event import Event, EventFacts, Flag, NewEvent, Parent
 from eventstore.kinds import is_entry
-from eventstore.records import RECORDS, Record
+from eventstore.records import RECORDS, FileSets, Record
 
 INTRODUCTION = """\
 # Events
@@ -72,7 +72,7 @@ def _parts() -> list[type[msgspec.Struct]]:
         type_
         for _, type_ in inspect.getmembers(records, inspect.isclass)
         if issubclass(type_, msgspec.Struct)
-        and not issubclass(type_, (Record, NewEvent))
+        and not issubclass(type_, (Record, NewEvent, FileSets))
         and type_.__module__ == records.__name__
         and not type_.__name__.startswith("_")
     ]
@@ -87,9 +87,16 @@ def _fields(type_: type[msgspec.Struct]) -> str:
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
-    if field.default is not msgspec.NODEFAULT:
-        return f"`{field.default!r}`" if not isinstance(field.default, EventFacts) else "empty"
-    return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
+    default = field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    if default is msgspec.NODEFAULT:
+        return "required"
+    if default is msgspec.UNSET:
+        return "absent"
+    if default is Parent.LEAF:
+        return "`Parent.LEAF`"
+    return "empty" if isinstance(default, msgspec.Struct) else f"`{msgspec.json.encode(default).decode()}`"
 
 
 _PLAIN: dict[Any, str] = {
@@ -110,7 +117,8 @@ def _type(type_: Any) -> str:
     if origin is dict:
         return "object"
     if origin is list:
-        return f"list of {_type(arguments[0])}"
+        of = _type(arguments[0])
+        return f"list of {of + 's' if of in ('text', 'integer') else of}"
     if origin is tuple:
         return f"({', '.join(map(_type, arguments))})"
     if origin is Literal:
@@ -123,7 +131,11 @@ def _summary(type_: type) -> str:
 
 
 def _text(type_: type) -> str:
-    return inspect.getdoc(type_) or ""
+    """Return a type's docstring, with fields by their names in JSON."""
+    text = inspect.getdoc(type_) or ""
+    for field in msgspec.structs.fields(type_) if issubclass(type_, msgspec.Struct) else ():
+        text = text.replace(f"`{field.name}`", f"`{field.encode_name}`")
+    return text
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ class Undone(Record, frozen=True, tag="undone"):
 
 
 class Label(Record, frozen=True, tag="label"):
-    """A name for an entry; without `label`, the entry's label is removed."""
+    """An entry's label; an empty `label` removes it."""
 
     target_id: str
     label: str = ""
@@ -186,8 +186,8 @@ class Remark(msgspec.Struct, frozen=True):
 class Segment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Part of a file: `records` are runs (first seq, count) of events, `glue` the bytes between.
 
-    `glue` lists payloads. `sessions` are the runs' sessions as places in the import's list, from 1; 0, or no
-    list at all, is the import's own session.
+    `glue` lists payloads. `sessions` has the place of each run's session in the import's list, from 1; 0, or
+    no list at all, is the import's own session.
     """
 
     records: list[tuple[int, int]] = []
@@ -212,8 +212,8 @@ class Import(Record, frozen=True, tag="import"):
     """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file so far.
 
     `records` counts the records of the whole file. `lines` holds whole lines, `tail` the bytes after the last
-    line end. `continues` is the number of the import event with the bytes before `offset`; `head` has those
-    of them at the file's beginning that change in place. `skipped` are lines, or parts of them, without a
+    line end. `continues` is the number of the import event with the bytes before `offset`; `head` has the bytes
+    at the file's beginning that change in place. `skipped` are lines, or parts of them, without a
     record or with a repeated one; `differs_from_harness` those that the harness reads differently; `orphans`
     those with a missing parent; `not_utf8` records with invalid UTF-8. If a file has several sessions, the
     import of the first keeps the bytes between all records: `sessions` are the others, and their imports name
@@ -283,7 +283,7 @@ class Decision(Record, frozen=True, tag="decision"):
 class Attempt(Record, frozen=True, tag="attempt"):
     """A request that failed, was cancelled, or came too late.
 
-    Without an error, it is a request of a replay with its answer.
+    Without an error, it is an answered request of a replay.
     """
 
     request: dict[str, Any]
