@@ -156,9 +156,9 @@ def test_the_readme_leads_to_every_page() -> None:
 
 
 def test_the_readme_names_the_two_commands_that_do_everything() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert "pip install . && refold demo" in readme
-    assert "pip install -e '.[dev]' && pytest" in readme
+    # .ci/run takes them from the page, where each has to be a line of its own.
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert {"    pip install . && refold demo", "    pip install -e '.[dev]' && pytest"} <= set(lines)
 
 
 def test_a_newcomer_with_sessions_runs_sync_second(tmp_path: Path) -> None:
