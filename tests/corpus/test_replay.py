@@ -1,4 +1,4 @@
-"""Replay real sessions: what was recorded is reproduced, and all variants share one denominator."""
+"""Replay real sessions: what was recorded is reproduced."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compaction.part import Limits
-from compaction.replay import replay_session
-from compaction.replay.variants import Variant
-from compaction.summarizers.chain import SummarizerChain
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
-from projections.audit.session import audit
+from tests.support.replays import replayed_as_audited
 
 SUBAGENTS = "claude-code/worktrees/ef958aa1-0e93-49f0-bb71-150f63befcd1"
 COMPACTED = {
@@ -42,30 +38,10 @@ COMPACTED = {
 
 
 @pytest.mark.parametrize(("name", "count"), COMPACTED.items())
-def test_the_recorded_variant_is_the_identity(corpus: Path, name: str, count: int) -> None:
+def test_figures_of_an_untouched_session_equal_those_of_its_audit(
+    corpus: Path, name: str, count: int
+) -> None:
     log = MemoryLog()
-    session = import_file(log, corpus / name).id
-    recorded = Variant(name="recorded", policy=None, chain=SummarizerChain(summarizers=[]))
-    with log.snapshot() as snapshot:
-        results = list(
-            replay_session(snapshot, session, [recorded], at="recorded", limits=Limits(window=200_000))
-        )
-    compactions = audit(log, session).compactions
-    assert [
-        (
-            each.boundary.needed_count,
-            each.trials[0].kept_count,
-            each.trials[0].tokens_after,
-            each.trials[0].first_kept,
-        )
-        for each in results
-    ] == [
-        (
-            each.metrics.future_use.total,
-            each.metrics.future_use.found,
-            each.after.recomputed,
-            each.first_kept,
-        )
-        for each in compactions
-    ]
-    assert len(results) == count
+    found = replayed_as_audited(log, import_file(log, corpus / name).id)
+    assert [trial.first_kept for trial, _ in found] == [audited.first_kept for _, audited in found]
+    assert len(found) == count

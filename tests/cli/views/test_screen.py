@@ -340,7 +340,9 @@ def test_sessions_that_dropped_messages_come_first_in_a_column_of_their_own() ->
 
 
 def test_failed_compactions_have_a_column_of_their_own_if_there_are_any() -> None:
-    head, *lines = listed(audit_view(audit(failed_compactions=[failed(7, "overloaded")] * 3)).row, row("none"))
+    head, *lines = listed(
+        audit_view(audit(failed_compactions=[failed(7, "overloaded")] * 3)).row, row("none")
+    )
     assert "TIMES COMPACTED  FAILED  SERIOUS" in head
     assert sorted(line.split()[2] for line in lines) == ["0", "3"]
 

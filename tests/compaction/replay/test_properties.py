@@ -10,7 +10,6 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from compaction.part import Limits
 from compaction.policy.load import load_preset, preset_names
 from compaction.replay import boundaries, replay_session
 from compaction.replay.comparison import figures_of, summaries
@@ -21,15 +20,12 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.files.importing import import_sessions
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
-from projections.audit.session import audit
-from projections.context.cursor import path, resolve_cursor
 from tests.compaction.sessions import sessions, small
 from tests.support import claude_code, oh_my_pi_sessions, pi_sessions
 from tests.support.examples import examples
+from tests.support.replays import LIMITS, RECORDED, replayed_as_audited
 
-LIMITS = Limits(window=200_000)
 CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
-RECORDED = Variant(name="recorded", policy=None, chain=CHAIN)
 POLICIES = [
     Variant(name=name, policy=small(load_preset(name)), chain=CHAIN) for name in ("refold", *preset_names())
 ]
@@ -44,30 +40,6 @@ NAMES = [each.name for each in VARIANTS]
 def replayed(log: EventLog, session: str, *variants: Variant, at: str) -> list[ReplayResult]:
     with log.snapshot() as snapshot:
         return list(replay_session(snapshot, session, variants, at=at, limits=LIMITS))  # type: ignore[arg-type]
-
-
-def assert_identity(log: EventLog, session: str) -> int:
-    """Hold the recorded variant against the audit; return the number of compactions."""
-    with log.snapshot() as snapshot:
-        entries = path(snapshot, resolve_cursor(snapshot, session))
-    # There is no context above the first entry.
-    compactions = [
-        each for each in audit(log, session).compactions if each.seq in {entry.seq for entry in entries[1:]}
-    ]
-    results = replayed(log, session, RECORDED, at="recorded")
-    assert [
-        (
-            each.boundary.needed_count,
-            each.trials[0].kept_count,
-            each.trials[0].tokens_after,
-            each.trials[0].error,
-        )
-        for each in results
-    ] == [
-        (each.metrics.future_use.total, each.metrics.future_use.found, each.after.recomputed, None)
-        for each in compactions
-    ]
-    return len(results)
 
 
 FILES: dict[str, st.SearchStrategy[bytes]] = {
@@ -92,7 +64,7 @@ def test_the_recorded_variant_is_the_identity(
     log = MemoryLog()
     # A file of Claude Code may have no session, or several.
     for each in import_sessions(log, file):
-        event(f"compactions: {assert_identity(log, each.id)}")
+        event(f"compactions: {len(replayed_as_audited(log, each.id))}")
 
 
 def assert_shared(results: list[ReplayResult]) -> None:

@@ -1,0 +1,40 @@
+"""The figures of a session's compactions, by a replay of what was recorded and by its audit."""
+
+from __future__ import annotations
+
+from compaction.part import Limits
+from compaction.replay import replay_session
+from compaction.replay.results import Trial
+from compaction.replay.variants import Variant
+from compaction.summarizers.chain import SummarizerChain
+from eventstore.log import EventLog
+from projections.audit.session import CompactionAudit, audit
+from projections.context.cursor import path, resolve_cursor
+
+RECORDED = Variant(name="recorded", policy=None, chain=SummarizerChain(summarizers=[]))
+LIMITS = Limits(window=200_000)
+
+
+def replayed_as_audited(log: EventLog, session: str) -> list[tuple[Trial, CompactionAudit]]:
+    """Replay what was recorded; hold it against the audit, and return the compactions as both show them."""
+    with log.snapshot() as snapshot:
+        entries = path(snapshot, resolve_cursor(snapshot, session))
+        results = list(replay_session(snapshot, session, [RECORDED], at="recorded", limits=LIMITS))
+    # There is no context above the first entry.
+    behind = {entry.seq for entry in entries[1:]}
+    audited = [each for each in audit(log, session).compactions if each.seq in behind]
+    trials = [trial for each in results for trial in each.trials]
+    assert [
+        (each.boundary.needed_count, trial.kept_count, trial.tokens_before, trial.tokens_after, trial.error)
+        for each, trial in zip(results, trials, strict=True)
+    ] == [
+        (
+            each.metrics.future_use.total,
+            each.metrics.future_use.found,
+            each.before.recomputed,
+            each.after.recomputed,
+            None,
+        )
+        for each in audited
+    ]
+    return list(zip(trials, audited, strict=True))
