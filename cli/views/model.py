@@ -102,9 +102,9 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
     `failed` counts compactions that were tried and failed, `serious` and `minor` findings, `dropped` messages with
-    no summary covering them, and `losses` things that were needed later. `future_use` is the smallest share among its replacements. Undone
-    replacements are left out, and so are the totals of a rewrite that came with a compaction, whose losses
-    include them.
+    no summary covering them, and `losses` things that were needed later. `future_use` is the smallest share among
+    its replacements. Undone replacements are left out, and so are the totals of a rewrite that came with a
+    compaction, whose losses include them.
     """
 
     session: str

@@ -148,7 +148,11 @@ class EventBatches:
         target, event_id = self._targets[piece.session], piece.event.id
         if piece.into:
             self._elsewhere.setdefault(piece.into, {}).setdefault(event_id, piece.event)
-        elif event_id in target.derived or self._is_there(target.session, piece.event):
+        elif event_id in target.derived or (
+            # Of a new session, those that others have imported meanwhile are part of this import, too: the numbers
+            # of its records depend on them.
+            not target.is_new and self._is_there(target.session, piece.event)
+        ):
             target.reach(piece.event)
         else:
             target.derived.add(event_id)

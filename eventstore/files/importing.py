@@ -131,7 +131,8 @@ def _import(
             try:
                 return _Importing(log, source, contents, name, progress).run()
             except EventConflictError:
-                # Others may also have completed the import of this file. A conflict that stays is an error.
+                # Others stored a record or link with the same id and other bytes while this file was read, such as
+                # from another state of it. Now it is found in the log. A conflict that stays is an error.
                 return _Importing(log, source, contents, name, progress).run()
 
 

@@ -65,16 +65,20 @@ class TestOnce:
         monkeypatch.setattr(type(log), "append", after_another)
         assert bring(log, tmp_path, content).added == 0
 
-    def test_an_import_that_another_process_completes_is_matched_again(
+    def test_a_record_that_another_process_imports_otherwise_is_matched_again(
         self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def after_another(*_args: Any, **_options: Any) -> AppendResult:
+        append = type(log).append
+
+        def after_another(itself: EventLog, *args: Any, **options: Any) -> AppendResult:
             monkeypatch.undo()
-            bring(log, tmp_path, H + A + B)
-            raise EventConflictError(SESSION, "import-of-another")
+            (tmp_path / "other").mkdir()
+            bring(log, tmp_path / "other", H + A + B + C + said("another d", "d", "c"))
+            return append(itself, *args, **options)
 
         monkeypatch.setattr(type(log), "append", after_another)
-        assert bring(log, tmp_path, H + A + B).added == 0
+        found = bring(log, tmp_path, H + A + B + C + D)
+        assert (found.id, found.added, found.rewritten) == (SESSION, 0, 1)
 
     def test_a_conflict_that_stays_is_an_error(
         self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

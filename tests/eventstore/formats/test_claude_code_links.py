@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise, permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from eventstore.errors import EventConflictError
+from eventstore.files.batching import EventBatches
 from eventstore.files.importing import import_sessions
 from eventstore.imports import origin_of
+from eventstore.log import AppendResult
 from eventstore.memory import MemoryLog
 from projections.audit.cost import session_cost
 from projections.audit.prices import library_prices
@@ -51,6 +55,54 @@ def test_an_agents_file_is_linked_to_the_call_that_started_it(tmp_path: Path, or
     assert origin(log, AGENT) == (SESSION, "a")
     assert started(log) == [(AGENT, "a")]
     assert [part.role for part in build_context(log, AGENT).parts] == ["user", "assistant"]
+
+
+def written(path: Path, *lines: bytes) -> Path:
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def test_an_import_that_another_process_completes_meanwhile_makes_the_same_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, path, conflicts = MemoryLog(), written(tmp_path / "p.jsonl", *PARENT), list[str]()
+    derive, append = EventBatches._derive, MemoryLog.append
+
+    def after_another(*args: Any) -> None:
+        monkeypatch.undo()
+        import_sessions(log, path)
+        monkeypatch.setattr(MemoryLog, "append", watched)
+        derive(*args)
+
+    def watched(itself: MemoryLog, session: str, *args: Any, **options: Any) -> AppendResult:
+        try:
+            return append(itself, session, *args, **options)
+        except EventConflictError:
+            conflicts.append(session)
+            raise
+
+    # The other one ends before the first link is looked up.
+    monkeypatch.setattr(EventBatches, "_derive", after_another)
+    (result,) = import_sessions(log, path)
+    assert (result.added, conflicts) == (0, [])
+
+
+def test_a_link_that_another_process_writes_otherwise_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, path, append = MemoryLog(), written(tmp_path / "p.jsonl", *PARENT), MemoryLog.append
+    bring(log, tmp_path / "c.jsonl", *CHILD)
+
+    def after_another(itself: MemoryLog, session: str, *args: Any, **options: Any) -> AppendResult:
+        if session == AGENT:
+            monkeypatch.undo()
+            import_sessions(log, path, name="copy")
+        return append(itself, session, *args, **options)
+
+    monkeypatch.setattr(MemoryLog, "append", after_another)
+    import_sessions(log, path)
+    assert origin(log, AGENT) == ("copy", "a")
+    assert started(log) == started(log, "copy") == [(AGENT, "a")]
 
 
 @pytest.mark.parametrize("order", ["pc", "cp", "pcpc"])
