@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from projections.audit.findings.finding import Finding, refs
@@ -28,6 +28,8 @@ _NAMES: Final = (MentionKind.SYMBOL, MentionKind.IDENTIFIER, MentionKind.COMMAND
 _UNDOES: Final = re.compile(
     r"(?:git\s+)?(?:rm|restore|checkout\s+(?:--|\.|HEAD|\S*/)|reset\s+--hard|revert|clean|stash)\b"
 )
+_NEXT: Final = 1
+"""Messages of the person from one objection to the next, if they belong together."""
 _UNDONE_WITHIN: Final = 2
 """Messages of the person after which an undo no longer belongs to their objection."""
 
@@ -49,12 +51,15 @@ def objections(scene: Scene) -> Iterator[Finding]:
     files, names = _missed_files(scene), _missed_names(scene)
     undone = _undone(scene)
     with_file = {each.turn for times in files.values() for each in times}
-    for path, times in files.items():
+    for together in _neighbours(files):
+        times = [each for path in together for each in files[path]]
         turns = {each.turn for each in times}
         also = [each.thing for each in names if each.turn in turns]
-        name = split_path(path)[-1]
-        what = f"the model worked without the content of {name}, which it had seen before (#{times[0].known.seq})"
-        yield _objected(scene, what, times, [path, *also], undone)
+        seen = [f"{split_path(path)[-1]} (#{files[path][0].known.seq})" for path in together]
+        what = f"the model worked without the content of {_listed(seen)}, which it had seen before"
+        more = _objections_that_go_on(scene, times, with_file)
+        is_repeated = any(len({each.turn for each in files[path]}) > 1 for path in together)
+        yield _objected(scene, what, times, [*together, *also], undone, more, is_repeated=is_repeated)
     yield from _incomplete(scene, with_file)
     for turn in dict.fromkeys(each.turn for each in names if each.turn not in with_file):
         times = [each for each in names if each.turn == turn]
@@ -63,18 +68,59 @@ def objections(scene: Scene) -> Iterator[Finding]:
         yield _objected(scene, what, times, [each.thing for each in times], undone)
 
 
+def _neighbours(files: Mapping[str, Sequence[_Missed]]) -> list[list[str]]:
+    """Return the files together of which the person spoke in one message, or in one after the other."""
+    groups: list[list[str]] = []
+    last = -_NEXT - 1
+    for path in sorted(files, key=lambda each: files[each][0].turn):
+        if files[path][0].turn - last > _NEXT:
+            groups.append([])
+        groups[-1].append(path)
+        last = max(last, *(each.turn for each in files[path]))
+    return groups
+
+
+def _objections_that_go_on(scene: Scene, times: Sequence[_Missed], explained: set[int]) -> list[int]:
+    """Return the turns that follow objections and object again, naming nothing, while the model is at the files."""
+    paths = {each.thing for each in times}
+    files = FileContents(scene.paths, scene.facts)
+    found: list[int] = []
+    for number in sorted({each.turn for each in times}):
+        for following in range(number + 1, len(scene.turns)):
+            turn = scene.turns[following]
+            calls = [each for each in scene.turns[following - 1].messages if each.calls]
+            if following in explained or not turn.is_objection or (turn.person and any(places_in([turn.person]))):
+                break
+            if not calls or paths.isdisjoint(files.touched_by(calls[-1])):
+                break
+            found.append(following)
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def _objected(
-    scene: Scene, what: str, times: Sequence[_Missed], names: list[str], undone: dict[int, _Undone]
+    scene: Scene,
+    what: str,
+    times: Sequence[_Missed],
+    names: list[str],
+    undone: dict[int, _Undone],
+    more: Sequence[int] = (),
+    *,
+    is_repeated: bool = False,
 ) -> Finding:
-    objected = refs(scene.turns[each.turn].person for each in times)
-    last = max(each.turn for each in times)
+    turns = {*(each.turn for each in times), *more}
+    objected = refs(scene.turns[turn].person for turn in turns)
+    last = max(turns)
     undo = next((undone[turn] for turn in range(last, last + _UNDONE_WITHIN + 1) if turn in undone), None)
     sentence = f"{what}, until you stepped in ({', '.join(f'#{each.seq}' for each in objected)})"
     if undo:
         sentence += f"; {undo.file}, which it had written meanwhile, was undone (#{undo.message.seq})"
     return Finding(
         kind="objection",
-        weight="serious" if undo or len(objected) > 1 else "minor",
+        weight="serious" if undo or is_repeated else "minor",
         sentence=f"{sentence}.",
         known=refs(each.known for each in times),
         trouble=[*objected, *refs([*(each.again for each in times), undo.message if undo else None])],
@@ -86,7 +132,7 @@ _FEWEST_SIBLINGS: Final = 2
 
 
 def _incomplete(scene: Scene, explained: set[int]) -> Iterator[Finding]:
-    """Find objections about a folder of which only a part was used, while the rest was lost."""
+    """Find objections about a folder of which only a part was used, after which the model used more of it."""
     used: dict[str, dict[tuple[MentionKind, str], MessageFacts]] = {}
     for number, turn in enumerate(scene.turns):
         if turn.person is not None and turn.is_objection and number not in explained:
@@ -95,7 +141,11 @@ def _incomplete(scene: Scene, explained: set[int]) -> Iterator[Finding]:
                 lost = [
                     thing for thing in known if thing not in used.get(folder, {}) and scene.is_lost(*thing)
                 ]
-                if folder in used and len(lost) >= _FEWEST_SIBLINGS:
+                goes_on = any(
+                    folder_of(value) == folder and (kind, value) not in used.get(folder, {})
+                    for kind, value in places_in(turn.messages)
+                )
+                if folder in used and len(lost) >= _FEWEST_SIBLINGS and goes_on:
                     listed = ", ".join(split_path(value)[-1] for _, value in lost[:_LISTED])
                     last = list(used[folder].values())[-1]
                     yield Finding(

@@ -12,6 +12,7 @@ from projections.audit.findings.scene import Scene, Turn
 from projections.audit.restatements import words_of
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts
+from projections.mentions.path_names import split_path
 
 _FEWEST_WORDS: Final = 2
 """Content words that two messages about the same thing share."""
@@ -128,50 +129,72 @@ _OFTEN: Final = 2
 
 
 def repeated_wishes(scene: Scene) -> Iterator[Finding]:
-    """Find a wish about how to work that a person repeats after having stated it twice."""
-    before: dict[str, list[tuple[MessageFacts, frozenset[str]]]] = {}
+    """Find a wish about how to work that a person had stated twice, and that the model did not follow.
+
+    To state it once more is no trouble in itself: the person objects, or names a file that was changed meanwhile.
+    """
+    before: dict[str, list[MessageFacts]] = {}
     for turn in scene.turns_before:
         if turn.person:
             for manner in _manners(turn):
-                before.setdefault(manner, []).append((turn.person, words_of(turn.prose)))
+                before.setdefault(manner, []).append(turn.person)
     for manner, said in before.items():
-        if len(said) < _OFTEN or any(scene.is_shown(person) for person, _ in said):
+        if len(said) < _OFTEN or any(map(scene.is_shown, said)):
             continue
         if any(
             manner in text.lower() for each in scene.after for text in each.texts if each.role != "toolResult"
         ):
             continue
-        words = frozenset[str]().union(*(words for _, words in said))
-        turns = [
-            turn
-            for turn in scene.turns
-            if manner in _manners(turn) and len(words & words_of(turn.prose)) >= _FEWEST_WORDS
-        ]
-        again = [turn.person for turn in turns if turn.person]
-        if again:
-            yield Finding(
-                kind="repeated",
-                weight="minor",
-                sentence=f"you had to ask again ({_numbers(again)}) for what you had asked for before"
-                f" ({_numbers([person for person, _ in said])}): “{_with_its_verb(turns[-1].prose, manner)}”.",
-                known=refs(person for person, _ in said),
-                trouble=refs(again),
-                names=[manner],
-            )
+        changed: dict[str, MessageFacts] = {}
+        for turn in scene.turns:
+            if turn.person and manner in _manners(turn):
+                named = map(scene.paths.longest_form, turn.person.visible_mentions.get(MentionKind.PATH, ()))
+                path = next((each for each in named if each in changed), None)
+                if path or turn.pushback >= 1:
+                    yield _repeated_wish(turn, turn.person, manner, said, path and (path, changed[path]))
+            for message in turn.messages:
+                changed.update((scene.paths.longest_form(path), message) for path in message.modified)
+
+
+def _repeated_wish(
+    turn: Turn,
+    again: MessageFacts,
+    manner: str,
+    said: list[MessageFacts],
+    changed: tuple[str, MessageFacts] | None,
+) -> Finding:
+    before = ", ".join(f"#{each.seq}" for each in said)
+    wish = f"you had to ask once more: “{_with_its_verb(turn.prose, manner)}” (#{again.seq}), as before"
+    if changed:
+        path, change = changed
+        wish += (
+            f" for other work ({before}); by then the model had changed {split_path(path)[-1]} (#{change.seq})."
+        )
+    else:
+        wish += f" ({before})."
+    return Finding(
+        kind="repeated",
+        weight="minor",
+        sentence=wish,
+        known=refs(said),
+        trouble=refs([changed[1] if changed else None, again]),
+        names=[manner],
+    )
+
+
+_FOLDERS: Final = re.compile(r"\S*/(?=\S)")
 
 
 def _with_its_verb(prose: str, manner: str) -> str:
     """Return a manner of work with the few words before it, which say what is done that way."""
-    found = re.search(rf"(?i)(?:[^\s.,;:?!]+\s+){{0,4}}{re.escape(manner)}\b", prose)
+    found = re.search(
+        rf"(?i)(?:\S*[^\s.,;:?!]\s+){{0,4}}{re.escape(manner)}\b", _FOLDERS.sub("", prose)
+    )
     return " ".join(found[0].split()) if found else manner
 
 
 def _manners(turn: Turn) -> set[str]:
     return {each.lower() for each in _MANNER.findall(turn.prose)} if turn.is_short else set()
-
-
-def _numbers(messages: list[MessageFacts]) -> str:
-    return ", ".join(f"#{each.seq}" for each in messages)
 
 
 _DONE: Final = frozenset({"completed", "complete", "done", "cancelled", "canceled"})

@@ -110,6 +110,53 @@ def test_a_second_objection_about_the_same_file_is_serious(agent):
     assert agent.found() == [("objection", "serious", [first, second, looked, again])]
 
 
+def test_files_pointed_to_one_after_the_other_are_one_finding(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.does("read", "x = 1\n" * 200, path="docs/refactor_plan.md")
+    agent.compacts()
+    agent.does("write", path="src/interactive.py", content="queue = []")
+    first = agent.says(user("wait, remember docs/refactor_plan.md"))
+    plan = agent.does("read", "x = 1\n" * 200, path="docs/refactor_plan.md")
+    second = agent.says(user("no, the session store keeps the queue"))
+    store = agent.does("read", CLASS, path="src/session_store.py")
+    assert agent.found() == [("objection", "minor", [first, second, plan, store])]
+
+
+def test_files_pointed_to_far_apart_are_two_findings(agent):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.does("read", "x = 1\n" * 200, path="docs/refactor_plan.md")
+    agent.compacts()
+    agent.does("write", path="src/interactive.py", content="queue = []")
+    agent.says(user("wait, remember docs/refactor_plan.md"))
+    agent.does("read", "x = 1\n" * 200, path="docs/refactor_plan.md")
+    agent.says(user("now the tests"))
+    agent.says(user("no, the session store keeps the queue"))
+    agent.does("read", CLASS, path="src/session_store.py")
+    assert len(agent.found()) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "belongs"),
+    [
+        ("src/session_store.py", "why do you read ten lines at a time?", True),
+        ("src/session_store.py", "fine, go on", False),
+        ("src/session_store.py", "no, lib/other.py is wrong", False),
+        ("src/parser.py", "why do you read ten lines at a time?", False),
+    ],
+)
+def test_an_objection_that_goes_on_belongs_to_the_one_before(agent, path, words, belongs):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.does("write", path="src/interactive.py", content="queue = []")
+    first = agent.says(user("no, the session store keeps the queue"))
+    looked = agent.does("bash", "class SessionStore:", command="head src/session_store.py")
+    if path != "src/session_store.py":
+        agent.says(user("go on"))
+        agent.does("read", "x = 1", path=path)
+    second = agent.says(user(words))
+    assert agent.found() == [("objection", "minor", [first, *[second] * belongs, looked])]
+
+
 def test_work_that_is_undone_after_an_objection_is_serious(agent):
     agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
@@ -264,15 +311,16 @@ def test_a_habit_that_goes_on_is_none(agent):
     assert agent.found() == []
 
 
-def test_an_objection_about_a_folder_that_was_used_in_part_is_serious(agent):
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_an_objection_about_a_folder_that_was_used_in_part_is_serious_if_more_of_it_is_used(agent, goes_on):
     pages = "https://example.com/site/docs/components/{}.mdx"
     for name in ("alert", "badge", "card", "button"):
         agent.does("fetch", f"# {name}", url=pages.format(name))
     agent.compacts(f"The page {pages.format('button')} was followed.")
     last = agent.says(assistant(f"Done: {pages.format('button')}"))
     objection = agent.says(user("but https://example.com/site/docs/components/ has many, I see just one"))
-    agent.says(assistant("I look for the others."))
-    assert agent.found() == [("objection", "serious", [last, objection])]
+    agent.says(assistant(f"Then {pages.format('badge')}, too." if goes_on else "This is the only one here."))
+    assert agent.found() == [("objection", "serious", [last, objection])] * goes_on
 
 
 def test_trouble_behind_the_next_compaction_belongs_to_that_one(agent):
@@ -450,18 +498,28 @@ def test_a_fact_that_a_tool_finds_was_not_told_again(agent):
     assert agent.found() == []
 
 
-def test_a_wish_about_how_to_work_that_was_uttered_twice_and_again_is_a_finding(agent):
+@pytest.mark.parametrize(
+    ("changed", "words", "is_found"),
+    [
+        ("src/printer.py", "read src/printer.py in full", True),
+        ("src/other.py", "read src/printer.py in full", False),
+        ("src/other.py", "no, you did not read the printer in full", True),
+    ],
+)
+def test_a_wish_that_was_uttered_twice_and_not_followed_is_a_finding(agent, changed, words, is_found):
     agent.says(user("please read the parser in full"))
     agent.says(user("and read the lexer in full, too"))
     agent.compacts()
-    again = agent.says(user("now read the printer in full"))
-    assert agent.found() == [("repeated", "minor", [again])]
+    change = agent.does("write", path=changed, content="x = 1")
+    again = agent.says(user(words))
+    trouble = [change, again] if words.startswith("read") else [again]
+    assert agent.found() == [("repeated", "minor", trouble)] * is_found
 
 
 def test_a_wish_that_was_uttered_once_is_no_finding(agent):
     agent.says(user("please read the parser in full"))
     agent.compacts()
-    agent.says(user("now read the printer in full"))
+    agent.says(user("no, you did not read the printer in full"))
     assert agent.found() == []
 
 
@@ -469,7 +527,7 @@ def test_a_wish_that_the_summary_says_is_not_lost(agent):
     agent.says(user("please read the parser in full"))
     agent.says(user("and read the lexer in full, too"))
     agent.compacts("The user wants files read in full.")
-    agent.says(user("now read the printer in full"))
+    agent.says(user("no, you did not read the printer in full"))
     assert agent.found() == []
 
 
