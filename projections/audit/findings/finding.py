@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Literal
+from typing import Final, Literal
 
 from projections.audit.measure import EventRef, MetricStruct
 from projections.mentions.message_facts import MessageFacts
@@ -34,6 +34,15 @@ class Finding(MetricStruct, frozen=True):
 def rank_of_finding(finding: Finding) -> int:
     """Return a sort key: messages without a summary come first, then serious findings."""
     return 0 if finding.kind == "uncovered" else 1 if finding.weight == "serious" else 2
+
+
+_LONGEST_QUOTATION: Final = 100
+"""Characters."""
+
+
+def cut(text: str) -> str:
+    """Return the beginning of a text, to be quoted."""
+    return text if len(text) <= _LONGEST_QUOTATION else f"{text[: _LONGEST_QUOTATION - 1].rstrip()}…"
 
 
 def ref(message: MessageFacts) -> EventRef:

@@ -101,7 +101,8 @@ _UNDEFINED: Final = re.compile(
 
 def _names(scene: Scene) -> Iterator[Finding]:
     """Find names of code that do not exist, although a name almost like it had been seen."""
-    for caller, _, result in results_in(scene.behind):
+    behind = list(scene.behind)
+    for caller, _, result in results_in(behind):
         unknown = {
             name
             for text in result.texts
@@ -112,15 +113,26 @@ def _names(scene: Scene) -> Iterator[Finding]:
         }
         for name in sorted(unknown):
             right = _nearest(name, scene.known_symbols)
-            if right and scene.is_lost(MentionKind.SYMBOL, right):
+            use = next(
+                (
+                    each
+                    for each in behind
+                    if right and each.seq > result.seq and each.role == "assistant"
+                    if right in each.visible_mentions.get(MentionKind.SYMBOL, ())
+                ),
+                None,
+            )
+            # A name that is merely not written yet does not lead back to the one that it is like.
+            if right and use and scene.is_lost(MentionKind.SYMBOL, right):
                 source = scene.first_known(MentionKind.SYMBOL, right)
                 yield Finding(
                     kind="invented",
                     weight="minor",
-                    sentence=f"the model used {name}, which does not exist (#{caller.seq}); it had seen {right}"
-                    f"{f' (#{source.seq})' if source else ''}, which is no longer in the context.",
+                    sentence=f"the model used {name}, which does not exist (#{caller.seq}), and then {right}"
+                    f" (#{use.seq}); it had seen that{f' (#{source.seq})' if source else ''}, but it had left the"
+                    " context.",
                     known=refs([source]),
-                    trouble=refs([caller, result]),
+                    trouble=refs([caller, result, use]),
                     names=[right],
                 )
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from projections.audit.findings.finding import Finding, refs
+from projections.audit.findings.finding import Finding, cut, refs
 from projections.audit.findings.scene import Scene, Turn
 from projections.audit.restatements import words_of
 from projections.mentions import MentionKind
@@ -55,6 +55,9 @@ def _is_answered(turn: Turn) -> bool:
 _FACTS: Final = (MentionKind.PATH, MentionKind.URL, MentionKind.IDENTIFIER, MentionKind.SYMBOL)
 _OFFERS: Final = re.compile(
     r"(?i)\b(?:would you like|should i|shall i|do you want|want me to|let me know|anything else|ready to)\b"
+)
+_ASKS_FOR: Final = re.compile(
+    r"(?i)\b(?:which|where|what|who|names?|paths?|files?|folders?|director\w+|urls?|links?|addresses|address|share|provide|paste|point)\b"
 )
 _END: Final = 300
 """Characters at the end of an answer that hold its question."""
@@ -111,12 +114,13 @@ def _facts_in(message: MessageFacts) -> Iterator[tuple[MentionKind, str]]:
 
 
 def _question(turn: Turn) -> MessageFacts | None:
-    """Return the answer that ends a turn if it asks for something, rather than offers it."""
+    """Return the answer that ends a turn if it asks for a fact, rather than for consent."""
     last = turn.messages[-1] if turn.messages else None
     if last is None or last.role != "assistant" or last.calls or not last.texts:
         return None
     end = last.texts[-1].strip()[-_END:]
-    return last if end.endswith("?") and not _OFFERS.search(end) else None
+    question = re.split(r"[.!:]\s|\n", end)[-1]
+    return last if end.endswith("?") and not _OFFERS.search(end) and _ASKS_FOR.search(question) else None
 
 
 _MANNER: Final = re.compile(
@@ -280,14 +284,14 @@ def reminded(scene: Scene) -> Iterator[Finding]:
         if (
             turn.person
             and known
-            and len(common) >= _FEWEST_WORDS
+            and sum(times[word] <= max(_RARE, _RARELY * len(spoken)) for word in common) >= _FEWEST_WORDS
             and not any(len(words & each) >= len(common) for each in since)
         ):
             yield Finding(
                 kind="repeated",
                 weight="serious",
-                sentence=f"you had to remind the model (#{turn.person.seq}) of something from #{known.seq}"
-                f" ({', '.join(sorted(common)[:_LISTED])}).",
+                sentence=f"you had to remind the model (#{turn.person.seq}) of what goes back to #{known.seq}:"
+                f" “{cut(turn.prose)}”.",
                 known=refs([known]),
                 trouble=refs([turn.person]),
                 names=sorted(common),
@@ -301,7 +305,9 @@ def _is_reminder(turn: Turn) -> bool:
 
 _LONGEST: Final = 5_000
 """Characters of a message that are compared with a person's words."""
-_LISTED: Final = 4
+_RARE: Final = 3
+_RARELY: Final = 0.1
+"""The number and the share of messages that may have a word of the reminder; more have it by chance."""
 
 
 def _spoken(message: MessageFacts) -> frozenset[str]:

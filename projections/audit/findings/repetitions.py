@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Final
 
-from projections.audit.findings.finding import Finding, ref, refs
+from projections.audit.findings.finding import Finding, cut, ref, refs
 from projections.audit.findings.scene import Scene, Turn, prose_of
 from projections.audit.instruction_fates import Rule
 from projections.audit.measure import EventRef
@@ -20,8 +20,6 @@ from projections.mentions.message_facts import MessageFacts, commands_of
 _FEWEST_WORDS: Final = 3
 """Words that two messages about the same thing share."""
 _FEWEST_FAILED: Final = 2
-_LONGEST: Final = 100
-"""Characters of a quotation."""
 
 
 def repeated_messages(scene: Scene) -> Iterator[Finding]:
@@ -43,7 +41,7 @@ def repeated_messages(scene: Scene) -> Iterator[Finding]:
                 yield Finding(
                     kind="repeated",
                     weight="serious",
-                    sentence=f"{sentence}{f' (#{first.seq})' if first else ''}: {_cut(error)}",
+                    sentence=f"{sentence}{f' (#{first.seq})' if first else ''}: {cut(error)}",
                     known=refs([first]),
                     trouble=[ref(turn.person)],
                     names=[error],
@@ -63,7 +61,7 @@ def repeated_messages(scene: Scene) -> Iterator[Finding]:
                 kind="repeated",
                 weight="serious",
                 sentence=f"you had to say again (#{turn.person.seq}) what you had said (#{nearest.seq}):"
-                f" “{_cut(turn.prose)}”",
+                f" “{cut(turn.prose)}”",
                 known=[nearest],
                 trouble=[ref(turn.person)],
                 names=sorted(common),
@@ -89,7 +87,7 @@ def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
         yield Finding(
             kind="rule",
             weight="serious",
-            sentence=f"your rule “{_cut(rule.text)}” (#{rule.seq}) is no longer in the context:"
+            sentence=f"your rule “{cut(rule.text)}” (#{rule.seq}) is no longer in the context:"
             f" {', and '.join(followed)}.",
             known=[EventRef(event=rule.event, seq=rule.seq)],
             trouble=sorted([*broken, *repeated], key=attrgetter("seq")),
@@ -99,10 +97,6 @@ def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:
 
 def _numbers(events: Sequence[EventRef]) -> str:
     return ", ".join(f"#{each.seq}" for each in events)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
 
 
 def failed_again(scene: Scene) -> Iterator[Finding]:

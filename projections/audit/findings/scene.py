@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
@@ -22,6 +23,11 @@ from projections.rules import rules_named
 
 _LONGEST_OBJECTION: Final = 500
 """Characters; anything longer is a specification or a review."""
+_REVIEW: Final = re.compile(
+    r"\W*(?:\d+\W{1,3})?(?:\W*P[0-4]\b|(?:critical|high|medium|low|major|minor|nit|nitpick|blocker)\b\W{0,2}[:\-\u2013\u2014])",
+    re.IGNORECASE,
+)
+"""The mark of severity with which a point of a review begins, pasted rather than said."""
 
 
 def prose_of(event: Event) -> str:
@@ -69,7 +75,8 @@ class Turn:
     @property
     def is_short(self) -> bool:
         """True if a person's message is neither a specification nor a review."""
-        return self.person is not None and len(self.prose) <= _LONGEST_OBJECTION
+        is_said = len(self.prose) <= _LONGEST_OBJECTION and _REVIEW.match(self.prose) is None
+        return self.person is not None and is_said
 
     @cached_property
     def pushback(self) -> float:

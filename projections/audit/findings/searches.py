@@ -44,11 +44,7 @@ def searches(scene: Scene) -> Iterator[Finding]:
         for run in _search_runs(turn.messages):
             vain = [each for each in run if each.is_vain]
             sought = Counter(thing for each in run for thing in each.things)
-            lost = [
-                thing
-                for thing, times in sought.most_common()
-                if (times >= _FEWEST_FOR_ONE or len(vain) >= _FEWEST_IN_VAIN) and scene.is_lost(*thing)
-            ]
+            lost = [thing for thing, _ in sought.most_common() if scene.is_lost(*thing)]
             if not lost:
                 continue
             names = [name for _, name in lost]
@@ -58,6 +54,9 @@ def searches(scene: Scene) -> Iterator[Finding]:
                 if following and any(name in text for name in names for text in following.texts)
                 else None
             )
+            # Searches that find something are work, unless the person has to end them.
+            if len(vain) < _FEWEST_IN_VAIN and not (told and sought[lost[0]] >= _FEWEST_FOR_ONE):
+                continue
             times = (
                 f"{len(run)} times in a row, {len(vain)} in vain" if vain else f"{len(run)} times in a row"
             )

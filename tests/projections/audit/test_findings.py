@@ -100,6 +100,15 @@ def test_a_new_request_about_a_file_is_no_objection(agent):
     assert agent.found() == []
 
 
+@pytest.mark.parametrize("mark", ["1. Low: ", "[P2] ", "- Medium - "])
+def test_a_pasted_point_of_a_review_is_no_objection(agent, mark):
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.compacts()
+    agent.says(user(f"{mark}the session store still does not work with an empty queue"))
+    agent.does("read", CLASS, path="src/session_store.py")
+    assert agent.found() == []
+
+
 def test_a_second_objection_about_the_same_file_is_serious(agent):
     agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
@@ -221,6 +230,17 @@ def test_searches_that_a_person_has_to_end_are_serious(agent):
     trouble = searches(agent, 3)
     told = agent.says(user("findModel is in packages/ai"))
     assert agent.found() == [("search", "serious", [*trouble, told])]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_found"), [("findModel is in packages/ai", True), ("now the tests", False)]
+)
+def test_searches_that_find_something_are_work_unless_a_person_has_to_end_them(agent, words, is_found):
+    agent.does("read", "export function findModel() {}\n" * 30, path="packages/ai/models.ts")
+    agent.compacts()
+    searches(agent, 5, gives="b.ts: findModel()")
+    agent.says(user(words))
+    assert [(kind, weight) for kind, weight, _ in agent.found()] == [("search", "serious")] * is_found
 
 
 def test_searches_for_what_was_never_known_are_no_finding(agent):
@@ -403,13 +423,21 @@ def test_an_address_whose_listing_is_in_the_context_was_not_made_up_for_want_of_
 
 
 @pytest.mark.parametrize(
-    ("used", "is_found"),
-    [("read_session_queues", True), ("load_session_queue", True), ("write_other_queue", False)],
+    ("used", "then", "is_found"),
+    [
+        ("read_session_queues", "read_session_queue", True),
+        ("load_session_queue", "read_session_queue", True),
+        ("load_session_queue", "load_session_queue", False),
+        ("write_other_queue", "read_session_queue", False),
+    ],
 )
-def test_a_name_that_does_not_exist_is_a_finding_if_one_almost_like_it_was_seen(agent, used, is_found):
+def test_a_name_that_does_not_exist_is_a_finding_if_the_model_comes_back_to_one_like_it(
+    agent, used, then, is_found
+):
     agent.does("read", "def read_session_queue(): ...", path="src/session_store.py")
     agent.compacts()
     agent.does("bash", f"NameError: name '{used}' is not defined", command="python main.py", fails=True)
+    agent.does("write", path="main.py", content=f"{then}()")
     assert [kind for kind, *_ in agent.found()] == ["invented"] * is_found
 
 
@@ -473,7 +501,13 @@ def test_a_message_that_had_its_answer_was_not_dropped(agent):
 
 @pytest.mark.parametrize(
     ("question", "is_found"),
-    [("Which file has the fixtures?", True), ("Would you like me to go on?", False), ("All done.", False)],
+    [
+        ("Which file has the fixtures?", True),
+        ("I could not find any fixtures. Can you point me to them?", True),
+        ("Would you like me to go on?", False),
+        ("Is it fine to round them?", False),
+        ("All done.", False),
+    ],
 )
 def test_a_fact_that_the_model_asks_for_was_told_before(agent, question, is_found):
     agent.says(user("the fixtures are in data/people.csv"))
@@ -567,6 +601,14 @@ def test_a_reminder_of_what_left_the_context_is_serious(agent, summary, words, i
     agent.compacts(summary)
     reminder = agent.says(user(words))
     assert agent.found() == [("repeated", "serious", [reminder])] * is_found
+
+
+def test_a_reminder_in_words_that_are_used_all_the_time_is_no_finding(agent):
+    for number in range(20):
+        agent.says(assistant(f"All invoices round to whole cents in module {number}."))
+    agent.compacts()
+    agent.says(user("we agreed that invoices round to cents"))
+    assert agent.found() == []
 
 
 def test_a_reminder_of_what_was_said_since_is_no_finding(agent):
