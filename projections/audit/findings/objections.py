@@ -59,7 +59,7 @@ def objections(scene: Scene) -> Iterator[Finding]:
         what = f"the model worked without the content of {_listed(seen)}, which it had seen before"
         more = _objections_that_go_on(scene, times, with_file)
         is_repeated = any(len({each.turn for each in files[path]}) > 1 for path in together)
-        yield _objected(scene, what, times, [*together, *also], undone, more, is_repeated=is_repeated)
+        yield _objected(scene, what, times, [*together, *also], undone, more=more, is_repeated=is_repeated)
     yield from _incomplete(scene, with_file)
     for turn in dict.fromkeys(each.turn for each in names if each.turn not in with_file):
         times = [each for each in names if each.turn == turn]
@@ -69,7 +69,7 @@ def objections(scene: Scene) -> Iterator[Finding]:
 
 
 def _neighbours(files: Mapping[str, Sequence[_Missed]]) -> list[list[str]]:
-    """Return the files together of which the person spoke in one message, or in one after the other."""
+    """Return together the files that a person named in one message, or in one after another."""
     groups: list[list[str]] = []
     last = -_NEXT - 1
     for path in sorted(files, key=lambda each: files[each][0].turn):
@@ -81,7 +81,7 @@ def _neighbours(files: Mapping[str, Sequence[_Missed]]) -> list[list[str]]:
 
 
 def _objections_that_go_on(scene: Scene, times: Sequence[_Missed], explained: set[int]) -> list[int]:
-    """Return the turns that follow objections and object again, naming nothing, while the model is at the files."""
+    """Return the turns that object again, naming nothing, while the model is at the files."""
     paths = {each.thing for each in times}
     files = FileContents(scene.paths, scene.facts)
     found: list[int] = []
@@ -89,7 +89,11 @@ def _objections_that_go_on(scene: Scene, times: Sequence[_Missed], explained: se
         for following in range(number + 1, len(scene.turns)):
             turn = scene.turns[following]
             calls = [each for each in scene.turns[following - 1].messages if each.calls]
-            if following in explained or not turn.is_objection or (turn.person and any(places_in([turn.person]))):
+            if (
+                following in explained
+                or not turn.is_objection
+                or (turn.person and any(places_in([turn.person])))
+            ):
                 break
             if not calls or paths.isdisjoint(files.touched_by(calls[-1])):
                 break
@@ -107,8 +111,8 @@ def _objected(
     times: Sequence[_Missed],
     names: list[str],
     undone: dict[int, _Undone],
-    more: Sequence[int] = (),
     *,
+    more: Sequence[int] = (),
     is_repeated: bool = False,
 ) -> Finding:
     turns = {*(each.turn for each in times), *more}
@@ -132,7 +136,7 @@ _FEWEST_SIBLINGS: Final = 2
 
 
 def _incomplete(scene: Scene, explained: set[int]) -> Iterator[Finding]:
-    """Find objections about a folder of which only a part was used, after which the model used more of it."""
+    """Find objections about a folder of which the model had used a part, and then used more."""
     used: dict[str, dict[tuple[MentionKind, str], MessageFacts]] = {}
     for number, turn in enumerate(scene.turns):
         if turn.person is not None and turn.is_objection and number not in explained:

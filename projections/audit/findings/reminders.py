@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from projections.audit.findings.finding import Finding, cut, refs
-from projections.audit.findings.scene import Scene, Turn
+from projections.audit.findings.scene import Scene, Turn, places_in
 from projections.audit.restatements import words_of
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts
@@ -133,55 +133,51 @@ _OFTEN: Final = 2
 
 
 def repeated_wishes(scene: Scene) -> Iterator[Finding]:
-    """Find a wish about how to work that a person had stated twice, and that the model did not follow.
+    """Find a wish about how to work, stated twice before, that the model did not follow.
 
     To state it once more is no trouble in itself: the person objects, or names a file that was changed meanwhile.
     """
-    before: dict[str, list[MessageFacts]] = {}
+    lost = dict(_lost_wishes(scene))
+    changed: dict[str, MessageFacts] = {}
+    for turn in scene.turns:
+        for manner in sorted(_manners(turn) & lost.keys()):
+            named = (
+                scene.paths.longest_form(path)
+                for kind, path in places_in(filter(None, [turn.person]))
+                if kind is MentionKind.PATH
+            )
+            path = next((each for each in named if each in changed), "")
+            if path or turn.pushback >= 1:
+                yield _repeated_wish(turn, manner, lost[manner], path, changed.get(path))
+        for message in turn.messages:
+            changed.update((scene.paths.longest_form(path), message) for path in message.modified)
+
+
+def _lost_wishes(scene: Scene) -> Iterator[tuple[str, list[MessageFacts]]]:
+    """Yield the wishes stated twice before that C′ does not have, with the messages."""
+    stated: dict[str, list[MessageFacts]] = {}
     for turn in scene.turns_before:
-        if turn.person:
-            for manner in _manners(turn):
-                before.setdefault(manner, []).append(turn.person)
-    for manner, said in before.items():
-        if len(said) < _OFTEN or any(map(scene.is_shown, said)):
-            continue
-        if any(
-            manner in text.lower() for each in scene.after for text in each.texts if each.role != "toolResult"
-        ):
-            continue
-        changed: dict[str, MessageFacts] = {}
-        for turn in scene.turns:
-            if turn.person and manner in _manners(turn):
-                named = map(scene.paths.longest_form, turn.person.visible_mentions.get(MentionKind.PATH, ()))
-                path = next((each for each in named if each in changed), None)
-                if path or turn.pushback >= 1:
-                    yield _repeated_wish(turn, turn.person, manner, said, path and (path, changed[path]))
-            for message in turn.messages:
-                changed.update((scene.paths.longest_form(path), message) for path in message.modified)
+        for manner in _manners(turn):
+            stated.setdefault(manner, []).extend(filter(None, [turn.person]))
+    shown = [text.lower() for each in scene.after if each.role != "toolResult" for text in each.texts]
+    for manner, said in stated.items():
+        is_kept = any(map(scene.is_shown, said)) or any(manner in text for text in shown)
+        if len(said) >= _OFTEN and not is_kept:
+            yield manner, said
 
 
 def _repeated_wish(
-    turn: Turn,
-    again: MessageFacts,
-    manner: str,
-    said: list[MessageFacts],
-    changed: tuple[str, MessageFacts] | None,
+    turn: Turn, manner: str, said: list[MessageFacts], path: str, change: MessageFacts | None
 ) -> Finding:
-    before = ", ".join(f"#{each.seq}" for each in said)
-    wish = f"you had to ask once more: “{_with_its_verb(turn.prose, manner)}” (#{again.seq}), as before"
-    if changed:
-        path, change = changed
-        wish += (
-            f" for other work ({before}); by then the model had changed {split_path(path)[-1]} (#{change.seq})."
-        )
-    else:
-        wish += f" ({before})."
+    again, before = refs([turn.person]), ", ".join(f"#{each.seq}" for each in said)
+    wish = f"you had to ask once more: “{_with_its_verb(turn.prose, manner)}” (#{again[0].seq}), as before"
+    changed = f"; by then the model had changed {split_path(path)[-1]} (#{change.seq})" if change else ""
     return Finding(
         kind="repeated",
         weight="minor",
-        sentence=wish,
+        sentence=f"{wish}{' for other work' if changed else ''} ({before}){changed}.",
         known=refs(said),
-        trouble=refs([changed[1] if changed else None, again]),
+        trouble=[*refs([change]), *again],
         names=[manner],
     )
 
@@ -191,9 +187,7 @@ _FOLDERS: Final = re.compile(r"\S*/(?=\S)")
 
 def _with_its_verb(prose: str, manner: str) -> str:
     """Return a manner of work with the few words before it, which say what is done that way."""
-    found = re.search(
-        rf"(?i)(?:\S*[^\s.,;:?!]\s+){{0,4}}{re.escape(manner)}\b", _FOLDERS.sub("", prose)
-    )
+    found = re.search(rf"(?i)(?:\S*[^\s.,;:?!]\s+){{0,4}}{re.escape(manner)}\b", _FOLDERS.sub("", prose))
     return " ".join(found[0].split()) if found else manner
 
 
@@ -307,7 +301,7 @@ _LONGEST: Final = 5_000
 """Characters of a message that are compared with a person's words."""
 _RARE: Final = 3
 _RARELY: Final = 0.1
-"""The number and the share of messages that may have a word of the reminder; more have it by chance."""
+"""The most messages, as a number and a share, that have a telling word of a reminder."""
 
 
 def _spoken(message: MessageFacts) -> frozenset[str]:
