@@ -215,7 +215,8 @@ class Import(Record, frozen=True, tag="import"):
     line end. `continues` is the number of the import event with the bytes before `offset`; `head` has the bytes
     at the file's beginning that change in place. `skipped` are lines, or parts of them, without a
     record or with a repeated one; `differs_from_harness` those that the harness reads differently; `orphans`
-    those with a missing parent; `not_utf8` records with invalid UTF-8. If a file has several sessions, the
+    those with a missing parent; `not_utf8` records with invalid UTF-8. `unknown` counts the records of the whole file
+    by type, where refold does not know it. If a file has several sessions, the
     import of the first keeps the bytes between all records: `sessions` are the others, and their imports name
     the first in `kept_by`. `is_file` is false for a database, which has no bytes to keep; then `digest` is
     that of its records. `copy_of` is the session's own name in the file if it was imported under another.
@@ -236,6 +237,7 @@ class Import(Record, frozen=True, tag="import"):
     differs_from_harness: list[Remark] = []
     orphans: list[Remark] = []
     not_utf8: list[Remark] = []
+    unknown: dict[str, int] = {}
     sessions: list[str] = []
     kept_by: str = ""
     is_file: bool = True

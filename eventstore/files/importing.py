@@ -59,7 +59,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     known records that the harness changed. `diverged` means that the session grew in the store and the file
     elsewhere, so that the leaf is unchanged. `skipped` are lines without a record, or with a repeated one;
     `differs_from_harness` are those that the harness reads differently; `orphans` are records with a missing
-    parent; `not_utf8` are records with invalid UTF-8, which contexts show as U+FFFD. `inserted` are new entries that
+    parent; `not_utf8` are records with invalid UTF-8, which contexts show as U+FFFD. `unknown` counts the records that
+    are kept although refold does not know their type, by type. `inserted` are new entries that
     known ones follow: they become branches. `left` is the entry where the session stood, if the leaf is now on
     another branch and the file lacks that entry.
     """
@@ -75,6 +76,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     differs_from_harness: list[Remark]
     orphans: list[Remark]
     not_utf8: list[Remark]
+    unknown: dict[str, int] = {}
     inserted: list[Remark] = []
     left: str | None = None
 
@@ -260,6 +262,7 @@ class _Importing:
             differs_from_harness=self._main.differs,
             orphans=orphans[0],
             not_utf8=self._main.not_utf8,
+            unknown=dict(reader.unknown(0)),
             sessions=[each.session for each in self._targets[1:]] if self._has_bytes else [],
             is_file=self._has_bytes,
             copy_of=self._main.of.name if self._main.of.name != self._main.base else "",
@@ -268,8 +271,7 @@ class _Importing:
         self._batches.append_elsewhere()
         # The first session's record completes the import, so it is appended after all others.
         reports = [
-            self._conclude_other(each, main, reader.records(each.place), orphans[each.place])
-            for each in self._targets[1:]
+            self._conclude_other(each, main, reader, orphans[each.place]) for each in self._targets[1:]
         ]
         if not self._has_bytes and not _is_new(self._main):
             self._remember(end)
@@ -315,14 +317,14 @@ class _Importing:
         )
 
     def _conclude_other(
-        self, target: ImportTarget, main: Import, records: int, orphans: list[Remark]
+        self, target: ImportTarget, main: Import, reader: SessionReader, orphans: list[Remark]
     ) -> ImportResult:
         """Append an import record to another session than the first, if it has news."""
         record = msgspec.structs.replace(
             main,
             source_format=target.of.format,
             header=embed(target.of.header),
-            records=records,
+            records=reader.records(target.place),
             lines=Segment(),
             tail=Segment(),
             resume=FROM_START,
@@ -332,6 +334,7 @@ class _Importing:
             differs_from_harness=target.differs,
             orphans=orphans,
             not_utf8=target.not_utf8,
+            unknown=dict(reader.unknown(target.place)),
             sessions=[],
             kept_by=self._main.session if self._has_bytes else "",
         )
@@ -397,6 +400,7 @@ class _Importing:
             differs_from_harness=record.differs_from_harness,
             orphans=record.orphans,
             not_utf8=record.not_utf8,
+            unknown=record.unknown,
             inserted=[
                 Remark(
                     line, f"{event_id!r} is not in the session, but later records are: it becomes a branch"

@@ -19,6 +19,22 @@ _READINGS: Final = 8
 """Maximum attempts to find records in a damaged line, so that the time stays linear."""
 
 
+_MOST_TYPES: Final = 50
+"""Unknown types to count by name, because a damaged file may have one for each record."""
+_LONGEST_TYPE: Final = 100
+OTHER_TYPES: Final = "other"
+"""Stands for types without a name of their own in a count."""
+
+
+def count_type(counts: dict[str, int], type_: Any) -> None:
+    """Count a record of an unknown type."""
+    is_name = isinstance(type_, str) and 0 < len(type_) <= _LONGEST_TYPE
+    name = type_.encode("utf-8", "replace").decode() if is_name else OTHER_TYPES
+    if name not in counts and len(counts) >= _MOST_TYPES:
+        name = OTHER_TYPES
+    counts[name] = counts.get(name, 0) + 1
+
+
 def trimmed(line: bytes) -> tuple[int, bytes]:
     """Return a line's text without byte order mark and surrounding blanks, and where it starts."""
     if line.startswith(b"{") and line.endswith(b"}\n"):

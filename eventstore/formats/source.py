@@ -301,6 +301,10 @@ class SessionReader(Protocol):
     def records(self, session: int) -> int:
         """Return a session's number of records in the source, including earlier readings."""
 
+    def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002  others are asked
+        """Return a session's numbers of records by unknown type, including earlier readings."""
+        return {}
+
     def orphans(self, session: int) -> Sequence[tuple[int, str]]:
         """Return lines of records with a missing parent, with the parent's id, in order."""
 

@@ -51,6 +51,44 @@ _ECHO: Final = re.compile(
 )
 """Beginnings of texts that the harness wrote in the user's name."""
 _REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
+_NOTES: Final = frozenset(
+    {
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "atis-latch",
+        "attribution-snapshot",
+        "bridge-session",
+        "continued-in",
+        "cost-state",
+        "custom-title",
+        "failed",
+        "file-history-delta",
+        "file-history-snapshot",
+        "fork-context-ref",
+        "frame-link",
+        "history-suppression",
+        "isolation-latch",
+        "last-prompt",
+        "launched",
+        "marble-origami-snapshot",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "queue-operation",
+        "relocated",
+        "result",
+        "speculation-accept",
+        "started",
+        "summary",
+        "tag",
+        "task-summary",
+        "worktree-state",
+    }
+)
+"""The types of metadata, including the journals of workflows; those of artifacts begin alike."""
+_ARTIFACT: Final = "artifact-"
 
 
 class Fields(msgspec.Struct, frozen=True, dict=True):
@@ -183,6 +221,13 @@ def kind_of(fields: Fields) -> str:
     if type_ in _KINDS:
         return _KINDS[type_](fields)
     return f"claude-code:{type_}" if type_ in CODE_OF_KIND else type_
+
+
+def is_known_type(type_: Any) -> bool:
+    """Return True for the types of records that Claude Code is known to write."""
+    if not isinstance(type_, str):
+        return False
+    return type_ in _KINDS or type_ in _NOTES | _REWRITES_WITHOUT_ID or type_.startswith(_ARTIFACT)
 
 
 def _kind_of_system(fields: Fields) -> str:

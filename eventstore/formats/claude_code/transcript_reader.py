@@ -21,12 +21,13 @@ from eventstore.formats.claude_code.record import (
     facts_of,
     fields_of,
     is_boundary,
+    is_known_type,
     kept_by,
     kind_of,
     plain_message,
 )
 from eventstore.formats.claude_code.transcript_lines import parse
-from eventstore.formats.lines import REPEAT
+from eventstore.formats.lines import REPEAT, count_type
 from eventstore.formats.names import is_name, is_reserved, stored_id
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
@@ -72,7 +73,8 @@ class _Chain:
     `instead` maps a record to the one that children have in its place: a rewrite without an id below it, another
     record with its id, or its copy below a late parent. `summaries` maps boundaries to their summaries, `kept` the
     messages that these keep to the summary; `is_whole` means that each summary came behind all that it keeps.
-    `orphans` maps missing parents to the records that name them, `copies` records to their newest copies.
+    `orphans` maps missing parents to the records that name them, `copies` records to their newest copies. `unknown`
+    counts the records of unknown types.
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
@@ -85,6 +87,7 @@ class _Chain:
         self.instead: dict[str, str] = dict(state.get("instead", {}))
         self.boundary: str | None = state.get("boundary")
         self.records: int = state.get("records", 0)
+        self.unknown: dict[str, int] = dict(state.get("unknown", {}))
         self.summaries: dict[str, str] = dict(state.get("summaries", {}))
         self.orphans: dict[str, list[str]] = {
             parent: [*waiting] for parent, waiting in state.get("orphans", {}).items()
@@ -143,6 +146,7 @@ class _Chain:
         return {
             "last": self.last,
             "records": self.records,
+            **({"unknown": dict(self.unknown)} if self.unknown else {}),
             **({"chained": self.chained} if self.chained != self.last else {}),
             **({"newest": self.newest} if self.newest else {}),
             **({"late": True} if self.is_late else {}),
@@ -198,6 +202,9 @@ class TranscriptReader(SessionReader):
 
     def records(self, session: int) -> int:
         return self._chains[session].records
+
+    def unknown(self, session: int) -> Mapping[str, int]:
+        return self._chains[session].unknown
 
     def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002  rules attach them
         return []
@@ -480,6 +487,8 @@ class TranscriptReader(SessionReader):
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
         chain.records += 1
+        if not is_known_type(fields.type):
+            count_type(chain.unknown, fields.type)
         self._seen[place][own] = start, len(body)
         if kind != "note":
             self._parents[place][own] = kind, parent

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
-from eventstore.formats.lines import REPEAT, TOO_DEEP, objects_in, trimmed
+from eventstore.formats.lines import REPEAT, TOO_DEEP, count_type, objects_in, trimmed
 from eventstore.formats.names import is_name, is_reserved, stored_id
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, plain_parts
 from eventstore.formats.pi.message import measure
@@ -115,7 +115,8 @@ class PiReader:
     """Read a file's lines, including the header's.
 
     `state` continues an earlier reading. `is_known` tells if an earlier import brought an id. `earlier`
-    returns the bytes of the record with an id in lines that are not read again, if there is one.
+    returns the bytes of the record with an id in lines that are not read again, if there is one. `unknown` counts the
+    records of unknown types so far.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class PiReader:
             name: list(at) for name, at in state.get("awaited", {}).items()
         }
         self._repeated: int = state.get("repeated", 0)
+        self.unknown: dict[str, int] = dict(state.get("unknown", {}))
         self._seen = seen
         self._copies = Counter[str]()
         self._was_known = is_known
@@ -155,6 +157,7 @@ class PiReader:
             "last": self._last,
             "awaited": {name: list(at) for name, at in self._awaited.items()},
             **({"repeated": self._repeated} if self._repeated else {}),
+            **({"unknown": dict(self.unknown)} if self.unknown else {}),
         }
 
     @property
@@ -272,6 +275,8 @@ class PiReader:
                     self._repeated = number if own != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
+            if not self._dialect.is_type(entry.type):
+                count_type(self.unknown, entry.type)
             self._seen[event_id] = offset + start + first, len(body)
             event = NewEvent(
                 id=event_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
@@ -116,6 +116,9 @@ class PiReading(SessionReader):
 
     def records(self, session: int) -> int:  # noqa: ARG002  a file holds one
         return self._lines.records
+
+    def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002
+        return self._lines.unknown
 
     def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002
         return self._lines.orphans

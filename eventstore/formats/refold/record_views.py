@@ -33,6 +33,7 @@ class _Fields(msgspec.Struct, frozen=True):
     session: Any = None
     sourceFormat: Any = None  # noqa: N815
     targetId: Any = None  # noqa: N815
+    unknown: Any = None
 
 
 _fields_of: Final = tolerant_decoder(_Fields)
@@ -60,6 +61,14 @@ def _session_info(record: bytes) -> View:
     return msgspec.structs.replace(pi_view("session_info", record), folder=folder)
 
 
+def _import(record: bytes) -> View:
+    fields = _fields_of(record)
+    unknown = fields.unknown if isinstance(fields.unknown, dict) else {}
+    types = ", ".join(f"{name} ({number})" for name, number in unknown.items())
+    line = joined(fields.sourceFormat, fields.records)
+    return View(line=f"{line}, of unknown types: {types}" if types else line)
+
+
 def _line_of(*names: str) -> Callable[[bytes], View]:
     """Return a reader for kinds with only a line for logs: the values of these fields."""
 
@@ -77,7 +86,7 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "rewrite": _line_of("reason"),
     "leaf_moved": _line_of("fromId"),
     "undone": _line_of("targetId"),
-    "import": _line_of("sourceFormat", "records"),
+    "import": _import,
     "link": _line_of("relation", "session"),
     "redaction": _line_of("targetId", "reason"),
     "observed_rewrite": _line_of("targetId"),

@@ -232,6 +232,22 @@ def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refo
     assert [each["line"] for each in session["not_utf8"]] == [18, 19]
 
 
+def test_records_of_unknown_types_are_counted_in_one_line_and_in_the_log(
+    refold: Refold, tmp_path: Path
+) -> None:
+    odd = b"".join(
+        b'{"type":"%s","id":"x%d","parentId":null,"timestamp":"2025-12-08T22:00:00.000Z"}\n' % (type_, at)
+        for at, type_ in enumerate([b"hologram", *(b"t%d" % each for each in range(9)), b"hologram"])
+    )
+    (tmp_path / "tale.jsonl").write_bytes(tale() + odd)
+    _, counted = refold("import", "tale.jsonl").lines
+    assert ("11 " in counted, "hologram (2)" in counted, "t0 (1)" in counted) == (True, True, True)
+    assert "t8" not in counted
+    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    assert session["unknown"] == {"hologram": 2, **{f"t{each}": 1 for each in range(9)}}
+    assert "hologram (2)" in refold("log", SESSION, "--kind", "import").lines[-1]
+
+
 def test_a_file_in_utf_16_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale().decode().encode("utf-16"))
     assert told_of(refold, "tale.jsonl") == "tale.jsonl:1"
