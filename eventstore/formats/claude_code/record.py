@@ -87,8 +87,9 @@ _NOTES: Final = frozenset(
         "worktree-state",
     }
 )
-"""The types of metadata, including the journals of workflows; those of artifacts begin alike."""
+"""The types of metadata, including the journals of workflows."""
 _ARTIFACT: Final = "artifact-"
+"""The beginning of further types of metadata."""
 
 
 class Fields(msgspec.Struct, frozen=True, dict=True):

@@ -37,7 +37,7 @@ def of_claude_code(name: str, type_: Any, parent: str | None) -> bytes:
 
 
 class Writing(NamedTuple):
-    """How a harness writes a file's first lines, and a record of a type."""
+    """The first lines of a harness's file, and a function that writes a record of a type."""
 
     head: bytes
     record: Callable[[str, Any, str | None], bytes]
