@@ -65,7 +65,9 @@ def written(path: Path, *lines: bytes) -> Path:
 def test_an_import_that_another_process_completes_meanwhile_makes_the_same_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, path, conflicts = MemoryLog(), written(tmp_path / "p.jsonl", *PARENT), list[str]()
+    # The link stands between two records.
+    path = written(tmp_path / "p.jsonl", *PARENT, answer("b", "r", "m2", "Done."))
+    log, conflicts = MemoryLog(), list[str]()
     derive, append = EventBatches._derive, MemoryLog.append
 
     def after_another(*args: Any) -> None:
