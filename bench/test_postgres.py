@@ -6,7 +6,9 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ MESSAGES = 400
 TEXT = "x" * 2000
 TURNS = 6
 ROUNDS = 50
+WRITERS = 8
+EACH = 20
 ROUND_TRIP = 0.0005
 """Seconds that a network adds to each query."""
 
@@ -103,6 +107,22 @@ def test_append(measure: Any, logs: dict[str, StoredLog], role: str, turn: int) 
         rounds=ROUNDS,
         setup=lambda: (("appended", [next(new)]), {}),
     )
+
+
+@LOGS
+def test_eight_writers(measure: Any, logs: dict[str, StoredLog], role: str, turn: int) -> None:
+    rounds = count()
+
+    def write(writer: int, round_: int) -> None:
+        for number in range(EACH):
+            logs[role].append(f"writer-{writer}", [message(f"{turn}-{round_}-{number}", TEXT)])
+
+    def write_all() -> None:
+        round_ = next(rounds)
+        list(pool.map(write, range(WRITERS), [round_] * WRITERS))
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        measure("PostgreSQL: eight writers", role, write_all, rounds=3)
 
 
 def test_append_to_eventsourcing(measure: Any, conversations: Any) -> None:
