@@ -120,8 +120,18 @@ class _Summary:
         self.generations: set[str] = set()
         self._sessions: dict[tuple[str, str], set[str]] = {}
 
-    def add(self, source: SourceComparison, harness: str, imported: Sequence[ImportResult] = ()) -> None:
-        """Count a file, with the results of its sessions."""
+    def add(
+        self,
+        source: SourceComparison,
+        harness: str,
+        imported: Sequence[ImportResult] = (),
+        *,
+        has_news: bool = True,
+    ) -> None:
+        """Count a file, with the results of its sessions.
+
+        One of the same size without news is unchanged, although it was read.
+        """
         from cli.store import remarks_on
 
         project = self.projects.setdefault(
@@ -138,7 +148,9 @@ class _Summary:
                 "skipped": 0,
             },
         )
-        change = "unchanged" if _is_read_again(source, imported) else source.change
+        known = source.known
+        is_same = known is not None and known.size == source.file.status.st_size and not has_news
+        change = "unchanged" if is_same else source.change
         project[change] += 1
         project["bytes"] += source.file.status.st_size if change != "unchanged" else 0
         # Several files may hold the same session.
@@ -156,17 +168,6 @@ class _Summary:
         return sum(project[name] for project in self.projects.values())
 
 
-def _is_read_again(source: SourceComparison, imported: Sequence[ImportResult]) -> bool:
-    """Return True for a file that was read although it turned out to be the same."""
-    known = source.known
-    return (
-        known is not None
-        and bool(imported)
-        and known.size == source.file.status.st_size
-        and not any(each.added or each.rewritten for each in imported)
-    )
-
-
 def _preview(ctx: click.Context, summary: _Summary) -> None:
     """Count what an import would find; make no store."""
     from contextlib import nullcontext
@@ -174,9 +175,8 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
     from cli.store import opened, store_path
     from eventstore import is_store
     from eventstore.errors import BadInputError
-    from eventstore.files.discovery import open_source, writer_of
-    from eventstore.files.importing import opened_source
-    from eventstore.files.syncing import FileImport, compare_sources, reported_before
+    from eventstore.files.discovery import writer_of
+    from eventstore.files.syncing import FileImport, compare_sources, has_news, reported_before
     from eventstore.memory import MemoryLog
 
     with (
@@ -184,14 +184,13 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
         log.snapshot() as snapshot,
     ):
         for source in compare_sources(snapshot, summary.files):
-            if source.change != "unchanged":
-                try:
-                    with opened_source(source.file.path) as opened_file:
-                        open_source(opened_file)
-                except BadInputError as error:
-                    summary.failed.append(FileImport(file=source.file, error=error))
-                    continue
-            summary.add(source, source.known.harness if source.known else writer_of(source.file))
+            try:
+                is_new = source.change != "unchanged" and has_news(log, source)
+            except BadInputError as error:
+                summary.failed.append(FileImport(file=source.file, error=error))
+                continue
+            harness = source.known.harness if source.known else writer_of(source.file)
+            summary.add(source, harness, has_news=is_new)
         summary.known = reported_before(snapshot, summary.failed)
 
 
@@ -227,7 +226,8 @@ def _import(ctx: click.Context, summary: _Summary, jobs: int | None) -> None:
                         summary.failed.append(each)
                         continue
                     harness = format_of(each.sessions[0].format).name
-                    summary.add(to_import[each.file.path], harness, each.sessions)
+                    has_news = any(session.added or session.rewritten for session in each.sessions)
+                    summary.add(to_import[each.file.path], harness, each.sessions, has_news=has_news)
             with log.snapshot() as snapshot:
                 summary.known = reported_before(snapshot, summary.failed)
             keep_reported(log, summary.failed)

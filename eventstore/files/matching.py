@@ -232,6 +232,10 @@ class SessionMatcher:
             return not any(each.shared.new or each.shared.changed for each in self.targets)
         return self._is_read(self.main.newest)
 
+    def has_news(self) -> bool:
+        """Return True if the source has records that the log lacks or has otherwise."""
+        return any(each.is_new or each.shared.new or each.shared.changed for each in self.targets)
+
     def is_export(self, snapshot: Snapshot, path: str) -> bool:
         """Return True if the source is an export or a copy of the sessions, and not their own file.
 

@@ -44,6 +44,21 @@ def compare_sources(snapshot: Snapshot, files: Iterable[SessionFile]) -> list[So
     return [SourceComparison(file=each, known=snapshot.source(source_path(each.path))) for each in files]
 
 
+def has_news(log: EventLog, source: SourceComparison) -> bool:
+    """Return True if a file, were it imported, would count as new or changed.
+
+    A file of another size than before counts without a look at its records. Raises BadInputError.
+    """
+    with opened_source(source.file.path) as opened:
+        contents = open_source(opened)
+        if source.known is None or source.known.size != source.file.status.st_size:
+            return True
+        matcher = SessionMatcher(log, opened, contents, None)
+        with log.snapshot() as snapshot:
+            matcher.find(snapshot)
+        return matcher.has_news()
+
+
 class FileImport(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a file's sessions, or the error that kept the file from being imported."""
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from eventstore.log import AppendResult
 from tests.cli.running import Refold
 from tests.cli.tale import tale
 from tests.support.homes import PI, a_home, pi_session, write
-from tests.support.pi_files import said
+from tests.support.pi_files import header, said
 from tests.support.tampering import tables
 
 
@@ -136,6 +137,38 @@ def test_a_dry_run_says_the_same_and_makes_no_store(refold: Refold, home: Path) 
     again = counts(refold("sync", "--home", home, "--dry-run", "--json").json)
     assert again["pi", "two"] == (1, 0, 4, 0)
     assert refold("sessions", "--json").raw == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content,
+        lambda content: content + said("more", "n1", "e2"),
+        lambda content: content.replace(b"text 1", b"TEXT 1"),
+        lambda content: content.replace(b'"e2"', b'"n2"'),
+        lambda content: content[: len(content) // 2],
+        lambda content: content + b"\n",
+        lambda content: header(session="another") + content.partition(b"\n")[2],
+        lambda _: b"a shopping list\n",
+    ],
+    ids=["touched", "grown", "rewritten", "other id", "truncated", "blank line", "renamed", "garbage"],
+)
+def test_a_dry_run_counts_a_changed_file_as_an_import_does(
+    refold: Refold, home: Path, change: Callable[[bytes], bytes]
+) -> None:
+    refold("sync", "--home", home)
+    path = home / PI / "one" / "one-0.jsonl"
+    path.write_bytes(change(path.read_bytes()))
+    os.utime(path, (2e9, 2e9))
+    dry, real = (
+        refold("sync", "--home", home, "--json", *options, code=None) for options in (["--dry-run"], [])
+    )
+    assert {key: files[:3] for key, files in counts(dry.json).items()} == {
+        key: files[:3] for key, files in counts(real.json).items()
+    }
+    for name in ("bytes", "folder"):
+        assert [each[name] for each in dry.json["projects"]] == [each[name] for each in real.json["projects"]]
+    assert (dry.json["failed"], dry.code) == (real.json["failed"], real.code)
 
 
 def test_a_dry_run_of_a_damaged_store_is_refused(refold: Refold, home: Path) -> None:
