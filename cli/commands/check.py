@@ -168,12 +168,14 @@ def _sessions_table(found: Sequence[SessionChecks]) -> object:
             for name in names
         ]
         listing.add_row(safe_line(short[checks.session]), *shares)
-    sums = [
-        [result for checks in found for result in checks.results if result.name == name] for name in names
-    ]
-    totals = [part_of(sum(each.passed for each in of), sum(each.checked for each in of)) for of in sums]
-    if len(found) > 1:
-        listing.add_row("all", *totals)
+    harnesses = sorted({checks.harness for checks in found})
+    groups = {f"all of {each}": [of for of in found if of.harness == each] for each in harnesses}
+    for label, members in [*(groups.items() if len(groups) > 1 else ()), ("all", found)]:
+        results = [result for checks in members for result in checks.results]
+        sums = [[each for each in results if each.name == name] for name in names]
+        totals = [part_of(sum(each.passed for each in of), sum(each.checked for each in of)) for of in sums]
+        if len(found) > 1:
+            listing.add_row(label, *totals)
     return listing
 
 

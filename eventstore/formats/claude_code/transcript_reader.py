@@ -98,6 +98,12 @@ class _Chain:
         # Where earlier walks along `instead` ended: an id that thousands of records share is not walked from anew.
         self._found: dict[str, str] = {}
 
+    def count(self, fields: Fields) -> None:
+        """Count a record, and its type if that is unknown."""
+        self.records += 1
+        if not is_known_type(fields.type):
+            count_type(self.unknown, fields.type)
+
     def date(self, own: str, time: int | None) -> None:
         """Note the time of the last record in the tree."""
         if time is None or self.time is None or time >= self.time:
@@ -486,9 +492,7 @@ class TranscriptReader(SessionReader):
         except Exception as error:  # noqa: BLE001  no record may keep the others from being read
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
-        chain.records += 1
-        if not is_known_type(fields.type):
-            count_type(chain.unknown, fields.type)
+        chain.count(fields)
         self._seen[place][own] = start, len(body)
         if kind != "note":
             self._parents[place][own] = kind, parent

@@ -275,8 +275,6 @@ class PiReader:
                     self._repeated = number if own != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
-            if not self._dialect.is_type(entry.type):
-                count_type(self.unknown, entry.type)
             self._seen[event_id] = offset + start + first, len(body)
             event = NewEvent(
                 id=event_id,
@@ -355,6 +353,8 @@ class PiReader:
         """
         flags = 0
         self._records += 1
+        if not self._dialect.is_type(entry.type):
+            count_type(self.unknown, entry.type)
         if not is_alone:
             self._unseen_by_pi.append(self._records)
         if self._header.version == 1:
