@@ -428,6 +428,36 @@ def test_a_small_new_session_is_stored_with_the_record_of_its_import_or_not_at_a
         assert list(snapshot.heads()) == []
 
 
+class Noting(Busy):
+    """A log that notes after each commit its number of events, and the sizes of the files that it knows."""
+
+    def __init__(self, log: EventLog) -> None:
+        super().__init__(log)
+        self.commits: list[tuple[int, list[int]]] = []
+
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
+        done = self._log.append(session, events, **options)
+        with self._log.snapshot() as snapshot:
+            self.commits.append((done.version, [each.size for each in snapshot.sources()]))
+        return done
+
+
+@pytest.mark.parametrize("batch", [1, BATCH_EVENTS])
+def test_a_file_is_known_from_the_commit_of_its_last_events_on(
+    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(batching, "BATCH_EVENTS", batch)
+    before: list[int] = []
+    for lines in GROWN[:3], GROWN:
+        noting, size = Noting(log), len(b"".join(lines))
+        bring(noting, tmp_path, b"".join(lines))
+        *earlier, last = noting.commits
+        assert last == (version(log, SESSION), [size])
+        assert [sizes for _, sizes in earlier] == [before] * len(earlier)
+        assert earlier or batch > 1
+        before = [size]
+
+
 class Overtaken(Busy):
     """A log into which somebody else imports the beginning of a file before an import of it appends."""
 
