@@ -33,7 +33,7 @@ def is_postgres(store: str | os.PathLike[str]) -> bool:
         return False
     if not store.startswith(_POSTGRES):
         remedy = "name a folder, or an address that begins with postgresql://"
-        raise StoreError(without_password(store), "is no address of a store", remedy)
+        raise StoreError(without_password(store), "is not the address of a store", remedy)
     return True
 
 

@@ -93,7 +93,7 @@ class AmbiguousError(RefoldError):
     def __init__(self, what: str, name: str, candidates: list[str]) -> None:
         self.what, self.name, self.candidates = what, name, candidates
         shown = ", ".join(candidates[:5]) + (", …" if len(candidates) > 5 else "")  # noqa: PLR2004
-        super().__init__(f"{what} {name!r} is ambiguous ({shown}); give more characters")
+        super().__init__(f"{what} {name!r} is ambiguous ({shown}); give more characters, or the id")
 
 
 class VersionConflictError(RefoldError):

@@ -68,7 +68,7 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
     multiple=True,
     metavar="METRIC=SHARE",
     callback=_bounds,
-    help="Exit with 1 if a share is lower: future-use, recall, recall.KIND or instructions, each from 0 to 1.",
+    help="Exit with 1 if a share, from 0 to 1, is lower: of future-use, recall, recall.KIND or instructions.",
 )
 @json_option
 @click.pass_context

@@ -14,7 +14,7 @@ from cli.options import json_option, utf8
 def command(ctx: click.Context, folder: str, *, as_json: bool) -> None:
     """Copy the store to a new folder while it is in use.
 
-    The copy is compacted, and verified before it gets its name. The heads of its sessions are saved beside it
+    The copy has no free pages, and is verified before it gets its name. The heads of its sessions are saved beside it
     as FOLDER.heads, for verify --heads.
     """
     from cli.output import counted, echo_json, echo_text, progress_bar

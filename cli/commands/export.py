@@ -35,7 +35,7 @@ def _formats() -> list[str]:
     default=_ORIGINAL,
     show_default=True,
     help="original: the file as imported, byte for byte. markdown: a document for people. Others: a file of that"
-    " harness, with later entries.",
+    " harness, with everything added since.",
 )
 @click.option(
     "--leaf", metavar="ID", callback=utf8, help="With markdown: only the branch that ends at this entry."
@@ -96,7 +96,7 @@ def command(
         echo_text(f"{output}  {size:,} bytes")
     if form == _MARKDOWN and size > _GITHUB_LIMIT and not as_json:
         echo_note(
-            "a comment on GitHub takes 65,536 characters: attach the file, or name a branch with --leaf"
+            "a comment on GitHub takes at most 65,536 characters: attach the file, or name a branch with --leaf"
         )
 
 

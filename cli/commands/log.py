@@ -40,8 +40,8 @@ _SHORTEST: Final = 8
 def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: bool, **chosen: Any) -> None:
     """List a session's events in the order in which they were stored.
 
-    "*" marks the leaf, "-" marks events that are not nodes of the tree. Long ids are shortened to a unique prefix. For
-    one with "…" in it, use #N.
+    "*" marks the leaf, "-" marks events that are not nodes of the tree. Long ids are shortened; for one
+    with "…" in it, use #N.
     """
     from cli.output import console, echo_json, paged, print_line
     from cli.store import opened_session

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     "--budget",
     type=click.FloatRange(0),
     metavar="DOLLARS",
-    help="The same, but spend no more than this, and leave out the boundaries that it does not cover.",
+    help="Like --yes, but spend no more than this, and leave out the boundaries that it does not cover.",
 )
 @prices_option
 @click.option(
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     type=click.Choice(["clean", "recorded", "triggered"]),
     default="clean",
     show_default=True,
-    help="Compact inside stretches that were never compacted, where the session did, or when each policy decides to.",
+    help="Where to compact: in stretches that were never compacted, where the session did, or when policies decide to.",
 )
 @click.option(
     "--horizon",
@@ -136,10 +136,10 @@ def command(
 ) -> None:
     """Show what other policies and templates would have kept of recorded sessions.
 
-    Each variant compacts the same contexts, without changing the session. What the model used afterwards, up to the
-    next recorded compaction, shows what was needed: how much of it does each variant's context still name, and at
-    what size? Summaries are extracted from the log without a model, unless --summarizer or --model names one, or a
-    VARIANT does, as POLICY@MODEL.
+    Each variant compacts the same contexts, without changing the session. refold counts how much of what the
+    model used afterwards, up to the next recorded compaction, each variant's context still names, and
+    measures its size. Summaries are extracted from the log without a model, unless --summarizer or --model
+    names one, or a VARIANT does, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent, get_answers

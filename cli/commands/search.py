@@ -38,7 +38,7 @@ def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) 
 @click.argument("query", nargs=-1, required=True, callback=_joined)
 @session_filters
 @click.option("--session", metavar="SESSION", help="Only this session.")
-@click.option("--lost", is_flag=True, help="Only what the model was sent once but no longer is.")
+@click.option("--lost", is_flag=True, help="Only what was once sent to the model and no longer is.")
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most N events."
 )

@@ -78,7 +78,7 @@ def go(
         step = _step(snapshot, move, written)
     if label is not None and summary is None and move.target is None:
         raise BadInputError(
-            f"label {label!r}", "the root is not an entry and cannot have one", "leave it out"
+            f"label {label!r}", "the root is not an entry, and cannot have a label", "leave it out"
         )
     count = (step is not None) + (label is not None)
     if dry_run or not count:

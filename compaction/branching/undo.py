@@ -188,7 +188,7 @@ class _Branch:
             return BadInputError(where, problem, f"undo {self._event(newest).id!r} first")
         if main.kind in _MOVES_ALONE and self._went(entries) and self._is_followed(entries):
             problem = "the session has continued after it"
-            return BadInputError(where, problem, "move back to where it came from: refold go")
+            return BadInputError(where, problem, "move back with refold go instead")
         return None
 
     def _went(self, entries: tuple[Event, ...]) -> bool:

@@ -112,7 +112,7 @@ def _parts(before: Sequence[Part], messages: Sequence[Any]) -> Iterator[Part]:
 def _changed(part: Part, message: dict[str, Any], place: int) -> Part:
     changed = part.rewritten_as(_text(message))
     if message.get("role", part.role) != tolerant_json(part.raw).get("role", part.role):
-        raise ProgramError(f"messages[{place}] has another role than the message that it was")
+        raise ProgramError(f"messages[{place}] has another role than its event; only its content may change")
     return changed
 
 

@@ -161,7 +161,9 @@ class Environment:
                 # The old map is already gone.
                 self._let_go()
                 raise StoreError(
-                    self.path, f"the map cannot grow ({failure})", "give this process more memory addresses"
+                    self.path,
+                    f"the map cannot grow ({failure})",
+                    "raise its limit on virtual memory (ulimit -v)",
                 ) from failure
 
     def begin_reading(self) -> Transaction:
@@ -196,7 +198,7 @@ class Environment:
         if is_stale and (error is None or isinstance(error, Exception)):
             raise StoreError(
                 self.path,
-                "was written during a read without a slot in its lock file",
+                "changed while it was read without a slot in its lock file",
                 "read it again, or make its lock.mdb writable",
             )
 

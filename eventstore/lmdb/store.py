@@ -134,7 +134,7 @@ class LmdbLog:
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction, its own or a shared one."""
         if self._is_read_only():
-            raise StoreError(self.path, "is read-only", "write where its files can be written")
+            raise StoreError(self.path, "is read-only", "make its files writable, or name another store")
         if self._files is not self._shared.files:
             # A commit checks the files at the path by which the environment was opened.
             self._files.check()

@@ -50,7 +50,7 @@ def explained(place: str, error: psycopg.Error) -> StoreError:
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         return StoreError(place, "is read-only", "write to the primary server")
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return StoreError(place, f"this role may not do that ({problem})", "use a role that may")
+        return StoreError(place, f"this role lacks a privilege ({problem})", "use a role that has it")
     if isinstance(error, psycopg.errors.DiskFull):
         return StoreError(place, f"is full ({problem})", "free space on the server's disk")
     return StoreError(

@@ -189,7 +189,7 @@ def prices_of_file(path: str | Path) -> FilePrices:
         raise BadInputError(str(path), "has no models", 'add a table [models."NAME"] for each; ' + _SEE)
     since = table.get("date")
     if not isinstance(since, date):
-        raise BadInputError(str(path), "has no date", "say when its prices held: date = 2026-11-01")
+        raise BadInputError(str(path), "has no date", "add the day of its prices: date = 2026-11-01")
     return FilePrices(
         name=file.name,
         date=since.isoformat()[:10],

@@ -356,7 +356,7 @@ NOT_MESSAGES: Final[list[tuple[Any, str]]] = [
     (b"hello", "a message of type bytes"),
     ({"role": "system", "content": "be kind"}, "message of role 'system'"),
     ({"role": ["user"], "content": "x"}, "message of role ['user']"),
-    ({"content": "who says it?"}, "message of role None"),
+    ({"content": "who says it?"}, "message"),
     ({"role": "assistant"}, "message"),
     ({"role": "user"}, "message"),
     ({"role": "toolResult", "content": "x"}, "message"),

@@ -58,6 +58,8 @@ def stored_messages(message: object, tool_of: Callable[[str], str]) -> list[dict
             "message", "its values are too deeply nested", "store deeper levels as a text"
         ) from None
     role = fields.get("role")
+    if role is None:
+        raise BadInputError("message", "it has no `role`", 'give it one, "user" or "assistant"')
     if not isinstance(role, str) or role not in ROLES or not role:
         raise BadInputError(
             f"message of role {role!r}",

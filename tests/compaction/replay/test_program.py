@@ -141,7 +141,7 @@ def test_a_program_that_changes_nothing_has_no_result(tried: Try) -> None:
         ),
         (
             READ + "messages[0]['message']['role'] = 'assistant'\njson.dump(context, sys.stdout)",
-            "messages[0] has another role than the message that it was",
+            "messages[0] has another role than its event; only its content may change",
         ),
     ],
 )

@@ -170,7 +170,7 @@ def _definitions(tools: bytes) -> list[bytes]:
         msgspec.json.decode(tools, type=list[dict[str, Any]])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(
-            "tools", f"no JSON list of objects ({error})", "give a list of definitions"
+            "tools", f"is not a JSON list of objects ({error})", "give a list of definitions"
         ) from None
     return [bytes(tool) for tool in msgspec.json.decode(tools, type=list[msgspec.Raw])]
 
