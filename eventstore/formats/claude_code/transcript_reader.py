@@ -174,7 +174,8 @@ class TranscriptReader(SessionReader):
         self._contents, self._known = contents, known
         # The end of the last line read may still be missing, and comes first then.
         self._is_open: bool = resume.state.get("open", False)
-        self._offset, self._line = resume.offset, resume.line - self._is_open
+        self._offset = resume.offset
+        self._line: int = resume.line - self._is_open
         states: dict[str, Any] = resume.state.get("sessions", {})
         self._chains = [_Chain(states.get(each.name, {})) for each in contents.sessions]
         self._seen = [SeenRecords(contents.source) for _ in contents.sessions]
