@@ -115,6 +115,50 @@ def test_a_harness_is_named_by_its_format_and_its_rules_alone() -> None:
     assert named == set(MAY_NAME)
 
 
+REGISTERED_IN = {"eventstore/formats/__init__.py", "projections/rules/__init__.py"}
+EXTENDS = {"oh-my-pi": {"pi"}, "refold": {"pi"}}
+"""Harnesses whose records have another one's shape: they build on its format and its rules."""
+
+
+def words_in(module: str) -> Iterator[tuple[int, str]]:
+    """The texts of one word and the names in a module with their lines, but for docstrings."""
+    yield from ((line, text) for line, text in texts_in(module) if " " not in text)
+    for node in ast.walk(ast.parse((ROOT / module).read_text("utf-8"))):
+        names = {
+            each
+            for each in ("id", "attr", "arg", "name", "module")
+            if isinstance(getattr(node, each, None), str)
+        }
+        yield from ((getattr(node, "lineno", 0), getattr(node, each)) for each in names)
+
+
+def as_words(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text).lower())
+
+
+def test_a_harness_is_unknown_to_the_formats_and_rules_of_others() -> None:
+    harnesses_named = {each.name: as_words(each.name) for each in harnesses()}
+    found = []
+    for module in modules("eventstore/formats", "projections/rules"):
+        path = as_words(module.removesuffix(".py"))
+        # The longest name in the path owns it: a folder of oh-my-pi is none of pi.
+        own = max(
+            (name for name, words in harnesses_named.items() if re.search(rf"_{words}(_|$)", path)),
+            key=len,
+            default="refold" if "/refold/" in module else "",
+        )
+        known = {own} | EXTENDS.get(own, set())
+        others = {name: words for name, words in harnesses_named.items() if name not in known}
+        for line, text in () if module in REGISTERED_IN else words_in(module):
+            words = as_words(text)
+            found += [
+                f"{module}:{line}: {text}"
+                for other in others.values()
+                if re.search(rf"(^|_){other}(_|$)", words)
+            ]
+    assert found == []
+
+
 @pytest.mark.parametrize("field", FIELDS.split())
 def test_a_field_of_a_harness_is_known_to_its_format_and_its_rules_alone(field: str) -> None:
     knowing = [

@@ -70,10 +70,9 @@ def export_session(log: EventLog | Snapshot, session: str, form: str) -> Iterato
 def unconverted_messages(log: EventLog, session: str, form: str) -> int:
     """Count the messages that a harness's file holds only as data and never sends to a model."""
     its = next(each for each in harnesses() if form in each.exports)
-    shown = its.converts | {its.name}
     with log.snapshot() as snapshot:
         return sum(
-            each.is_entry and each.role != "" and format_of(each.format).name not in shown
+            each.is_entry and each.role != "" and not its.converts(format_of(each.format))
             for each in events(snapshot, session)
         )
 

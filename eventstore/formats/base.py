@@ -249,8 +249,6 @@ class Format(Protocol):
     """The folders of the harness's sessions."""
     exports: Mapping[str, Export]
     """The exporters of its files by name, as in `--format`."""
-    converts: frozenset[str] = frozenset()
-    """Other formats whose messages its exports convert; the rest become data beside the talk."""
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:
         """Return a record's meaning; `parent` is its parent's record, for `kinds_of_two`."""
@@ -268,6 +266,10 @@ class Format(Protocol):
         A `ResultReplacement` is for a harness that names calls rather than records.
         """
         return ()
+
+    def converts(self, other: Format) -> bool:
+        """Return True if its exports convert another format's messages; else they become data."""
+        return other is self
 
     def folder(self, header: bytes) -> str:  # noqa: ARG002  others ask it
         """Return the working folder in the header of a source, "" if it names none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from eventstore.formats.pi import entry
-from eventstore.formats.pi.file import Dialect
+from eventstore.formats.pi.file import Conversion, Dialect
 from eventstore.javascript import tolerant_json
 
 OWN_KINDS: Final = frozenset(
@@ -35,6 +35,28 @@ def names_model(kind: str, role: str, record: bytes) -> bool:
     return kind == "model_change" and role == "" and default_model(fields_of(record)) is not None
 
 
+HEADER_FIELDS: Final = frozenset(
+    {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
+)
+"""Fields of a header that pi does not know."""
+
+
+def _model_for_pi(record: dict[str, Any]) -> dict[str, Any]:
+    provider, slash, model = str(record.get("model", "")).partition("/")
+    # A model for a role other than the conversation's has no counterpart.
+    if not slash or record.get("role") not in (None, _DEFAULT_ROLE):
+        return {"type": ""}
+    return {"provider": provider, "modelId": model}
+
+
+def _model_of_pi(record: dict[str, Any]) -> dict[str, Any]:
+    return {"model": f"{record.get('provider', '')}/{record.get('modelId', '')}", "role": _DEFAULT_ROLE}
+
+
+def _renamed(old: str, new: str) -> Conversion:
+    return lambda record: {(new if name == old else name): value for name, value in record.items()}
+
+
 DIALECT: Final = Dialect(
     harness="oh-my-pi",
     kinds=entry.KINDS | OWN_KINDS,
@@ -42,6 +64,23 @@ DIALECT: Final = Dialect(
     slot=SLOT,
     reads_first=True,
     names_model=names_model,
+    header_fields=HEADER_FIELDS,
+    to_pi={
+        "model_change": _model_for_pi,
+        "title_change": lambda record: {"type": "session_info", "name": record.get("title", "")},
+        "compaction": _renamed("fromExtension", "fromHook"),
+        "branch_summary": _renamed("fromExtension", "fromHook"),
+    },
+    from_pi={
+        "model_change": _model_of_pi,
+        "session_info": lambda record: {
+            "type": "title_change",
+            "title": record.get("name", ""),
+            "source": "user",
+        },
+        "compaction": _renamed("fromHook", "fromExtension"),
+        "branch_summary": _renamed("fromHook", "fromExtension"),
+    },
 )
 
 

@@ -16,9 +16,8 @@ import msgspec
 from eventstore.event import NewEvent
 from eventstore.formats.lines import objects_in
 from eventstore.formats.names import is_name
-from eventstore.formats.oh_my_pi.dialect import DIALECT, OWN_KINDS, SLOT
+from eventstore.formats.oh_my_pi.dialect import DIALECT, HEADER_FIELDS, OWN_KINDS, SLOT
 from eventstore.formats.oh_my_pi.entry_view import note_facts
-from eventstore.formats.pi.export import OH_MY_PIS
 from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
@@ -94,7 +93,7 @@ def _is_by_extension(record: dict[str, Any]) -> bool:
 
 _MARKS: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
     SLOT: _is_slot,
-    "session": lambda record: not OH_MY_PIS.isdisjoint(record),
+    "session": lambda record: not HEADER_FIELDS.isdisjoint(record),
     "model_change": lambda record: isinstance(record.get("model"), str) and "provider" not in record,
     "message": _is_of_its_roles,
     "compaction": _is_by_extension,

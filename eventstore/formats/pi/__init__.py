@@ -42,7 +42,6 @@ class PiFormat(Format):
         ),
     )
     exports: Mapping[str, Export] = {"pi": export_file}
-    converts = frozenset({"pi", "oh-my-pi", "refold"})
 
     def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
         return view(kind, record)
@@ -52,6 +51,9 @@ class PiFormat(Format):
 
     def by_person(self, version: str, kind: str, record: bytes) -> bool:  # noqa: ARG002  one rule for all versions
         return kind == "message"
+
+    def converts(self, other: Format) -> bool:
+        return isinstance(other, PiFormat)
 
     def folder(self, header: bytes) -> str:
         fields = tolerant_json(header)

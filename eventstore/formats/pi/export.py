@@ -1,12 +1,13 @@
-"""Export sessions as files of version 3 of pi or oh-my-pi, whatever their format."""
+"""Export sessions as files of version 3 of pi or of a dialect, whatever their format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag, NewEvent
+from eventstore.formats import format_of
 from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import NEWEST_VERSION, PI, Dialect
 from eventstore.frame import decode
@@ -17,12 +18,6 @@ from eventstore.records import FORMAT, embedded
 
 CUSTOM_TYPE_PREFIX: Final = "refold."
 """Prefix of the types of `custom` entries that replace kinds unknown to pi."""
-_SHAPED: Final = ("pi", "oh-my-pi")
-"""The harnesses whose records have pi's shape."""
-OH_MY_PIS: Final = frozenset(
-    {"title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"}
-)
-"""Fields of a header that pi does not know."""
 
 
 def export_file(snapshot: Snapshot, session: str, dialect: Dialect = PI) -> Iterator[bytes]:
@@ -48,10 +43,10 @@ def is_exported(snapshot: Snapshot, event: NewEvent, stored: Event, dialect: Dia
 
 def _header(snapshot: Snapshot, head: Head, dialect: Dialect) -> dict[str, Any]:
     newest = newest_import(snapshot, head)
-    if newest is not None and _harness(newest.source_format) in _SHAPED:
+    if newest is not None and (its := _dialect_of(newest.source_format)) is not None:
         named = {"type": "session", "id": head.name, **tolerant_json(embedded(newest.header))}
-        if dialect is PI:
-            named = {name: value for name, value in named.items() if name not in OH_MY_PIS}
+        unknown = its.header_fields - dialect.header_fields
+        named = {name: value for name, value in named.items() if name not in unknown}
         return {**named, "version": NEWEST_VERSION}
     cwd = ""
     if head.info_seq:
@@ -89,23 +84,23 @@ def pi_line(snapshot: Snapshot, event: Event, dialect: Dialect = PI) -> bytes:
     return stringify(_entry(event, named, dialect)).encode()
 
 
-def _harness(written_as: str) -> str:
-    return written_as.partition("/")[0]
+def _dialect_of(version: str) -> Dialect | None:
+    """Return the dialect of a harness's records, None if they have another shape or are refold's."""
+    its = None if version == FORMAT else getattr(format_of(version), "dialect", None)
+    return its if isinstance(its, Dialect) else None
 
 
 def _entry(event: Event, target: str | None, dialect: Dialect) -> dict[str, Any]:
     record = tolerant_json(event.body)
     node = {"id": event.id, "parentId": event.parent}
-    if _harness(event.format) in _SHAPED:
-        migrated = {**_migrated(event, record, target), **node}
-        return migrated if _harness(event.format) == dialect.harness else _translated(migrated, dialect)
+    if (its := _dialect_of(event.format)) is not None:
+        return _translated({**_migrated(event, record, target), **node}, its, dialect)
     stamp = {**node, "timestamp": iso_time(event.time) or iso_time(event.recorded)}
     if event.format != FORMAT:
         return {"type": "custom", **stamp, "customType": f"{event.format}.{event.kind}", "data": record}
     kind = record.pop("type")
     if kind in KINDS:
-        written = {"type": kind, **stamp, **_as_pi_writes(kind, record)}
-        return written if dialect is PI else _translated(written, dialect)
+        return _translated({"type": kind, **stamp, **_as_pi_writes(kind, record)}, PI, dialect)
     return {"type": "custom", **stamp, "customType": CUSTOM_TYPE_PREFIX + kind, "data": record}
 
 
@@ -120,14 +115,18 @@ def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[
     return record
 
 
-def _translated(record: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
-    """Convert an entry between pi's and oh-my-pi's form; one without a counterpart is `custom`."""
-    translate = (_TO_PI if dialect is PI else _TO_OH_MY_PI).get(str(record.get("type")))
-    translated = record if translate is None else {**_node(record), **translate(record)}
+def _translated(record: dict[str, Any], its: Dialect, dialect: Dialect) -> dict[str, Any]:
+    """Convert an entry from one dialect to another; one without a counterpart is `custom`."""
+    if its is dialect:
+        return record
+    translated = record
+    for conversions in (its.to_pi, dialect.from_pi):
+        convert = conversions.get(str(translated.get("type")))
+        translated = translated if convert is None else {**_node(translated), **convert(translated)}
     if str(translated.get("type")) in dialect.kinds:
         return translated
     rest = {name: value for name, value in record.items() if name not in _NODE}
-    named = f"{'oh-my-pi' if dialect is PI else 'pi'}.{record.get('type')}"
+    named = f"{its.harness}.{record.get('type')}"
     return {**_node(record), "type": "custom", "customType": named, "data": rest}
 
 
@@ -136,40 +135,6 @@ _NODE: Final = ("type", "id", "parentId", "timestamp")
 
 def _node(record: dict[str, Any]) -> dict[str, Any]:
     return {name: record[name] for name in _NODE if name in record}
-
-
-def _model_for_pi(record: dict[str, Any]) -> dict[str, Any]:
-    provider, slash, model = str(record.get("model", "")).partition("/")
-    # A model for a role other than the conversation's has no counterpart.
-    if not slash or record.get("role") not in (None, "default"):
-        return {"type": ""}
-    return {"provider": provider, "modelId": model}
-
-
-def _model_for_oh_my_pi(record: dict[str, Any]) -> dict[str, Any]:
-    return {"model": f"{record.get('provider', '')}/{record.get('modelId', '')}", "role": "default"}
-
-
-def _renamed(old: str, new: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda record: {(new if name == old else name): value for name, value in record.items()}
-
-
-_TO_PI: Final = {
-    "model_change": _model_for_pi,
-    "title_change": lambda record: {"type": "session_info", "name": record.get("title", "")},
-    "compaction": _renamed("fromExtension", "fromHook"),
-    "branch_summary": _renamed("fromExtension", "fromHook"),
-}
-_TO_OH_MY_PI: Final = {
-    "model_change": _model_for_oh_my_pi,
-    "session_info": lambda record: {
-        "type": "title_change",
-        "title": record.get("name", ""),
-        "source": "user",
-    },
-    "compaction": _renamed("fromHook", "fromExtension"),
-    "branch_summary": _renamed("fromHook", "fromExtension"),
-}
 
 
 def _as_pi_writes(kind: str, record: dict[str, Any]) -> dict[str, Any]:

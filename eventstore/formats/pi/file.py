@@ -29,12 +29,17 @@ _SPREAD: Final = 0x9E3779B1
 """Odd, so that multiplication permutes the 32-bit numbers and minted ids are unique."""
 
 
+Conversion = Callable[[dict[str, Any]], dict[str, Any]]
+"""Converts an entry's fields; those of every entry, such as `id`, may be left out."""
+
+
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A harness that writes files like pi: its name and the types of its entries.
 
     `same` are types that mean the same as a kind of another name. `slot` is the type of a first line with the
     session's title, "" for none. With `reads_first`, the harness reads the first of several records in a
-    line. `names_model` tells if a record (kind, role of its message, record) sets the model in use.
+    line. `names_model` tells if a record (kind, role of its message, record) sets the model in use. `header_fields` are
+    those of its header that pi's lacks; `to_pi` and `from_pi` convert its records by type.
     """
 
     harness: str
@@ -43,6 +48,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     slot: str = ""
     reads_first: bool = False
     names_model: Callable[[str, str, bytes], bool] | None = None
+    header_fields: frozenset[str] = frozenset()
+    to_pi: Mapping[str, Conversion] = {}
+    from_pi: Mapping[str, Conversion] = {}
 
     @cached_property
     def types(self) -> frozenset[str]:

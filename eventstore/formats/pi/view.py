@@ -264,7 +264,7 @@ def _session_info(record: bytes) -> View:
 
 
 def _session_init(record: bytes) -> View:
-    """Read oh-my-pi's record of a started agent.
+    """Read the record of a started agent.
 
     Its system prompt is a text or a list of texts. Its tools are usually names, which no request can use; a
     list of definitions, each with `name` and `input_schema`, counts.
