@@ -85,7 +85,7 @@ def pi_line(snapshot: Snapshot, event: Event, dialect: Dialect = PI) -> bytes:
 
 
 def _dialect_of(version: str) -> Dialect | None:
-    """Return the dialect of a harness's records, None if they have another shape or are refold's."""
+    """Return the dialect of a harness's records, None for another shape and for refold's own."""
     its = None if version == FORMAT else getattr(format_of(version), "dialect", None)
     return its if isinstance(its, Dialect) else None
 

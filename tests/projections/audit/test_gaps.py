@@ -11,6 +11,7 @@ from projections.audit.gaps import CLEARED, INTERRUPTED, UNRECORDED, context_gap
 from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.tokens import counter
+from tests.support import claude_code
 from tests.support.events import NOW
 from tests.support.madeup.sessions import bring, say
 from tests.support.pi_files import header, line
@@ -183,3 +184,71 @@ def test_a_context_and_an_audit_of_a_real_session_give_the_same_gaps(corpus, tmp
             "system prompt, tool definitions and memory files",
             "parallel results lost on resuming",
         ]
+
+
+class TestOfClaudeCode:
+    """A turn is 1,000 tokens larger than the one before, by estimate and by the provider's count."""
+
+    HEAD = "system prompt, tool definitions and memory files"
+
+    @staticmethod
+    def turn(number, *, above=None, more=0, size=1000):
+        """A request and its answer, which measured it and `more`."""
+        measured = {"input_tokens": FIXED + size * number + more, "output_tokens": 1}
+        return [
+            claude_code.said(f"u{number}", above or (f"a{number - 1}" if number > 1 else None), long(size)),
+            claude_code.answer(f"a{number}", f"u{number}", f"m{number}", "", usage=measured),
+        ]
+
+    @staticmethod
+    def figures_of(tmp_path, lines, version=b"2.1.170"):
+        log = MemoryLog()
+        lines = [each.replace(b"2.1.170", version) for each in lines]
+        claude_code.bring(log, tmp_path / "s.jsonl", *lines)
+        return in_context(log, claude_code.SESSION), on_path(log, claude_code.SESSION)
+
+    def test_prompt_tools_and_memory_files_are_as_large_as_the_first_call_says(self, tmp_path):
+        lines = [line for number in range(1, 5) for line in self.turn(number)]
+        at_leaf, audited = self.figures_of(tmp_path, lines)
+        assert at_leaf == audited == [(self.HEAD, None, FIXED)]
+
+    def test_results_that_were_cleared_without_a_record_are_found_by_the_next_call(self, tmp_path):
+        """Newer versions clear results by time or on the server, and record neither."""
+        before = [line for number in range(1, 4) for line in self.turn(number)]
+        after = [line for number in range(4, 6) for line in self.turn(number, more=-3000)]
+        at_leaf, audited = self.figures_of(tmp_path, before + after)
+        assert at_leaf == audited == [(self.HEAD, None, FIXED), (CLEARED, "a4", -3000)]
+
+    def compacted(self, more):
+        lines = [line for number in range(1, 6) for line in self.turn(number)]
+        lines += [claude_code.boundary("b", "a5"), claude_code.summary("c", "b", long(1000))]
+        return lines + self.turn(6, above="c", more=more - 4000)
+
+    def test_files_that_old_versions_restored_after_a_compaction_are_sized(self, tmp_path):
+        restored = "files and lists sent again after a compaction"
+        at_leaf, audited = self.figures_of(tmp_path, self.compacted(9000), b"2.1.25")
+        assert at_leaf == audited == [(self.HEAD, None, FIXED), (restored, "c", 9000)]
+
+    def test_newer_versions_record_what_they_restore(self, tmp_path):
+        at_leaf, audited = self.figures_of(tmp_path, self.compacted(0))
+        assert at_leaf == audited == [(self.HEAD, None, FIXED)]
+
+
+REAL = {
+    "0708a5fa-snap3": [12_773, 3_724],
+    "6113e919-3auto": [42_389, -15_311, 20_404, 14_665, 12_579],
+    "67d765b5-manual": [40_163, 8_051],
+    "aefcb05b": [34_215, 3_216],
+}
+"""The sizes of the gaps of Claude Code's sessions: what is before the messages, then what only usage reveals."""
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_sessions_of_claude_code_have_their_gaps_sized(corpus, tmp_path, name):
+    with open_store(tmp_path / "store", clock=lambda: NOW) as log:
+        session = import_file(log, corpus / "claude-code" / f"{name}.jsonl").id
+        audited, at_leaf = on_path(log, session), in_context(log, session)
+    assert [tokens for _, _, tokens in audited] == REAL[name]
+    assert audited[0][0] == at_leaf[0][0] == TestOfClaudeCode.HEAD
+    assert set(at_leaf) <= set(audited)
+    assert at_leaf[-1] == audited[-1]
