@@ -100,12 +100,12 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     """
     parts = replacement.before.parts
     persons = [place for place, part in enumerate(parts) if part.by_person]
-    given = _first_given(_user_messages(parts))
+    given = _first_given(_user_messages(parts, facts))
     rules = {**_carried_by_summaries(replacement), **_of_kind(given, InstructionKind.RULE)}
     limits = _of_kind(given, InstructionKind.LIMIT)
     steps = steps_after(replacement, facts) if given or rules else []
     raised = {text: each for text, each in limits.items() if repeated_by(_core_words(text), steps)}
-    found = _rules(replacement, rules | raised, steps) if rules or raised else []
+    found = _rules(replacement, rules | raised, steps, facts) if rules or raised else []
     tasks = _of_kind(given, InstructionKind.TASK)
     states = Counter(each.state for each in found)
     left = states["kept"] + states["gone"]
@@ -121,8 +121,10 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     )
 
 
-def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step]) -> list[Rule]:
-    tail = {normalize(each.text) for said in _user_messages(replacement.kept) for each in said.instructions}
+def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step], facts: SessionFacts) -> list[Rule]:
+    tail = {
+        normalize(each.text) for said in _user_messages(replacement.kept, facts) for each in said.instructions
+    }
     words = {text: _core_words(text) for text in given}
     restated = _Restatements(replacement.after.parts, words.values())
     steps = [step for step in steps if step.said or step.acts or step.facts.is_error]
@@ -195,10 +197,12 @@ _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 """A cache of the instructions in the user's events: every later compaction needs them."""
 
 
-def _user_messages(parts: Iterable[Part]) -> Iterator[_UserMessage]:
+def _user_messages(parts: Iterable[Part], facts: SessionFacts) -> Iterator[_UserMessage]:
     for part in parts:
         if part.by_person:
             yield _UserMessage(part.id, part.seq, _instructions_in(part.raw, part.format))
+        elif part.role == "toolResult" and (feedback := facts.of_part(part).feedback):
+            yield _UserMessage(part.id, part.seq, tuple(find_instructions(feedback)))
 
 
 @lru_cache(maxsize=_MESSAGES)

@@ -63,7 +63,8 @@ def steps_after(replacement: Replacement, facts: SessionFacts) -> list[Step]:
     for held in facts.of_events(replacement.later):
         person = persons.get(held.seq)
         view = view_of_event(person) if person else None
-        said = _statements(view.text) if view else None
+        text = view.text if view else held.feedback
+        said = _statements(text) if view or text else None
         steps.append(Step(held, said, facts.derive(_acts, held)))
     return steps
 

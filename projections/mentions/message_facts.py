@@ -99,7 +99,8 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     shell command and output. `mentions` are the distinct things in them, in order of appearance, plus the
     files that calls touch and the commands given to shells; `visible_mentions` leaves out those in thinking
     only. `result_of` is the id of the call that the message answers, or "". `is_error`: a result marked as an
-    error, or a failed shell command. `tools` are those of its harness.
+    error, or a failed shell command. `feedback` is what the user said when they refused that call. `tools` are
+    those of its harness.
     """
 
     seq: int
@@ -113,6 +114,7 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     modified: tuple[str, ...]
     result_of: str
     is_error: bool
+    feedback: str
     tools: Tools
 
     @property
@@ -232,6 +234,7 @@ def message_facts(
         modified=modified,
         result_of=message.tool_call_id if message.role == "toolResult" else "",
         is_error=message.is_error or bool(shell and shell.exit_code),
+        feedback=message.feedback,
         tools=tools,
     )
 

@@ -30,8 +30,12 @@ def said(uuid: str, parent: str | None, text: str, **fields: Any) -> bytes:
     return record(uuid, parent, "user", message={"role": "user", "content": text}, **fields)
 
 
-def result(uuid: str, parent: str | None, call: str, text: Any, **fields: Any) -> bytes:
+def result(
+    uuid: str, parent: str | None, call: str, text: Any, *, fails: bool = False, **fields: Any
+) -> bytes:
     block = {"tool_use_id": call, "type": "tool_result", "content": text}
+    if fails:
+        block["is_error"] = True
     return record(uuid, parent, "user", message={"role": "user", "content": [block]}, **fields)
 
 

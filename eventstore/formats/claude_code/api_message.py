@@ -5,6 +5,7 @@ They have the shape of Anthropic's Messages API.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -231,13 +232,30 @@ def _view(wire: WireMessage) -> Message:
     blocks = _wire_blocks(content)
     first = blocks[0] if blocks else None
     if first is not None and first.type == "tool_result":
+        shown = _blocks(_inner(first))
         return Message(
             role="toolResult",
-            blocks=_blocks(_inner(first)),
+            blocks=shown,
             tool_call_id=text_or_empty(first.tool_use_id),
             is_error=first.is_error is True,
+            feedback=_feedback(shown) if first.is_error is True else "",
         )
     return Message(role="user", blocks=tuple(map(_block, blocks)) if blocks else _blocks(content))
+
+
+_REFUSED: Final = re.compile(
+    r"The user doesn't want to proceed with this tool use\..*?the user said:\s*+"
+    r"(?!The user wants to clarify these questions)(?P<said>.+?)(?:\n\nNote: The user's next message .*)?",
+    re.DOTALL,
+)
+"""The result of a call that the user refused, with what they said; a note to the model may follow."""
+
+
+def _feedback(blocks: Sequence[Block]) -> str:
+    """Return what the user said when they refused a call, "" if nothing."""
+    first = next((block.text for block in blocks if isinstance(block, Text)), "")
+    found = _REFUSED.fullmatch(first.strip())
+    return found["said"] if found else ""
 
 
 def is_result(block: bytes) -> bool:

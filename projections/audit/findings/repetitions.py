@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from projections.audit.findings.finding import Finding, cut, ref, refs
-from projections.audit.findings.scene import Scene, Turn, prose_of
+from projections.audit.findings.scene import Scene, Turn
 from projections.audit.instruction_fates import Rule
 from projections.audit.measure import EventRef
 from projections.audit.restatements import words_of
@@ -24,11 +24,12 @@ _FEWEST_FAILED: Final = 2
 
 def repeated_messages(scene: Scene) -> Iterator[Finding]:
     """Find messages that a person had to repeat, in similar words or with the same error."""
-    shown = {seq for part in scene.replacement.after.parts for _, seq in part.events}
     said = {
-        EventRef(event=event.id, seq=event.seq): words
-        for event in scene.replacement.earlier
-        if event.seq not in shown and len(words := words_of(prose_of(event))) >= _FEWEST_WORDS
+        ref(turn.person): words
+        for turn in scene.turns_before
+        if turn.person
+        and not scene.is_shown(turn.person)
+        and len(words := words_of(turn.prose)) >= _FEWEST_WORDS
     }
     times = Counter(word for words in said.values() for word in words)
     for turn in scene.turns:

@@ -23,6 +23,8 @@ from projections.rules import rules_named
 
 _LONGEST_OBJECTION: Final = 500
 """Characters; anything longer is a specification or a review."""
+_REFUSAL: Final = 0.5
+"""The pushback of refusing a call: what is said with it may also be a question, or a new task."""
 _REVIEW: Final = re.compile(
     r"\W*(?:\d+\W{1,3})?(?:\W*P[0-4]\b|(?:critical|high|medium|low|major|minor|nit|nitpick|blocker)\b\W{0,2}[:\-\u2013\u2014])",
     re.IGNORECASE,
@@ -30,10 +32,9 @@ _REVIEW: Final = re.compile(
 """The mark of severity with which a point of a review begins, pasted rather than said."""
 
 
-def prose_of(event: Event) -> str:
-    """Return a person's own words in a message, without pasted text; "" if no person wrote it."""
-    view = view_of_event(event) if is_by_person(event) else None
-    return " ".join(filter(None, prose_lines(view.text))) if view else ""
+def _prose(text: str) -> str:
+    """Return a person's own words in a text, without what they pasted."""
+    return " ".join(filter(None, prose_lines(text)))
 
 
 def places_in(messages: Iterable[MessageFacts]) -> Iterator[tuple[MentionKind, str]]:
@@ -66,7 +67,10 @@ _FIRST_WORDS: Final = 2
 
 
 class Turn:
-    """A person's message (None before the first) with its `prose`, and those up to the next."""
+    """What a person said (None before the first) in `prose`, and the messages up to the next.
+
+    `person` is their message, or the result of a call that they refused with words.
+    """
 
     def __init__(self, person: MessageFacts | None, prose: str) -> None:
         self.person, self.prose = person, prose
@@ -81,7 +85,8 @@ class Turn:
     @cached_property
     def pushback(self) -> float:
         """The degree to which the person's own words read like pushback; 1 is enough."""
-        return pushback(self.prose) if self.is_short else 0
+        refuses = self.person is not None and bool(self.person.feedback)
+        return pushback(self.prose) + _REFUSAL * refuses if self.is_short else 0
 
     @cached_property
     def is_objection(self) -> bool:
@@ -137,9 +142,10 @@ class Scene:
         turns = [Turn(None, "")]
         for event in events:
             message = self.facts.of_event(event)
-            if message is not None and is_by_person(event):
-                turns.append(Turn(message, prose_of(event)))
-            elif message is not None:
+            view = view_of_event(event) if message and is_by_person(event) else None
+            if message and (view or message.feedback):
+                turns.append(Turn(message, _prose(view.text if view else message.feedback)))
+            elif message:
                 turns[-1].messages.append(message)
         return turns
 
