@@ -24,7 +24,7 @@ from projections.rules import rules_named
 _LONGEST_OBJECTION: Final = 500
 """Characters; anything longer is a specification or a review."""
 _REFUSAL: Final = 0.5
-"""The pushback of refusing a call: what is said with it may also be a question, or a new task."""
+"""The pushback of refusing a call: its words may also be a question, or a new task."""
 _REVIEW: Final = re.compile(
     r"\W*(?:\d+\W{1,3})?(?:\W*P[0-4]\b|(?:critical|high|medium|low|major|minor|nit|nitpick|blocker)\b\W{0,2}[:\-\u2013\u2014])",
     re.IGNORECASE,
@@ -67,9 +67,9 @@ _FIRST_WORDS: Final = 2
 
 
 class Turn:
-    """What a person said (None before the first) in `prose`, and the messages up to the next.
+    """A person's words in `prose`, and the messages up to the next; the first turn has none.
 
-    `person` is their message, or the result of a call that they refused with words.
+    `person` is their message, or the result of a call that they refused with words; None in the first turn.
     """
 
     def __init__(self, person: MessageFacts | None, prose: str) -> None:

@@ -1,4 +1,4 @@
-"""What a user says when they refuse a call of Claude Code's is an objection like any other."""
+"""Read the words with which a user refuses a call of Claude Code's like those of a message."""
 
 from __future__ import annotations
 
