@@ -248,7 +248,7 @@ _REFUSED: Final = re.compile(
     r"(?!The user wants to clarify these questions)(?P<said>.+?)(?:\n\nNote: The user's next message .*)?",
     re.DOTALL,
 )
-"""The result of a call that the user refused, with their words; a note to the model may follow."""
+"""The result of a call that the user refused with words; a note to the model may follow."""
 
 
 def _feedback(blocks: Sequence[Block]) -> str:
