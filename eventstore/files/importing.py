@@ -273,7 +273,7 @@ class _Importing:
         reports = [
             self._conclude_other(each, main, reader, orphans[each.place]) for each in self._targets[1:]
         ]
-        if not self._has_bytes and not _is_new(self._main):
+        if not self._has_bytes and not _has_news(self._main):
             self._remember(end)
             return [self._report(self._main, self._main.newest or main, is_diverged=False), *reports]
         is_diverged = self._conclude(self._main, main, glue, self._state(end))
@@ -338,7 +338,7 @@ class _Importing:
             sessions=[],
             kept_by=self._main.session if self._has_bytes else "",
         )
-        is_diverged = _is_new(target) and self._conclude(target, record)
+        is_diverged = _has_news(target) and self._conclude(target, record)
         return self._report(target, record, is_diverged=is_diverged)
 
     def _conclude(
@@ -363,9 +363,8 @@ class _Importing:
             _, generation = generation_of(target.session)
             events.append(compose(link, id=generation_link(generation - 1), time=None))
         while True:
-            if target.first:
-                version, is_diverged, move = 0, False, None
-            else:
+            version, is_diverged, move = 0, False, None
+            if not target.is_new:
                 with self._log.snapshot() as snapshot:
                     version, is_diverged, move = settle(snapshot, target, record, rewritten)
             try:
@@ -378,11 +377,11 @@ class _Importing:
                     seen=seen,
                 )
             except VersionConflictError:
-                if target.first:
+                if target.is_new:
                     raise
                 # Others appended meanwhile: find the leaf again.
                 continue
-            if target.first and not appended.added:
+            if target.is_new and not appended.added:
                 # Others imported the same meanwhile.
                 target.added = 0
             return is_diverged
@@ -448,6 +447,6 @@ def _remarks_on(orphans: Iterable[tuple[int, str]]) -> list[Remark]:
     ]
 
 
-def _is_new(target: ImportTarget) -> bool:
+def _has_news(target: ImportTarget) -> bool:
     """Return True if the session has news or was never imported."""
     return bool(target.appended or target.observed or target.newest is None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
 from eventstore.files.matching import ImportTarget
 from eventstore.formats.refold.events import compose
@@ -30,10 +29,7 @@ def settle(
     the path of a file that does not continue from the last import.
     """
     session, is_diverged = target.session, False
-    try:
-        head = snapshot.head(session)
-    except NotFoundError:
-        return 0, False, None
+    head = snapshot.head(session)
     leaf = stood = _stood(snapshot, target)
     is_own = _is_own(snapshot, session, stood)
     last = snapshot.locate(session, target.last) if target.last else 0
@@ -43,7 +39,8 @@ def settle(
         follows = not is_own or is_on_path(snapshot, session, stood, goal)
         leaf = goal if follows else stood
         is_diverged = not follows and not is_on_path(snapshot, session, goal, stood)
-    if _unmoved(snapshot, session, head.leaf) == _unmoved(snapshot, session, leaf):
+    # Without an entry of the file, or an earlier one, the leaf is that of another import meanwhile.
+    if not leaf or _unmoved(snapshot, session, head.leaf) == _unmoved(snapshot, session, leaf):
         return head.version, is_diverged, None
     newest, here = (decode(snapshot.frame(session, seq), session) for seq in (head.leaf, leaf))
     move = LeafMoved(from_id=newest.id)

@@ -21,6 +21,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
 from eventstore.verify import verify
 from projections import build_context
+from tests.support import claude_code
 from tests.support.events import NOW, events, message, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 
@@ -496,6 +497,43 @@ def test_a_session_that_others_begin_once_its_file_is_read_has_each_record_once(
     assert (done.id, done.added, done.diverged) == (SESSION, 1, False)
     assert texts(log) == ["one", "two", "three"]
     assert original(log) == b"".join(GROWN)
+
+
+class Outgrown(Busy):
+    """A log into which somebody else imports the rest of a file before an import of its beginning appends."""
+
+    def __init__(self, log: EventLog, path: Path, rest: bytes) -> None:
+        super().__init__(log)
+        self._path, self._rest = path, rest
+
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._path.write_bytes(self._path.read_bytes() + rest)
+            import_file(self._log, self._path)
+        return self._log.append(session, events, **options)
+
+
+def test_an_import_of_a_mere_header_leaves_the_leaf_to_one_that_read_more(
+    log: EventLog, tmp_path: Path
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(GROWN[0])
+    done = import_file(Outgrown(log, path, b"".join(GROWN[1:])), path)
+    assert (done.id, done.added, done.diverged) == (SESSION, 0, False)
+    assert texts(log) == ["one", "two", "three"]
+    assert import_file(log, path).added == 0
+    assert original(log) == b"".join(GROWN)
+
+
+def test_an_import_of_mere_notes_leaves_the_leaf_to_one_that_read_more(log: EventLog, tmp_path: Path) -> None:
+    path = tmp_path / f"{claude_code.SESSION}.jsonl"
+    claude_code.bring(log, path, claude_code.note("mode"))
+    path.write_bytes(path.read_bytes() + claude_code.note("tag") + b"\n")
+    rest = claude_code.said("u", None, "one") + b"\n"
+    assert not import_file(Outgrown(log, path, rest), path).diverged
+    assert leaf(log, claude_code.SESSION) == "u"
+    assert verify(log).findings == []
 
 
 def test_a_leaf_that_a_torn_import_has_moved_is_brought_back_by_the_next(
