@@ -129,8 +129,9 @@ def sized_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter, *, first: i
 
     The contexts before that entry are not built.
     """
-    calls = session_calls(answers(snapshot, cursor, first=first))
     entries = path_of_contexts(snapshot, cursor, first)
+    read = {entry.seq: entry for entry in entries}
+    calls = session_calls(answers(snapshot, cursor, first=first, read=read))
     return [
         _model_call(call, len(parts), sizes[-1])
         for call, parts, sizes, _ in _contexts(snapshot, cursor, tokens, calls, entries, first=first)

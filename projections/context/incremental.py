@@ -14,6 +14,7 @@ from eventstore.formats.base import ResultReplacement
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
+from eventstore.paths import path as path_of_events
 from eventstore.records import TextReplacement
 from projections.context.build import context_at, parts_of, unarranged_at
 from projections.context.cursor import Cursor, path
@@ -44,10 +45,9 @@ def path_of_contexts(snapshot: Snapshot, cursor: Cursor, first: int) -> list[Eve
     """Return the entries of a path that the contexts from entry `first` on depend on."""
     if first <= 1:
         return path(snapshot, cursor)
-    start = next(iter(path(snapshot, cursor, first=first)), None)
-    if start is None:
+    leaf = next(path_of_events(snapshot, cursor.session, cursor.leaf, first=first), None)
+    if leaf is None:
         return []
-    leaf = event(snapshot, cursor.session, start.seq)
     return path(snapshot, cursor, first=min(rules_at(snapshot, leaf).select(snapshot, leaf).first, first))
 
 
