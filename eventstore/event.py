@@ -105,7 +105,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     facts: EventFacts = EventFacts()
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+# Thousands per session and never in a cycle, so keep them out of garbage collection.
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A stored event: immutable, and a copy of its bytes.
 
     `parent` and `parent_seq` are the same event (None and 0 for a root; for an off-path event, the session's

@@ -316,7 +316,7 @@ def iso_time(milliseconds: int | None) -> str | None:
         moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
-    return f"{moment.replace(tzinfo=None).isoformat()}.{milliseconds % 1000:03d}Z"
+    return f"{moment.isoformat().removesuffix('+00:00')}.{milliseconds % 1000:03d}Z"
 
 
 def tolerant_json(body: bytes) -> Any:

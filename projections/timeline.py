@@ -15,7 +15,7 @@ from projections.tokens import Counter, counter, is_estimate
 from projections.usage import answers, measured_usage
 
 
-class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """The context's size in tokens and messages after one entry, and the change in tokens.
 
     `measured` is the provider's count for this call: the context it was sent plus its answer. `continues`:

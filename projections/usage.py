@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -59,7 +60,7 @@ def answers(
 ) -> Iterator[RecordedAnswer]:
     """Yield the assistant messages of every branch from event `first` on, each call once.
 
-    `read` are events that the caller has already decoded, by number.
+    `read` are events that the caller has already decoded, by number, in order.
 
     Records of one group are one call, even if others stand between them: the last one with a usage counts. A
     usage from a later record belongs to its message. Without groups, memory use follows the largest record.
@@ -69,10 +70,9 @@ def answers(
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
     parents: dict[str, dict[int, int]] = {}
-    for each in events(snapshot, cursor.session, first=first, last=cursor.as_of):
-        if each.role != "assistant" or each.seq in replaced:
+    for entry in _assistant_events(snapshot, cursor, first, read):
+        if entry.seq in replaced:
             continue
-        entry = read.get(each.seq) or each.decode()
         view = view_of(entry)
         for answer in view.messages:
             if answer.role != "assistant":
@@ -92,6 +92,20 @@ def answers(
         of_group = parents.get(group, {entry.seq: entry.parent_seq})
         # Results of calls may stand between the records of a message that the model sent all at once.
         yield RecordedAnswer(entry, counted, of_group[min(of_group)], tuple(of_group))
+
+
+def _assistant_events(
+    snapshot: Snapshot, cursor: Cursor, first: int, read: Mapping[int, Event]
+) -> Iterator[Event]:
+    """Yield the events with an assistant's message; read those that the caller has not."""
+    start = first
+    for seq in chain(read, (cursor.as_of + 1,)):
+        if seq > start:
+            others = events(snapshot, cursor.session, first=start, last=seq - 1)
+            yield from (each.decode() for each in others if each.role == "assistant")
+        if seq >= start and seq in read and read[seq].role == "assistant":
+            yield read[seq]
+        start = max(start, seq + 1)
 
 
 class LateUsages:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -76,7 +75,8 @@ class Fate(StrEnum):
     """As a message that the harness derives from another entry or adds after a compaction."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+# Thousands per context and never in a cycle, so keep them out of garbage collection.
+class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a context and the event that it comes from.
 
     `raw` is the message's JSON in the shape of `format`; `utf16` and `utf8` are token estimates of it.
@@ -101,7 +101,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     place: int = 0
     merged: tuple[int, ...] = ()
 
-    @cached_property
+    @property
     def key(self) -> tuple[str, int, int]:
         """A key that is unique among the messages of a context."""
         return self.session, self.seq, self.place
