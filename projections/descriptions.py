@@ -100,8 +100,13 @@ def _of_message(message: Message, tools: Tools) -> str:
 
 def _target(call: ToolCall, tools: Tools) -> str:
     """Return the path of a call, or the beginning of its command, cut between words."""
-    path, command = (next(map(call.argument, names[:1]), None) for names in (tools.paths, tools.scripts))
-    if isinstance(path, str) and path:
-        return " ".join(path.split())
-    found = _BEGINNING.match(" ".join(command.split())) if isinstance(command, str) else None
+    if path := _first_text(call, tools.paths):
+        return path
+    found = _BEGINNING.match(_first_text(call, tools.scripts))
     return found[0] if found else ""
+
+
+def _first_text(call: ToolCall, names: tuple[str, ...]) -> str:
+    """Return the first of some arguments that is a text, on one line; "" for none."""
+    values = map(call.argument, names)
+    return next((" ".join(each.split()) for each in values if isinstance(each, str) and each), "")
