@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from threading import BoundedSemaphore
 from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from eventstore.addresses import without_password
 from eventstore.errors import StoreError
@@ -37,6 +38,8 @@ Without them, an append to a server that has lost its power waits for a quarter 
 """
 _WAIT: Final = 30.0
 """Maximum seconds to wait for a free connection."""
+_PATIENCE: Final = 2.0
+"""Seconds in which a connection is made or becomes free, if nothing is wrong."""
 
 _QUOTED: Final = re.compile('".*"', re.DOTALL)
 
@@ -87,63 +90,73 @@ def connected(url: str, place: str) -> Iterator[Connection]:
         raise explained(place, error) from error
 
 
-class Connections:
-    """Up to 64 connections to one store, which threads share.
+class _PooledConnection(psycopg.Connection[tuple[Any, ...]]):
+    """Makes the connections of a pool, the first of which is made already."""
 
-    A thread that finds none idle makes one itself, and so gets its error at once.
+    @classmethod
+    def connect(cls, conninfo: str = "", *, made: list[Connection], **_: Any) -> Any:  # type: ignore[override]
+        with suppress(IndexError):
+            return made.pop()
+        return connect(conninfo)
+
+
+class Connections:
+    """Up to 64 connections to one store, which threads share. Raises StoreError if there can be none.
+
+    The pool makes them in threads of its own, again for those that broke and every hour; it closes those that were
+    not needed for ten minutes.
     """
 
     def __init__(self, url: str, place: str) -> None:
         self.place = place
-        self.is_closed = False
         self._url = url
         self._process = os.getpid()
-        self._idle: list[Connection] = []
-        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
+        try:
+            # The pool would retry an address that is wrong, and not say what is wrong with it.
+            made = [connect(url)]
+        except psycopg.Error as error:
+            raise explained(place, error) from error
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            url,
+            connection_class=_PooledConnection,
+            kwargs={"made": made},
+            min_size=0,
+            max_size=MAX_CONNECTIONS,
+            # Later tries would follow ever more slowly; `take` causes new ones.
+            reconnect_timeout=_PATIENCE,
+            open=True,
+        )
 
     def take(self) -> Connection:
         """Return a connection for exclusive use until `give_back`. Raises StoreError."""
-        if self.is_closed:
-            raise StoreError(self.place, "the store is closed", "open it again")
         if self._process != os.getpid():
             raise StoreError(
                 self.place, "the store was opened before a fork", "close it, then open it in this process"
             )
-        if not self._slots.acquire(timeout=_WAIT):
-            problem = f"all {MAX_CONNECTIONS} connections were in use for {_WAIT:.0f} seconds"
-            raise StoreError(self.place, problem, "close open snapshots")
-        try:
-            return self._idle.pop() if self._idle else connect(self._url)
-        except IndexError:
-            # Another thread was faster.
-            self._slots.release()
-            return self.take()
-        except BaseException as error:
-            self._slots.release()
-            if isinstance(error, psycopg.Error):
-                raise explained(self.place, error) from error
-            raise
+        until = time.monotonic() + _WAIT
+        while time.monotonic() < until:
+            try:
+                return self._pool.getconn(_PATIENCE)
+            except PoolClosed:
+                raise StoreError(self.place, "the store is closed", "open it again") from None
+            except PoolTimeout:
+                if self._pool.get_stats()["pool_size"] < MAX_CONNECTIONS:
+                    # The pool does not say why it cannot connect.
+                    with connected(self._url, self.place):
+                        pass
+        problem = f"all {MAX_CONNECTIONS} connections were in use for {_WAIT:.0f} seconds"
+        raise StoreError(self.place, problem, "close open snapshots")
 
     def give_back(self, connection: Connection) -> None:
         """Return a connection; what it has not committed is rolled back.
 
-        If it broke, the idle ones are closed as well, because all break if the server restarts.
+        If it broke, the idle ones are replaced as well, because all break if the server restarts.
         """
         with suppress(psycopg.Error):
             connection.rollback()
+        self._pool.putconn(connection)
         if connection.closed:
-            self._close_idle()
-        else:
-            self._idle.append(connection)
-        # Tested last: another thread may close the store meanwhile.
-        if self.is_closed:
-            self._close_idle()
-        self._slots.release()
-
-    def _close_idle(self) -> None:
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
+            self._pool.drain()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -158,9 +171,9 @@ class Connections:
 
     def close(self) -> None:
         """Close idle connections; those in use are closed when they are given back."""
-        self.is_closed = True
+        # In a child, the pool has no threads and its connections are the parent's.
         if self._process == os.getpid():
-            self._close_idle()
+            self._pool.close()
 
 
 def begin_reading(connections: Connections) -> Connection:

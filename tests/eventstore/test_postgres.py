@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ from tests.cli.running import Refold
 from tests.support import claude_code
 from tests.support.events import events, message
 from tests.support.homes import a_home
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Server, new_server, remove
+from tests.support.processes import output_of
 from tests.support.stores import make_store
 
 TABLES = "store, sessions, events, blobs, derived, sources"
@@ -52,6 +55,28 @@ def own_server() -> Iterator[Server]:
     server = new_server()
     yield server
     remove(server)
+
+
+FORK = """
+import sys
+from eventstore import open_store
+from eventstore.errors import StoreError
+from tests.support.crowd import at_once, tell
+from tests.support.events import message
+log = open_store(sys.argv[1])
+log.append("s", [message("a")])
+def use(_):
+    for use in (lambda: log.append("s", [message("b")]), lambda: log.snapshot().__enter__()):
+        try:
+            use()
+        except StoreError as error:
+            tell("fork" in error.problem)
+    log.close()
+    with open_store(sys.argv[1]) as mine:
+        tell(mine.append("s", [message("b")]).version)
+at_once(1, use)
+tell(log.append("s", [message("c")]).version)
+"""
 
 
 def sql(url: str, *statements: str) -> None:
@@ -316,6 +341,45 @@ class TestConnections:
             log.append("s", [message("b")])
             assert ids(log) == ["a", "b"]
 
+    def test_all_idle_connections_are_replaced_after_the_server_has_restarted(
+        self, own_server: Server
+    ) -> None:
+        with open_store(own_server.new_store()) as log:
+            with ExitStack() as stack:
+                for _ in range(8):
+                    stack.enter_context(log.snapshot())
+            own_server.stop()
+            own_server.start()
+            log.append("s", [message("a")])
+            assert ids(log) == ["a"]
+
+    def test_a_connection_that_is_given_back_serves_a_thread_that_waits(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("eventstore.postgres.connections.MAX_CONNECTIONS", 2)
+        with open_store(url) as log, ThreadPoolExecutor(1) as pool:
+            with log.snapshot(), log.snapshot():
+                waiting = pool.submit(log.append, "s", [message("a")])
+                with pytest.raises(TimeoutError):
+                    waiting.result(0.2)
+            assert waiting.result(PATIENCE).added == 1
+
+    def test_a_thread_that_waits_in_vain_says_what_to_close(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("eventstore.postgres.connections.MAX_CONNECTIONS", 1)
+        monkeypatch.setattr("eventstore.postgres.connections._WAIT", 0.2)
+        monkeypatch.setattr("eventstore.postgres.connections._PATIENCE", 0.1)
+        with (
+            open_store(url) as log,
+            log.snapshot(),
+            pytest.raises(StoreError, match=r"in use.*close open snapshots"),
+        ):
+            log.append("s", [message("a")])
+
+    def test_a_store_is_refused_after_a_fork_and_may_be_opened_anew(self, url: str) -> None:
+        assert output_of(FORK, url).split() == ["True", "True", "2", "3"]
+
     def test_a_server_that_is_gone_is_an_error_of_the_store(self, own_server: Server) -> None:
         with open_store(own_server.new_store()) as log:
             log.append("s", [message("a")])
@@ -515,7 +579,7 @@ def test_without_the_extra_one_line_names_it() -> None:
 def test_the_log_in_a_folder_needs_no_package_of_the_extra(tmp_path: Path) -> None:
     script = (
         "import sys; from eventstore import open_store; open_store(sys.argv[1]).close();"
-        "assert not {'psycopg'} & set(sys.modules)"
+        "assert not {'psycopg', 'psycopg_pool'} & set(sys.modules)"
     )
     subprocess.run(
         [sys.executable, "-c", script, tmp_path / "store"], check=True, cwd=Path(__file__).parents[2]
