@@ -101,10 +101,10 @@ class _PooledConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 class Connections:
-    """Up to 64 connections to one store, which threads share. Raises StoreError if there can be none.
+    """Up to 64 connections to one store, which threads share.
 
-    The pool makes them in threads of its own, again for those that broke and every hour; it closes those that were
-    not needed for ten minutes.
+    Raises StoreError if the server does not answer. The pool makes them in threads of its own, again for those that
+    broke and every hour; it closes those that were not needed for ten minutes.
     """
 
     def __init__(self, url: str, place: str) -> None:
