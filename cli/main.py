@@ -72,7 +72,7 @@ GROUPS: Final = {
 COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
-NOBODY_READS: Final = 141
+EXIT_BROKEN_PIPE: Final = 141
 """The exit code when the output's reader has closed it, as in a shell after SIGPIPE."""
 
 SYSTEMS: Final = ("linux", "darwin")
@@ -115,7 +115,7 @@ class _Commands(click.Group):
         except BrokenPipeError:
             # click would make it a failure.
             _drop_output()
-            ctx.exit(NOBODY_READS)
+            ctx.exit(EXIT_BROKEN_PIPE)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -242,7 +242,7 @@ def main(args: list[str] | None = None) -> None:
         _fail(error.format_message(), "", code=1)
     except BrokenPipeError:
         _drop_output()
-        sys.exit(NOBODY_READS)
+        sys.exit(EXIT_BROKEN_PIPE)
     except OSError as error:
         _drop_output()
         _fail(f"{error.filename or 'output'}: {error.strerror}", "", code=1)

@@ -84,7 +84,7 @@ class ProgressDisplay:
     @contextmanager
     def waiting_for(self, whom: str) -> Iterator[None]:
         """Show a line with the elapsed seconds while the block runs."""
-        self._foretell()
+        self._announce()
         if not sys.stderr.isatty():
             yield
             return
@@ -98,7 +98,7 @@ class ProgressDisplay:
         """Print a note, even without a terminal."""
         echo_note(what)
 
-    def _foretell(self) -> None:
+    def _announce(self) -> None:
         with self._lock:
             while self._notes:
                 echo_note(self._notes.pop(0))

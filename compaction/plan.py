@@ -25,7 +25,7 @@ from projections.files import files_at
 from projections.tokens import Counter
 
 NO_MESSAGES: Final = "there are no messages"
-NOTHING_SAID: Final = "no message follows the newest compaction"
+NO_NEWER_MESSAGES: Final = "no message follows the newest compaction"
 ALL_KEPT: Final = "everything that is not summarized yet is kept"
 ALL_TOGETHER: Final = "everything that is not summarized yet belongs together and is kept"
 """The reason why there is nothing to compact."""
@@ -130,7 +130,7 @@ def _why_no_cut(policy: Policy) -> str:
 
 def _why_all_kept(found: Window, part: AnyCut) -> str:
     if found.is_compacted:
-        return NOTHING_SAID
+        return NO_NEWER_MESSAGES
     if not found.items:
         return NO_MESSAGES
     why = ALL_KEPT if any(item.may_start for item in found.items[1:]) else ALL_TOGETHER

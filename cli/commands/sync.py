@@ -42,10 +42,10 @@ def command(
 ) -> None:
     """Import what is new in the session files of all harnesses.
 
-    Files that have not changed since they were last imported are not opened. If you interrupt it, run it again: it
-    continues where it stopped. If a file cannot be read, the others are imported all the same. The exit code is then 1, but
-    later runs only count a file that has not changed. An empty file, or one of a harness that refold cannot import,
-    gets only a note. The exit code is also 1 if no session is found.
+    Files that have not changed since they were last imported are not opened. If you interrupt it, run it
+    again: it continues where it stopped. If a file cannot be read, the others are imported all the same. The
+    exit code is then 1, but later runs only count a file that has not changed. An empty file, or one of a
+    harness that refold cannot import, gets only a note. The exit code is also 1 if no session is found.
     """
     import os
 

@@ -135,7 +135,7 @@ def _print_files(files: FileOperations) -> None:
             echo_text(f"  {mark:<8}  {safe_line(path)}")
 
 
-_OTHERWISE: Final = "try another --keep-recent, --policy or --summarizer"
+_TRY_INSTEAD: Final = "try another --keep-recent, --policy or --summarizer"
 
 
 def print_done(
@@ -158,7 +158,7 @@ def print_done(
     if done.outcome == "no-gain":
         echo_problem(
             f"not compacted: the context would be no smaller, {_sizes(log, session, compactor, done)}",
-            _OTHERWISE,
+            _TRY_INSTEAD,
         )
 
 

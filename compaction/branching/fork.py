@@ -59,7 +59,7 @@ def fork(
     with checked(log) as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf)
         chosen = _free_name(snapshot, new_id) if name is None else name
-        if _is_there(snapshot, chosen):
+        if _exists(snapshot, chosen):
             raise _taken(chosen)
         origin = entry_id(snapshot, session, cursor.leaf)
         kept = _with_what_undos_reach(snapshot, session, _entries(snapshot, cursor, is_whole=whole))
@@ -76,7 +76,7 @@ def fork(
     return ForkResult(session=chosen, parent=session, leaf=origin, entries=entries)
 
 
-def _is_there(snapshot: Snapshot, name: str) -> bool:
+def _exists(snapshot: Snapshot, name: str) -> bool:
     try:
         snapshot.head(name)
     except NotFoundError:
@@ -85,7 +85,7 @@ def _is_there(snapshot: Snapshot, name: str) -> bool:
 
 
 def _free_name(snapshot: Snapshot, new_id: Callable[[], str]) -> str:
-    return next(candidate for candidate in iter(new_id, None) if not _is_there(snapshot, candidate))
+    return next(candidate for candidate in iter(new_id, None) if not _exists(snapshot, candidate))
 
 
 def _taken(name: str) -> BadInputError:

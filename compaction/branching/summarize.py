@@ -35,7 +35,7 @@ PREAMBLE: Final = "Tried on another branch before the return to this point:"
 NO_CONTENT_KINDS: Final = frozenset({"leaf_moved", "label", "session_info"})
 """Kinds of entries that neither reach the model nor change what reaches it."""
 
-_NOT_ASKED: Final[Mapping[str, Any]] = MappingProxyType({})
+_NO_REQUEST: Final[Mapping[str, Any]] = MappingProxyType({})
 _SUMMARIES: Final = frozenset({"compaction", "branch_summary"})
 
 
@@ -70,9 +70,9 @@ def branch_summary(
     *,
     left: Sequence[Event],
     parent: str | None,
-    request: Mapping[str, Any] = _NOT_ASKED,
+    request: Mapping[str, Any] = _NO_REQUEST,
     is_supplied: bool = False,
-    details: Mapping[str, Any] = _NOT_ASKED,
+    details: Mapping[str, Any] = _NO_REQUEST,
 ) -> BranchSummary:
     """Return the record of a summary of the entries `left`, to append below `parent`.
 

@@ -23,7 +23,7 @@ _RECOVERIES_FAILED: Final[dict[Reason, str]] = {
     "overflow": "Context overflow recovery failed: ",
     "incomplete": "Incomplete response recovery failed: ",
 }
-_OTHERWISE_FAILED: Final = "Auto-compaction failed: "
+_AUTO_FAILED: Final = "Auto-compaction failed: "
 _CHASES: Final[frozenset[Reason]] = frozenset({"threshold", "idle"})
 _STOPPED: Final = "keep less or act later, and compact manually to continue"
 
@@ -149,7 +149,7 @@ def is_recovery(reason: Reason) -> bool:
 
 def failure_message(reason: Reason, problem: str) -> str:
     """Return the error message in oh-my-pi's words."""
-    return _RECOVERIES_FAILED.get(reason, _OTHERWISE_FAILED) + problem
+    return _RECOVERIES_FAILED.get(reason, _AUTO_FAILED) + problem
 
 
 def leaf_without_failures(last: SessionEnd) -> Leaf:

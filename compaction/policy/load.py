@@ -122,14 +122,14 @@ def find_policy(name: str, folders: Sequence[Path] = ()) -> Policy:
                 raise BadInputError(f"policy {file}", problem, advice)
             return policy
     if name not in preset_names():
-        raise _not_there(name, {*preset_names(), *_names_in(folders)})
+        raise _unknown_policy(name, {*preset_names(), *_names_in(folders)})
     return load_preset(name)
 
 
 def load_preset(name: str) -> Policy:
     """Return a built-in policy. Raises NotFoundError."""
     if name not in preset_names():
-        raise _not_there(name, preset_names())
+        raise _unknown_policy(name, preset_names())
     return parse_policy(preset_text(name), source=f"preset {name}")
 
 
@@ -137,5 +137,5 @@ def _names_in(folders: Iterable[Path]) -> list[str]:
     return [file.stem for folder in folders for file in folder.glob(f"*{SUFFIX}") if file.is_file()]
 
 
-def _not_there(name: str, names: Iterable[str]) -> NotFoundError:
+def _unknown_policy(name: str, names: Iterable[str]) -> NotFoundError:
     return NotFoundError("policy", name, f"there are: {', '.join(sorted(names))}; or give a TOML file")

@@ -15,8 +15,8 @@ _MAX_READ: Final = 16_384
 """Characters that are searched for secrets; the rest is dropped."""
 _LONG: Final = 8
 """Minimum length of a secret that is masked inside words too."""
-_TELLING: Final = r"key|token|secret|passw|auth|signature|credential|cookie"
-_TELLING_NAME: Final = re.compile(_TELLING, re.IGNORECASE)
+_SENSITIVE: Final = r"key|token|secret|passw|auth|signature|credential|cookie"
+_SENSITIVE_NAME: Final = re.compile(_SENSITIVE, re.IGNORECASE)
 _KEY: Final = re.compile(
     r"\b(?:sk|pk|rk)-[\w-]{8,}"
     r"|\bgh[oprsu]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bhf_\w{16,}|\bxox[a-z]-[\w-]{8,}"
@@ -28,7 +28,7 @@ _AFTER_NAME: Final = re.compile(
     r"(?P<name>\b(?:bearer|basic)\s+(?=\S{0,200}\d)"
     r"|\b(?:authorization|(?:x-)?api[_-]?key|(?:access|auth|refresh)[_-]?token|client[_-]?secret|password)"
     r"""["']?\s{0,9}[:=]\s{0,9}["']?(?:bearer\s+|basic\s+)?+"""
-    rf"|[?&;][\w.-]{{0,40}}(?:{_TELLING}|sig)[\w.-]{{0,40}}=)"
+    rf"|[?&;][\w.-]{{0,40}}(?:{_SENSITIVE}|sig)[\w.-]{{0,40}}=)"
     rf"""(?!{re.escape(MASK)})[^\s"'<>&,;]{{4,}}""",
     re.IGNORECASE,
 )
@@ -63,13 +63,13 @@ def _in_address(address: str) -> Iterator[str]:
     for part in parts.netloc.rpartition("@")[0].partition(":"):
         yield from (part, unquote(part))
     for name, value in parse_qsl(parts.query):
-        if len(value) >= _LONG or _TELLING_NAME.search(name):
+        if len(value) >= _LONG or _SENSITIVE_NAME.search(name):
             yield value
 
 
 def _in_headers(headers: Mapping[str, str]) -> Iterator[str]:
     for name, value in headers.items():
-        if _TELLING_NAME.search(name):
+        if _SENSITIVE_NAME.search(name):
             yield value
             yield value.rpartition(" ")[2]
 
@@ -110,12 +110,12 @@ def is_context_overflow(error: str) -> bool:
 
 TOO_LARGE: Final = 413
 _PASSING: Final = frozenset({408, 409, 425, 429})
-_SERVERS_FAULT: Final = 500
+_SERVER_ERROR: Final = 500
 _MAX_LINE_LENGTH: Final = 160
 _USER_AND_PASSWORD: Final = re.compile("//[^/#]*@")
 _ANY_USER: Final = re.compile("//.*@", re.DOTALL)
 _HTML: Final = re.compile(r"<(?:!doctype|html|head|body|title|h\d|p|br|hr|center|div)\b", re.IGNORECASE)
-_UNSEEN: Final = re.compile(r"<(style|script)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_INVISIBLE: Final = re.compile(r"<(style|script)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
 _TAG: Final = re.compile(r"<[!/]?[a-z][^<>]*>", re.IGNORECASE)
 _NUMBERED: Final = re.compile(r"^\[Errno -?\d+\] ")
 _NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
@@ -126,7 +126,7 @@ def is_transient(status: int, headers: Mapping[str, str]) -> bool:
     advice = headers.get("x-should-retry")
     if advice in ("true", "false"):
         return advice == "true"
-    return status in _PASSING or status >= _SERVERS_FAULT
+    return status in _PASSING or status >= _SERVER_ERROR
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
@@ -145,7 +145,9 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 def single_line_message(text: str) -> str:
     """Return the beginning of a server's message in one line; of HTML, only its words."""
     if _HTML.search(text):
-        text = " ".join(dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_UNSEEN.sub("", text))))
+        text = " ".join(
+            dict.fromkeys(" ".join(each.split()) for each in _TAG.split(_INVISIBLE.sub("", text)))
+        )
     line = " ".join(text.split())
     return line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH].rstrip()}…"
 

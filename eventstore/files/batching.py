@@ -31,7 +31,7 @@ from eventstore.records import ObservedRewrite, Remark, embed
 BATCH_EVENTS: Final = 4096
 BATCH_BYTES: Final = 16 << 20
 """Maximum bytes of an append's bodies, except for one large record."""
-_SHOWN_OTHERWISE: Final = "not UTF-8: contexts show U+FFFD in place of invalid bytes"
+_INVALID_UTF8: Final = "not UTF-8: contexts show U+FFFD in place of invalid bytes"
 
 
 class EventBatches:
@@ -66,7 +66,7 @@ class EventBatches:
         target, event = self._targets[record.session], record.event
         event_id, shared = event.id, target.shared
         if event.facts.flags & Flag.REPLACED_TEXT:
-            target.not_utf8.append(Remark(record.line, _SHOWN_OTHERWISE))
+            target.not_utf8.append(Remark(record.line, _INVALID_UTF8))
         if event_id in shared.changed:
             self._observe(target, event, record.line)
             segment.between(event.body)
@@ -151,7 +151,7 @@ class EventBatches:
         elif event_id in target.derived or (
             # Of a new session, those that others have imported meanwhile are part of this import, too: the numbers
             # of its records depend on them.
-            not target.is_new and self._is_there(target.session, piece.event)
+            not target.is_new and self._is_stored(target.session, piece.event)
         ):
             target.reach(piece.event)
         else:
@@ -162,7 +162,7 @@ class EventBatches:
             else:
                 self._add(target, segment, -1, piece.event)
 
-    def _is_there(self, session: str, event: NewEvent) -> bool:
+    def _is_stored(self, session: str, event: NewEvent) -> bool:
         with self._log.snapshot() as snapshot, suppress(NotFoundError):
             return snapshot.locate(session, event.id) > 0
         return False
@@ -173,7 +173,7 @@ class EventBatches:
             with self._log.snapshot() as snapshot:
                 newest = generations(snapshot, name)[-1:]
             for head in newest:
-                new = [each for each in events.values() if not self._is_there(head.name, each)]
+                new = [each for each in events.values() if not self._is_stored(head.name, each)]
                 self._log.append(head.name, new)
 
     def _observe(self, target: ImportTarget, event: NewEvent, line: int) -> None:

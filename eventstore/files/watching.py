@@ -37,7 +37,7 @@ _SETTLED: Final = 3.0
 """Seconds after which an unreadable file is a problem: a new one has no whole line yet."""
 _POLLING_SHARE: Final = 20
 _ROUTINE_SHARE: Final = 200
-_ASKED_SHARE: Final = 4
+_POLL_FACTOR: Final = 4
 """Multiples of a look's duration that must pass before the next, so that looks stay cheap."""
 
 
@@ -181,7 +181,7 @@ class Watcher:
                 if changed is None or not changed <= self._files.keys():
                     # Look twice: files of a new folder may be written before the system follows it.
                     self._looks_due = 2
-                    self._look_at = min(self._look_at, self._looked + self._duration * _ASKED_SHARE)
+                    self._look_at = min(self._look_at, self._looked + self._duration * _POLL_FACTOR)
                 if time.monotonic() >= self._look_at:
                     yield from self._look(changed or set())
                 elif changed:
@@ -217,7 +217,7 @@ class Watcher:
             for path, status in _existing(self._files)
             if _change(status) != _change(self._files[path].status)
         }
-        self._pause = max(INTERVAL, (time.monotonic() - began) * _ASKED_SHARE)
+        self._pause = max(INTERVAL, (time.monotonic() - began) * _POLL_FACTOR)
         return changed
 
     def _start_polling(self, reason: str) -> None:
@@ -251,7 +251,7 @@ class Watcher:
         if self._notifications is None:
             pause = max(INTERVAL, self._duration * _POLLING_SHARE)
         elif self._looks_due:
-            pause = max(INTERVAL, self._duration * _ASKED_SHARE)
+            pause = max(INTERVAL, self._duration * _POLL_FACTOR)
         else:
             pause = max(_ROUTINE, self._duration * _ROUTINE_SHARE)
         self._look_at = self._looked + pause

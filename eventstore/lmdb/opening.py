@@ -111,7 +111,7 @@ def open_environment(
     """
     data = os.path.join(path, DATA_FILE)
     try:
-        if not _is_there(path, data, create=create):
+        if not _exists(path, data, create=create):
             make_store(path, _make)
         env, files = _open_files(path, data, map_size)
     except lmdb.Error as error:
@@ -210,7 +210,7 @@ def translated(path: str, done: str, error: lmdb.Error) -> StoreError:
     return StoreError(path, f"cannot be {done} ({problem})", remedy + nothing)
 
 
-def _is_there(folder: str, data: str, *, create: bool) -> bool:
+def _exists(folder: str, data: str, *, create: bool) -> bool:
     """Return True if a store exists, False if one is to be created; else raise StoreError."""
     size = size_of_file(data)
     if size:

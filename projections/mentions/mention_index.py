@@ -73,7 +73,7 @@ class MentionIndex:
             return False
         wanted = self._query(kind, value)
         return self._has_any(self._index.with_paths(wanted.forms)) or any(
-            wanted.is_said_in(self._index.messages[number]) for number in numbers
+            wanted.occurs_in(self._index.messages[number]) for number in numbers
         )
 
     def messages_with_words(self, text: str) -> Iterator[MessageFacts]:
@@ -94,7 +94,7 @@ class MentionIndex:
             message = self._index.messages[number]
             if message.seq > last:
                 return None
-            if number in named or wanted.is_said_in(message):
+            if number in named or wanted.occurs_in(message):
                 return message
         return None
 
@@ -152,7 +152,7 @@ class _Query(NamedTuple):
     forms: tuple[PathNames, ...]
     phrases: tuple[_Phrase, ...]
 
-    def is_said_in(self, message: MessageFacts) -> bool:
+    def occurs_in(self, message: MessageFacts) -> bool:
         """Return True if a text of a message has one of the phrases."""
         return any(
             phrase.is_in(_collapsed(text) if " " in phrase.text else text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
-from compaction.plan import ALL_KEPT, ALL_TOGETHER, NO_MESSAGES, NOTHING_SAID
+from compaction.plan import ALL_KEPT, ALL_TOGETHER, NO_MESSAGES, NO_NEWER_MESSAGES
 from compaction.rewrites import Mask, Snip
 from compaction.rewrites.mask import MASKED
 from compaction.rewriting import record_rewrites
@@ -57,7 +57,7 @@ def test_a_session_may_have_no_messages(story):
 def test_nothing_may_have_been_said_since_the_newest_compaction(story):
     turns(story, 20, 10)
     story.add(Compaction(summary="so far", first_kept_entry_id="e3", tokens_before=1))
-    assert why(story) == NOTHING_SAID
+    assert why(story) == NO_NEWER_MESSAGES
 
 
 def test_a_policy_may_make_no_summaries(story):

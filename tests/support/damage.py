@@ -20,7 +20,7 @@ from eventstore.errors import RefoldError
 from eventstore.files.exporting import export_formats, export_original, export_session
 from eventstore.files.importing import import_sessions
 from eventstore.formats import harnesses, view_of
-from eventstore.formats.oh_my_pi.dialect import OWN_KINDS
+from eventstore.formats.oh_my_pi.dialect import ADDED_KINDS
 from eventstore.formats.pi.entry import KINDS
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.memory import MemoryLog
@@ -313,7 +313,7 @@ SUBJECTS: Final = {
     "oh-my-pi": Subject(
         _oh_my_pi_lines,
         lambda fields: fields.get("type") not in ("session", "title"),
-        is_found=lambda fields: fields.get("type") in KINDS | OWN_KINDS,
+        is_found=lambda fields: fields.get("type") in KINDS | ADDED_KINDS,
         heads=2,
     ),
     "pi": Subject(_pi_lines, _is_no_header, is_found=lambda fields: fields.get("type") in KINDS),

@@ -293,10 +293,10 @@ def _may_be_folder(path: str) -> bool:
 
 def _names(named: Sequence[Iterable[str]]) -> list[Fact]:
     order = rank_by_mentions(list(map(dict.fromkeys, named)), size=lambda name: len(name) + len(", "))
-    return [Fact(one_line(name), head=NAMES, thing=name) for name in order if _tells_something(name)]
+    return [Fact(one_line(name), head=NAMES, thing=name) for name in order if _is_specific(name)]
 
 
-def _tells_something(name: str) -> bool:
+def _is_specific(name: str) -> bool:
     """Return True if a name is specific enough to list."""
     return len(name) >= _MIN_NAME_LENGTH and not name.startswith("__")
 

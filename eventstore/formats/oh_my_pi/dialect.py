@@ -8,7 +8,7 @@ from eventstore.formats.pi import entry
 from eventstore.formats.pi.file import Conversion, Dialect
 from eventstore.javascript import tolerant_json
 
-OWN_KINDS: Final = frozenset(
+ADDED_KINDS: Final = frozenset(
     {
         "credential_pin",
         "mode_change",
@@ -59,7 +59,7 @@ def _renamed(old: str, new: str) -> Conversion:
 
 DIALECT: Final = Dialect(
     harness="oh-my-pi",
-    kinds=entry.KINDS | OWN_KINDS,
+    kinds=entry.KINDS | ADDED_KINDS,
     same={"title_change": "session_info"},
     slot=SLOT,
     reads_first=True,

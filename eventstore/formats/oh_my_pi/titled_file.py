@@ -16,7 +16,7 @@ import msgspec
 from eventstore.event import NewEvent
 from eventstore.formats.lines import objects_in
 from eventstore.formats.names import is_name
-from eventstore.formats.oh_my_pi.dialect import DIALECT, HEADER_FIELDS, OWN_KINDS, SLOT
+from eventstore.formats.oh_my_pi.dialect import ADDED_KINDS, DIALECT, HEADER_FIELDS, SLOT
 from eventstore.formats.oh_my_pi.entry_view import note_facts
 from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading
@@ -50,7 +50,7 @@ _NOTED_FIELDS: Final = ("title", "source", "updatedAt")
 _ROLES: Final = ("developer", "pythonExecution", "fileMention")
 _MARKED: Final = re.compile(
     rb'"type"\s*:\s*"(?:session|model_change|message|%b)"|"fromExtension"|"blob:sha256:[0-9a-f]{64}"'
-    % b"|".join(each.encode() for each in sorted({SLOT, *OWN_KINDS}))
+    % b"|".join(each.encode() for each in sorted({SLOT, *ADDED_KINDS}))
 )
 
 
@@ -73,7 +73,7 @@ def _has_mark(record: dict[str, Any], line: bytes) -> bool:
     if not isinstance(type_, str):
         return False
     is_marked = _MARKS.get(type_)
-    return type_ in OWN_KINDS or _BLOB in line or (is_marked is not None and is_marked(record))
+    return type_ in ADDED_KINDS or _BLOB in line or (is_marked is not None and is_marked(record))
 
 
 def _is_slot(record: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from projections.audit.findings.reminders import (
     dropped_items,
     reminded,
     repeated_facts,
-    repeated_wishes,
+    repeated_preferences,
     unanswered,
 )
 from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, repeated_messages
@@ -34,7 +34,7 @@ _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     objections,
     repeated_messages,
     repeated_facts,
-    repeated_wishes,
+    repeated_preferences,
     unanswered,
     dropped_items,
     reminded,

@@ -87,7 +87,7 @@ def repeated_facts(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 kind="repeated",
                 weight="serious",
-                sentence=f"you had to name {names[0]} again (#{message.seq}), {why}: you had told it"
+                sentence=f"you had to name {names[0]} again (#{message.seq}), {why}: you had named it before"
                 f" (#{told[again[0]].seq}).",
                 known=refs(told[each] for each in again),
                 trouble=refs([question, message]),
@@ -132,12 +132,12 @@ _MANNER: Final = re.compile(
 _OFTEN: Final = 2
 
 
-def repeated_wishes(scene: Scene) -> Iterator[Finding]:
+def repeated_preferences(scene: Scene) -> Iterator[Finding]:
     """Find a wish about how to work, stated twice before, that the model did not follow.
 
     To state it once more is no trouble in itself: the person objects, or names a file that was changed meanwhile.
     """
-    lost = dict(_lost_wishes(scene))
+    lost = dict(_lost_preferences(scene))
     changed: dict[str, MessageFacts] = {}
     for turn in scene.turns:
         for manner in sorted(_manners(turn) & lost.keys()):
@@ -153,7 +153,7 @@ def repeated_wishes(scene: Scene) -> Iterator[Finding]:
             changed.update((scene.paths.longest_form(path), message) for path in message.modified)
 
 
-def _lost_wishes(scene: Scene) -> Iterator[tuple[str, list[MessageFacts]]]:
+def _lost_preferences(scene: Scene) -> Iterator[tuple[str, list[MessageFacts]]]:
     """Yield the wishes stated twice before that C′ does not have, with the messages."""
     stated: dict[str, list[MessageFacts]] = {}
     for turn in scene.turns_before:

@@ -9,7 +9,7 @@ from compaction.hooks import Hooks
 from compaction.maintainer import Maintainer
 from compaction.maintainer.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
 from compaction.maintainer.settings import Settings
-from compaction.plan import ALL_TOGETHER, LEFT, NOTHING_SAID, WENT_ON
+from compaction.plan import ALL_TOGETHER, LEFT, NO_NEWER_MESSAGES, WENT_ON
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
 from compaction.triggers import Threshold
@@ -66,7 +66,7 @@ def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_is_of_now(s
     turns(story, 20, 10)
     assert maintainer().before_request(story.writer).reason == "threshold"
     recommendation = maintainer().on_error(story.writer, "prompt is too long")
-    assert recommendation.error == failure_message("overflow", NOTHING_SAID)
+    assert recommendation.error == failure_message("overflow", NO_NEWER_MESSAGES)
 
 
 def test_an_error_behind_a_compaction_of_which_the_log_has_no_answer_may_be_for_a_larger_model(story):
@@ -189,7 +189,7 @@ def test_a_request_that_is_refused_again_behind_its_recovery_is_given_up(story):
     again = maintainer().on_error(story.writer, "prompt is too long")
     assert (again.do, again.error) == (
         "nothing",
-        failure_message("overflow", NOTHING_SAID),
+        failure_message("overflow", NO_NEWER_MESSAGES),
     )
 
 
@@ -254,7 +254,7 @@ def test_a_refusal_behind_a_word_to_go_on_is_of_now(story):
     goes_on = maintainer(continuation="auto-continue")
     assert goes_on.after_turn(story.writer).do == "continue"
     recommendation = goes_on.on_error(story.writer, "prompt is too long")
-    assert recommendation.error == failure_message("overflow", NOTHING_SAID)
+    assert recommendation.error == failure_message("overflow", NO_NEWER_MESSAGES)
 
 
 def test_a_recovery_that_a_message_from_elsewhere_overtakes_is_a_retry_and_no_failure(story):
