@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -106,6 +107,24 @@ def test_a_name_that_is_not_there_is_reported() -> None:
 
 def test_python_runs_the_command_line_by_its_name() -> None:
     assert ran("-m", "refold", "--version") == ran(*command("--version")[1:])
+
+
+@pytest.mark.parametrize("foreign", ["cli.py", "cli/__init__.py"])
+def test_a_foreign_package_that_hides_the_command_line_is_an_error_of_one_line(
+    tmp_path: Path, foreign: str
+) -> None:
+    (file := tmp_path / foreign).parent.mkdir(exist_ok=True)
+    file.write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "refold", "--version"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "package 'cli'" in done.stderr
 
 
 def test_sessions_are_found_by_their_ids(store: refold.Store) -> None:
