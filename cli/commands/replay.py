@@ -161,6 +161,7 @@ def command(
     from compaction.summarizers import CancelledError
     from eventstore.event import epoch_milliseconds
     from eventstore.workers import cores
+    from projections.audit.prices import prices_of_file
 
     wanted = ReplayOptions(
         variants=variants or default_variants(at),
@@ -190,6 +191,9 @@ def command(
         raise click.UsageError(
             "--yes, --budget and --prices are for models: name one with --model or POLICY@MODEL"
         )
+    if prices is not None:
+        # Each session would only be reported as one that cannot be replayed.
+        prices_of_file(prices)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         place = log.place
         names = (

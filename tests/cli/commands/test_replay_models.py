@@ -226,6 +226,15 @@ def test_a_budget_needs_prices(demo: Refold, api: MessagesApi) -> None:
     assert api.requests == []
 
 
+@pytest.mark.parametrize("options", [("--with", "refold@claude-dear", "--yes"), ("--at", "triggered")])
+def test_prices_that_cannot_be_read_are_refused_before_anything_is_done(
+    demo: Refold, api: MessagesApi, options: tuple[str, ...]
+) -> None:
+    for_models = ("--endpoint", api.url) if "--yes" in options else ()
+    demo.refused(BadInputError, "replay", "--all", *options, *for_models, "--prices", "none.toml")
+    assert api.requests == []
+
+
 def test_a_model_that_fails_is_the_variants_failure(demo: Refold) -> None:
     with MessagesApi(errs(400, "no such thing", "invalid_request_error")) as api:
         variants = ("--with", "drop", "--with", "refold@claude-dear")
