@@ -174,7 +174,7 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
 
     from cli.store import opened, store_path
     from eventstore import is_store
-    from eventstore.errors import BadInputError
+    from eventstore.errors import RefoldError, StoreError
     from eventstore.files.discovery import writer_of
     from eventstore.files.syncing import FileImport, compare_sources, has_news, reported_before
     from eventstore.memory import MemoryLog
@@ -186,7 +186,9 @@ def _preview(ctx: click.Context, summary: _Summary) -> None:
         for source in compare_sources(snapshot, summary.files):
             try:
                 is_new = source.change != "unchanged" and has_news(log, source)
-            except BadInputError as error:
+            except StoreError:
+                raise
+            except RefoldError as error:
                 summary.failed.append(FileImport(file=source.file, error=error))
                 continue
             harness = source.known.harness if source.known else writer_of(source.file)

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 
 from eventstore import open_store
+from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError, StoreError
 from eventstore.event import NewEvent
 from eventstore.files.discovery import SessionFile, open_source
@@ -47,14 +48,14 @@ def compare_sources(snapshot: Snapshot, files: Iterable[SessionFile]) -> list[So
 def has_news(log: EventLog, source: SourceComparison) -> bool:
     """Return True if a file, were it imported, would count as new or changed.
 
-    A file of another size than before counts without a look at its records. Raises BadInputError.
+    A file of another size than before counts without a look at its records. Raises BadInputError, CorruptionError.
     """
     with opened_source(source.file.path) as opened:
         contents = open_source(opened)
         if source.known is None or source.known.size != source.file.status.st_size:
             return True
         matcher = SessionMatcher(log, opened, contents, None)
-        with log.snapshot() as snapshot:
+        with checked(log) as snapshot:
             matcher.find(snapshot)
         return matcher.has_news()
 

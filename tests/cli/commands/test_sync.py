@@ -190,6 +190,23 @@ def test_growth_of_a_damaged_session_is_refused_with_a_line_that_names_verify(
     assert ("one-0" in line, "run 'refold verify'" in line) == (True, True)
 
 
+def test_a_dry_run_reports_a_damaged_session_as_an_import_does_and_counts_the_others(
+    refold: Refold, home: Path
+) -> None:
+    files = [home / PI / "one" / f"one-{number}.jsonl" for number in range(2)]
+    refold("sync", "--home", home)
+    with tables(refold.store) as stored:
+        for key, value in stored.items("events"):
+            if b"one-0" in value:
+                stored.put("events", key, value.replace(b'"digest":"', b'"digest":"0'))
+    for path in files:
+        os.utime(path, (1, 1))
+    dry = refold("sync", "--home", home, "--dry-run", "--json", code=1)
+    real = refold("sync", "--home", home, "--json", code=1)
+    assert [each["file"] for each in dry.json["failed"]] == [str(files[0])]
+    assert (dry.json["failed"], counts(dry.json)) == (real.json["failed"], counts(real.json))
+
+
 def test_files_that_cannot_be_read_have_a_line_each_and_the_others_are_imported(
     refold: Refold, home: Path
 ) -> None:
