@@ -60,11 +60,13 @@ def findings(
     no summary covers them.
     """
     scene = Scene(replacement, facts)
+    spoken = {turn.person.seq for turn in scene.turns if turn.person}
     found = [*_uncovered(dropped), *gone_rules(scene, rules)]
     explained = {each.seq for finding in found for each in finding.trouble}
     for finding in (each for find in _FINDERS for each in find(scene)) if replacement.removed else ():
         trouble = {each.seq for each in finding.trouble}
-        if not trouble <= explained:
+        # One message of the person's is one trouble, whatever led to it.
+        if not (trouble & spoken or trouble) <= explained:
             found.append(finding)
             explained |= trouble
     return sorted(found, key=rank_of_finding)

@@ -294,7 +294,7 @@ def reminded(scene: Scene) -> Iterator[Finding]:
 
 
 def _is_reminder(turn: Turn) -> bool:
-    return turn.is_short and _REMINDS.search(turn.prose) is not None
+    return turn.is_short and turn.follows_work and _REMINDS.search(turn.prose) is not None
 
 
 _LONGEST: Final = 5_000

@@ -33,7 +33,7 @@ def repeated_messages(scene: Scene) -> Iterator[Finding]:
     }
     times = Counter(word for words in said.values() for word in words)
     for turn in scene.turns:
-        if turn.person is None:
+        if turn.person is None or not turn.follows_work:
             continue
         for error in turn.person.mentions.get(MentionKind.ERROR, ()):
             if scene.is_lost(MentionKind.ERROR, error):

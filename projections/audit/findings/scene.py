@@ -69,11 +69,12 @@ _FIRST_WORDS: Final = 2
 class Turn:
     """A person's words in `prose`, and the messages up to the next; the first turn has none.
 
+    It `follows_work` if the model did or said something in an earlier turn: before that, nothing can be missed.
     `person` is their message, or the result of a call that they refused with words; None in the first turn.
     """
 
-    def __init__(self, person: MessageFacts | None, prose: str) -> None:
-        self.person, self.prose = person, prose
+    def __init__(self, person: MessageFacts | None, prose: str, *, follows_work: bool = False) -> None:
+        self.person, self.prose, self.follows_work = person, prose, follows_work
         self.messages: list[MessageFacts] = []
 
     @property
@@ -86,12 +87,12 @@ class Turn:
     def pushback(self) -> float:
         """The degree to which the person's own words read like pushback; 1 is enough."""
         refuses = self.person is not None and bool(self.person.feedback)
-        return pushback(self.prose) + _REFUSAL * refuses if self.is_short else 0
+        return pushback(self.prose) + _REFUSAL * refuses if self.is_short and self.follows_work else 0
 
     @cached_property
     def is_objection(self) -> bool:
         """True if the person objects, by their own words or because the model concedes it."""
-        if not self.is_short:
+        if not (self.is_short and self.follows_work):
             return False
         return self.pushback + any(map(concedes, self._first_words)) >= 1
 
@@ -144,7 +145,11 @@ class Scene:
             message = self.facts.of_event(event)
             view = view_of_event(event) if message and is_by_person(event) else None
             if message and (view or message.feedback):
-                turns.append(Turn(message, _prose(view.text if view else message.feedback)))
+                follows_work = turns[-1].follows_work or any(
+                    each.role == "assistant" for each in turns[-1].messages
+                )
+                prose = _prose(view.text if view else message.feedback)
+                turns.append(Turn(message, prose, follows_work=follows_work))
             elif message:
                 turns[-1].messages.append(message)
         return turns

@@ -32,6 +32,9 @@ class Agent:
             result(gives, tool=tool, call_id=call_id, is_error=fails),
         )[0]
 
+    def goes_on(self):
+        self.does("bash", "clean", command="git status")
+
     def compacts(self, summary="The work goes on.", first_kept=""):
         return self.story.add(Compaction(summary=summary, first_kept_entry_id=first_kept, tokens_before=9))
 
@@ -67,9 +70,28 @@ def test_a_file_that_a_person_has_to_point_to_was_missed(agent):
     assert agent.found() == [("objection", "minor", [objection, again])]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "no, why would we keep a queue here? the session store does that",
+        "you forgot what we agreed: the session store alone keeps the queue",
+        "TypeError: cannot read header of undefined stream",
+    ],
+)
+def test_an_objection_before_the_model_did_anything_is_about_what_it_did_before(agent, words):
+    agent.says(assistant("The session store alone keeps the queue: we agreed."))
+    agent.does("read", CLASS, path="src/session_store.py")
+    agent.does("bash", "TypeError: cannot read header of undefined stream", fails=True, command="make")
+    agent.compacts()
+    agent.says(user(words))
+    agent.does("read", CLASS, path="src/session_store.py")
+    assert agent.found() == []
+
+
 def test_a_file_that_the_context_still_shows_was_not_missed(agent):
     kept = agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts(first_kept=kept)
+    agent.goes_on()
     agent.says(user("why would we keep a queue here? the session store does that"))
     agent.does("read", CLASS, path="src/session_store.py", says="You're right.")
     assert agent.found() == []
@@ -87,6 +109,7 @@ def test_a_file_that_was_read_again_before_the_objection_was_not_missed(agent):
 def test_a_file_that_was_never_seen_before_was_not_lost(agent):
     agent.does("read", "x = 1\n" * 200, path="src/other_thing.py")
     agent.compacts()
+    agent.goes_on()
     agent.says(user("why would we keep a queue here? the session store does that"))
     agent.does("read", CLASS, path="src/session_store.py", says="You're right.")
     assert agent.found() == []
@@ -104,6 +127,7 @@ def test_a_new_request_about_a_file_is_no_objection(agent):
 def test_a_pasted_point_of_a_review_is_no_objection(agent, mark):
     agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
+    agent.goes_on()
     agent.says(user(f"{mark}the session store still does not work with an empty queue"))
     agent.does("read", CLASS, path="src/session_store.py")
     assert agent.found() == []
@@ -112,6 +136,7 @@ def test_a_pasted_point_of_a_review_is_no_objection(agent, mark):
 def test_a_second_objection_about_the_same_file_is_serious(agent):
     agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
+    agent.goes_on()
     first = agent.says(user("no, why would we keep a queue? the session store does that"))
     looked = agent.does("bash", "3: def read_queue", command="grep -n queue src/session_store.py")
     second = agent.says(user("isn't that in the session store too? you did not read it"))
@@ -190,6 +215,7 @@ def test_a_name_that_comes_back_only_after_an_objection_was_forgotten(agent):
 def test_a_concession_behind_a_thought_makes_an_objection(agent):
     agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
+    agent.goes_on()
     objection = agent.says(user("the session store keeps a queue as well"))
     agent.says(assistant(thinking("They point to the store.")))
     agent.says(assistant("You're right, it does."))
@@ -200,6 +226,16 @@ def test_a_concession_behind_a_thought_makes_an_objection(agent):
 def test_what_a_person_has_to_say_again_is_serious(agent):
     agent.says(user("the release notes mention the wrong version of the parser library"))
     agent.compacts()
+    agent.goes_on()
+    again = agent.says(user("again, the release notes still have the wrong version of the parser library"))
+    assert agent.found() == [("repeated", "serious", [again])]
+
+
+def test_a_message_that_a_person_comes_back_to_in_the_same_words_is_one_finding(agent):
+    agent.says(user("the release notes mention the wrong version of the parser library"))
+    agent.does("bash", "1.0", command="cat version.txt")
+    agent.compacts()
+    agent.says(assistant("All is done."))
     again = agent.says(user("again, the release notes still have the wrong version of the parser library"))
     assert agent.found() == [("repeated", "serious", [again])]
 
@@ -207,6 +243,7 @@ def test_what_a_person_has_to_say_again_is_serious(agent):
 def test_an_error_that_a_person_reports_again_is_serious(agent):
     agent.does("bash", "TypeError: cannot read header of undefined stream", fails=True, command="make")
     agent.compacts()
+    agent.goes_on()
     again = agent.says(user("I get this now:\n\nTypeError: cannot read header of undefined stream"))
     assert agent.found() == [("repeated", "serious", [again])]
 
@@ -346,8 +383,9 @@ def test_an_objection_about_a_folder_that_was_used_in_part_is_serious_if_more_of
 def test_trouble_behind_the_next_compaction_belongs_to_that_one(agent):
     agent.does("read", CLASS, path="src/session_store.py")
     agent.compacts()
-    agent.says(assistant("I go on."))
+    agent.goes_on()
     agent.compacts()
+    agent.goes_on()
     agent.says(user("why would we keep a queue here? the session store does that"))
     agent.does("read", CLASS, path="src/session_store.py")
     first, second = audit(agent.story.log, "s").compactions
@@ -358,6 +396,7 @@ def test_a_result_that_a_rewrite_emptied_can_be_missed(agent):
     call_id = agent.does("read", CLASS, path="src/session_store.py")
     emptied = f"e{int(call_id[1:]) + 1}"
     agent.story.add(Rewrite(reason="prune", targets=[TextReplacement(target=emptied, text="")]))
+    agent.goes_on()
     objection = agent.says(user("why would we keep a queue here? the session store does that"))
     again = agent.does("read", CLASS, path="src/session_store.py")
     (rewrite,) = audit(agent.story.log, "s").rewrites
@@ -553,6 +592,7 @@ def test_a_wish_that_was_uttered_twice_and_not_followed_is_a_finding(agent, chan
 def test_a_wish_that_was_uttered_once_is_no_finding(agent):
     agent.says(user("please read the parser in full"))
     agent.compacts()
+    agent.goes_on()
     agent.says(user("no, you did not read the printer in full"))
     assert agent.found() == []
 
@@ -561,6 +601,7 @@ def test_a_wish_that_the_summary_says_is_not_lost(agent):
     agent.says(user("please read the parser in full"))
     agent.says(user("and read the lexer in full, too"))
     agent.compacts("The user wants files read in full.")
+    agent.goes_on()
     agent.says(user("no, you did not read the printer in full"))
     assert agent.found() == []
 
@@ -599,6 +640,7 @@ def test_an_open_item_that_a_later_plan_has_was_not_dropped(agent):
 def test_a_reminder_of_what_left_the_context_is_serious(agent, summary, words, is_found):
     agent.says(assistant("Then all invoices will round to whole cents, as the tax office wants."))
     agent.compacts(summary)
+    agent.goes_on()
     reminder = agent.says(user(words))
     assert agent.found() == [("repeated", "serious", [reminder])] * is_found
 
@@ -607,6 +649,7 @@ def test_a_reminder_in_words_that_are_used_all_the_time_is_no_finding(agent):
     for number in range(20):
         agent.says(assistant(f"All invoices round to whole cents in module {number}."))
     agent.compacts()
+    agent.goes_on()
     agent.says(user("we agreed that invoices round to cents"))
     assert agent.found() == []
 
@@ -614,6 +657,7 @@ def test_a_reminder_in_words_that_are_used_all_the_time_is_no_finding(agent):
 def test_a_reminder_of_what_was_said_since_is_no_finding(agent):
     agent.says(assistant("All invoices round to whole cents."))
     agent.compacts()
+    agent.goes_on()
     agent.says(user("let all invoices round to whole cents"))
     agent.says(user("we agreed that invoices round to cents"))
     assert agent.found() == []
