@@ -10,7 +10,7 @@ import click
 from cli.options import json_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from eventstore.errors import BadInputError, CorruptionError
     from eventstore.files.importing import ImportResult
@@ -220,7 +220,7 @@ def print_imported(path: str, imported: ImportResult) -> None:
         count, first = len(imported.not_utf8), imported.not_utf8[0].line
         are = "1 record is" if count == 1 else f"{count:,} records are"
         echo_text(f"  {path}:{first}: {are} not UTF-8: contexts show U+FFFD")
-    if unknown := unknown_types(imported):
+    if unknown := unknown_types(imported.unknown):
         echo_text(f"  {unknown}")
 
 
@@ -228,16 +228,16 @@ _TYPES = 6
 """Unknown types to name; JSON has them all."""
 
 
-def unknown_types(imported: ImportResult) -> str:
-    """Describe the records of unknown types in a file, "" for none."""
+def unknown_types(counts: Mapping[str, int]) -> str:
+    """Describe the records of unknown types, given their numbers by type; "" for none."""
     from cli.output import counted, safe_line
 
-    found = sorted(imported.unknown.items(), key=lambda each: -each[1])
+    found = sorted(counts.items(), key=lambda each: -each[1])
     if not found:
         return ""
     named = [f"{safe_line(type_)} ({count:,})" for type_, count in found[:_TYPES]]
     more = [f"{len(found) - _TYPES:,} more"] if len(found) > _TYPES else []
-    kept = counted(sum(imported.unknown.values()), "record")
+    kept = counted(sum(counts.values()), "record")
     return f"{kept} of unknown types kept: {', '.join([*named, *more])}"
 
 

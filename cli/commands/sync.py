@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -49,7 +50,7 @@ def command(
     """
     import os
 
-    from cli.commands.importing import of_folders, print_searched
+    from cli.commands.importing import of_folders, print_searched, unknown_types
     from cli.output import counted, echo_json, echo_note, echo_problem
     from cli.store import note_remarks_of_many
     from eventstore.errors import BadInputError
@@ -80,6 +81,8 @@ def command(
     for line in of_folders(noted):
         echo_note(line)
     note_remarks_of_many(summary.damaged)
+    if unknown := unknown_types(summary.unknown):
+        echo_note(unknown)
     if summary.known:
         files_known = counted(len(summary.known), "unreadable file")
         echo_note(f"{files_known} unchanged since the last report; --json lists what is wrong")
@@ -104,7 +107,8 @@ class _Summary:
 
     `files` are those of harnesses that refold reads, `unread` the names of the others. `known` are the paths of
     the failed files that an earlier sync reported, and that have not changed since. `generations` are the sessions
-    with new events that are later generations of others.
+    with new events that are later generations of others. `unknown` counts the records of unknown types in new and
+    changed files.
     """
 
     def __init__(self, files: list[SessionFile]) -> None:
@@ -116,6 +120,7 @@ class _Summary:
         self.failed: list[FileImport] = []
         self.known: set[str] = set()
         self.damaged: list[tuple[str, ImportResult]] = []
+        self.unknown = Counter[str]()
         self.projects: dict[tuple[str, str], dict[str, Any]] = {}
         self.generations: set[str] = set()
         self._sessions: dict[tuple[str, str], set[str]] = {}
@@ -146,6 +151,7 @@ class _Summary:
                 "sessions": 0,
                 "events": 0,
                 "skipped": 0,
+                "unknown": 0,
             },
         )
         known = source.known
@@ -161,6 +167,9 @@ class _Summary:
         project["events"] += sum(each.added for each in imported)
         project["skipped"] += sum(len(each.skipped) for each in imported)
         if change != "unchanged":
+            for each in imported:
+                self.unknown.update(each.unknown)
+                project["unknown"] += sum(each.unknown.values())
             self.damaged += [(source.file.path, each) for each in imported if remarks_on(each)]
 
     def count(self, name: str) -> int:

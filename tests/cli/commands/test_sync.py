@@ -241,6 +241,20 @@ def test_a_line_that_cannot_be_read_is_told_of(refold: Refold, home: Path) -> No
     assert refold("sync", "--home", home).errors == ""
 
 
+def test_records_of_unknown_types_are_counted(refold: Refold, home: Path) -> None:
+    path = home / PI / "one" / "one-0.jsonl"
+    odd = b"".join(
+        b'{"type":"%s","id":"x%d","parentId":null,"timestamp":"2025-12-08T22:00:00.000Z"}\n' % (type_, at)
+        for at, type_ in enumerate([b"hologram", b"telepathy", b"hologram"])
+    )
+    write(path, path.read_bytes() + odd)
+    outcome = refold("sync", "--home", home, "--json")
+    (note,) = outcome.errors.splitlines()
+    assert ("3 " in note, "hologram (2)" in note, "telepathy (1)" in note) == (True, True, True)
+    assert max(each["unknown"] for each in outcome.json["projects"]) == 3
+    assert refold("sync", "--home", home).errors == ""
+
+
 def test_an_unreadable_file_that_has_changed_is_reported_again(refold: Refold, home: Path) -> None:
     bad = write(home / PI / "one" / "bad.jsonl", b"a shopping list\n")
     refold("sync", "--home", home, code=1)

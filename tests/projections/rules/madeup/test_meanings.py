@@ -66,7 +66,7 @@ class TestTools:
     def test_a_line_shows_what_its_calls_are_about(self, worked: MemoryLog) -> None:
         with worked.snapshot() as snapshot:
             line = summary_line(event(snapshot, "one", 2).decode())
-        assert line == "→ look read.x, put, read, do make all, bash"
+        assert line == "→ look read.x, put written.x, read, do make all, bash"
 
     def test_a_newer_read_by_its_own_tool_makes_an_older_one_stale(
         self, log: MemoryLog, tmp_path: Path
