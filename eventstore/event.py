@@ -67,7 +67,7 @@ OWN_FLAGS: Final = (
 """The flags that come with an event; the others depend on its place."""
 
 
-class EventFacts(msgspec.Struct, frozen=True, kw_only=True):
+class EventFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Facts that a format extracts from a record once, when it is stored.
 
     `message` is the byte span (start, stop) in the body of a message that contexts show unchanged, (0, 0) if
@@ -86,7 +86,7 @@ class EventFacts(msgspec.Struct, frozen=True, kw_only=True):
     flags: int = 0
 
 
-class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event to append. `time` is in epoch milliseconds, None if unknown.
 
     `parent` is an id of the session, None for a root, or `Parent.LEAF`; off-path kinds ignore it. `format`

@@ -284,10 +284,9 @@ def epoch_ms(date: Any) -> int | None:
 
     A text without an offset is read as UTC, so that the result does not depend on the time zone.
     """
-    if isinstance(date, bool) or not isinstance(date, str | int | float):
-        return None
     if not isinstance(date, str):
-        return int(date) if abs(date) <= 8.64e15 else None  # noqa: PLR2004  ECMAScript's range of dates
+        is_number = isinstance(date, int | float) and not isinstance(date, bool)
+        return int(date) if is_number and abs(date) <= 8.64e15 else None  # noqa: PLR2004  ECMAScript's range of dates
     # Almost all dates have this shape, which takes a fraction of the expression's time; a "W" would be a week's.
     is_plain = (
         len(date) == _PLAIN_DATE

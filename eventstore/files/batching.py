@@ -84,7 +84,7 @@ class EventBatches:
 
     def _take_all(self, records: SourceRecords, segment: SegmentWriter) -> None:
         """Handle adjacent lines: put them into slots together if none of them can be known or wait."""
-        target = self._targets[records.session]
+        target = self._targets[0]
         if target.shared.changed or target.shared.exported or target.waiting or target.held:
             for piece in records.pieces():
                 if isinstance(piece, SourceRecord):

@@ -147,19 +147,18 @@ class SourceRecord(msgspec.Struct, frozen=True, gc=False):
 class SourceRecords(msgspec.Struct, frozen=True, gc=False):
     """Adjacent lines that are one record each, with a line end; `data` is their bytes.
 
-    Most lines of a file are such, and cost less together. They are valid UTF-8, and none has a parent that comes later.
-    `line` is the number of the first one, `session` as in `SourceRecord`.
+    Most lines of a file are such, and cost less together. They are of the first session and valid UTF-8, and none has a
+    parent that comes later. `line` is the number of the first one.
     """
 
     events: list[NewEvent]
     data: bytes
-    session: int = 0
-    line: int = 0
+    line: int
 
     def pieces(self) -> Iterator[SourceRecord | Glue]:
         """Yield the lines piece by piece."""
         for number, event in enumerate(self.events, self.line):
-            yield SourceRecord(event, session=self.session, line=number)
+            yield SourceRecord(event, line=number)
             yield LINE_END
 
 
@@ -205,8 +204,12 @@ Piece = SourceRecord | SourceRecords | Glue | DerivedEvent | SourceRemark | Tail
 class LineReader(Protocol):
     """A reading of a file of lines, line by line."""
 
-    def whole(self, text: bytes, offset: int) -> SourceRecord | Iterable[Piece]:
-        """Return the record that is all of a line, else the line's pieces with its end.
+    @property
+    def line(self) -> int:
+        """The number of the next line, from 1."""
+
+    def whole(self, text: bytes, offset: int) -> NewEvent | Iterable[Piece]:
+        """Return the event of a line that is one record of the first session, else the line's pieces with its end.
 
         `text` is the line without its end, at an offset of the file.
         """
@@ -222,29 +225,24 @@ def pieces_of_lines(file: BinaryIO, offset: int, reader: LineReader) -> Iterator
         if not block.endswith(b"\n"):
             block += file.readline()
         *lines, rest = block.split(b"\n")
-        records: list[SourceRecord] = []
-        begin = at = 0
+        events: list[NewEvent] = []
+        begin, line, at = 0, reader.line, 0
         for text in lines:
             found = reader.whole(text, offset + at)
-            if records and not (isinstance(found, SourceRecord) and found.session == records[0].session):
-                yield _together(records, block[begin:at])
-                records = []
-            if not isinstance(found, SourceRecord):
-                yield from found
+            if isinstance(found, NewEvent):
+                events.append(found)
             else:
-                begin = begin if records else at
-                records.append(found)
+                if events:
+                    yield SourceRecords(events, block[begin:at], line=line)
+                    events = []
+                yield from found
+                begin, line = at + len(text) + 1, reader.line
             at += len(text) + 1
-        if records:
-            yield _together(records, block[begin:at])
+        if events:
+            yield SourceRecords(events, block[begin:at], line=line)
         if rest:
             yield from reader.torn(rest, offset + at)
         offset += len(block)
-
-
-def _together(records: Sequence[SourceRecord], data: bytes) -> SourceRecords:
-    first = records[0]
-    return SourceRecords([each.event for each in records], data, session=first.session, line=first.line)
 
 
 def one_by_one(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -235,15 +235,15 @@ class TranscriptReader(SessionReader):
         yield from pieces_of_lines(self._contents.source.file, self._offset, self)
         yield from self._links.at_end()
 
-    def whole(self, text: bytes, offset: int) -> SourceRecord | Sequence[Piece]:
+    def whole(self, text: bytes, offset: int) -> NewEvent | Sequence[Piece]:
         pieces: Sequence[Piece] = ()
-        record = self._plain(text, offset)
-        if record is None:
+        event = self._plain(text, offset)
+        if event is None:
             pieces = [*self._pieces_of(text + b"\n", offset)]
-            record = _only_record(pieces)
+            event = _only_event(pieces)
         self._line += 1
         self._is_open = False
-        return record or pieces
+        return event or pieces
 
     def torn(self, text: bytes, offset: int) -> Iterator[Piece]:
         if [(start, stop) for start, stop, _ in parse(text).records] == [(0, len(text))]:
@@ -255,8 +255,8 @@ class TranscriptReader(SessionReader):
         yield Tail()
         yield from self._pieces_of(text, offset)
 
-    def _plain(self, body: bytes, offset: int) -> SourceRecord | None:
-        """Return the record of a line that is an ordinary message of the file's own session.
+    def _plain(self, body: bytes, offset: int) -> NewEvent | None:
+        """Return the event of a line that is an ordinary message of the file's own session.
 
         Return None for any other line, and for one that needs more than its bytes and the records before it:
         `_pieces_of` reads every line, with the same result.
@@ -280,10 +280,9 @@ class TranscriptReader(SessionReader):
         self._parents[0][own] = "message", parent
         chain.last = chain.chained = own
         chain.date(own, time)
-        event = NewEvent(
+        return NewEvent(
             id=own, kind="message", body=body, format=VERSION, parent=parent, time=time, facts=facts
         )
-        return SourceRecord(event, line=self._line)
 
     def _pieces_of(self, raw: bytes, offset: int) -> Iterator[Piece]:
         """Yield the pieces of a line at an offset."""
@@ -673,11 +672,11 @@ class TranscriptReader(SessionReader):
         return f"{base}{high}"
 
 
-def _only_record(pieces: Sequence[Piece]) -> SourceRecord | None:
-    """Return the record of a line that is nothing else, waits for none, and is valid UTF-8."""
+def _only_event(pieces: Sequence[Piece]) -> NewEvent | None:
+    """Return the event of a line that is one record of the first session, waits for none, and is valid UTF-8."""
     if len(pieces) != 2 or pieces[1] is not LINE_END:  # noqa: PLR2004  the record, and its line end
         return None
     record = pieces[0]
-    if not isinstance(record, SourceRecord) or record.waits_for:
+    if not isinstance(record, SourceRecord) or record.session or record.waits_for:
         return None
-    return None if record.event.facts.flags & Flag.REPLACED_TEXT else record
+    return None if record.event.facts.flags & Flag.REPLACED_TEXT else record.event

@@ -123,8 +123,8 @@ class PiReader:
     """Read a file's lines, including the header's.
 
     `state` continues an earlier reading. `is_known` tells if an earlier import brought an id. `earlier`
-    returns the bytes of the record with an id in lines that are not read again, if there is one. `unknown` counts the
-    records of unknown types so far.
+    returns the bytes of the record with an id in lines that are not read again, if there is one; None if there are no
+    such lines. `unknown` counts the records of unknown types so far.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class PiReader:
         *,
         state: dict[str, Any] | None = None,
         is_known: Callable[[str], bool] = lambda _: False,
-        earlier: Callable[[str], bytes | None] = lambda _: None,
+        earlier: Callable[[str], bytes | None] | None = None,
     ) -> None:
         self._header, self._dialect = header, dialect
         self._format = f"{dialect.harness}/{header.version}"
@@ -472,13 +472,15 @@ class PiReader:
             return False
         if own in self._seen:
             return self._seen.is_repeat(own, body)
-        return is_name(own) and self._earlier(own) == body
+        return self._earlier is not None and is_name(own) and self._earlier(own) == body
 
     def _is_known(self, event_id: str) -> bool:
         return event_id in self._seen or self._was_known(event_id)
 
     def _is_taken(self, event_id: str) -> bool:
-        return event_id in self._seen or self._earlier(event_id) is not None
+        if event_id in self._seen:
+            return True
+        return self._earlier is not None and self._earlier(event_id) is not None
 
 
 def _short(value: Any) -> str:

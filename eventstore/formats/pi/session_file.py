@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from eventstore.errors import BadInputError, NoSessionError
+from eventstore.event import NewEvent
 from eventstore.formats.lines import BLANK, BOM, objects_in
 from eventstore.formats.names import is_name
 from eventstore.formats.pi.file import NEWEST_VERSION, PI, Dialect, PiHeader, PiReader
@@ -67,7 +68,7 @@ class PiReading(SessionReader):
             dialect,
             state=resume.state,
             is_known=partial(known.has, 0),
-            earlier=partial(known.body, 0),
+            earlier=partial(known.body, 0) if resume.offset else None,
         )
 
     def pieces(self) -> Iterator[Piece]:
@@ -77,12 +78,12 @@ class PiReading(SessionReader):
         if self._lines.repeated:
             yield SourceRemark("differs", self._lines.repeated, self._goes_on)
 
-    def whole(self, text: bytes, offset: int) -> SourceRecord | Iterator[Piece]:
+    def whole(self, text: bytes, offset: int) -> NewEvent | Iterator[Piece]:
         event = self._lines.plain(text, offset)
         if event is None:
             return self._pieces_of(text + b"\n", offset)
         self._line += 1
-        return SourceRecord(event, line=self._line - 1)
+        return event
 
     def torn(self, text: bytes, offset: int) -> Iterator[Piece]:
         yield Tail()
