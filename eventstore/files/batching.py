@@ -28,9 +28,12 @@ from eventstore.imports import generations
 from eventstore.log import EventLog
 from eventstore.records import ObservedRewrite, Remark, embed
 
-BATCH_EVENTS: Final = 4096
-BATCH_BYTES: Final = 16 << 20
-"""Maximum bytes of an append's bodies, except for one large record."""
+BATCH_EVENTS: Final = 2048
+BATCH_BYTES: Final = 4 << 20
+"""Maximum bytes of an append's bodies, except for one large record.
+
+The first use of each page of memory takes longer than a copy of it, so larger batches are slower in a new process.
+"""
 _INVALID_UTF8: Final = "not UTF-8: contexts show U+FFFD in place of invalid bytes"
 
 

@@ -154,6 +154,11 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         """The views of the messages that a record's message is split into."""
         return split_views(self.raw_message)
 
+    @cached_property
+    def attached(self) -> str | None:
+        """An attachment's content as sent to the model, None if it is not sent."""
+        return attachment_text(self.attachment) if isinstance(self.attachment, dict) else None
+
     @property
     def agent(self) -> str:
         """The agent that a call started, as its result says; "" for none."""
@@ -254,7 +259,7 @@ _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
     "user": _kind_of_user,
     "assistant": lambda fields: "message" if fields.raw_message.startswith(b"{") else "custom",
     "system": _kind_of_system,
-    "attachment": lambda fields: "custom" if sent_by_attachment(fields) is None else "custom_message",
+    "attachment": lambda fields: "custom" if fields.attached is None else "custom_message",
     "progress": lambda _: "custom",
 }
 """Map the types of records in the tree to their kinds; an unknown type becomes its own kind."""
@@ -271,11 +276,6 @@ def _first_text(message: Message) -> str:
 
 def _is_by_person(is_meta: Any, role: str, text: str) -> bool:
     return is_meta is not True and role == "user" and _ECHO.match(text) is None
-
-
-def sent_by_attachment(fields: Fields) -> str | None:
-    """Return an attachment's content as sent to the model, None if it is not sent."""
-    return attachment_text(fields.attachment) if isinstance(fields.attachment, dict) else None
 
 
 def shown_by(record: bytes) -> Sequence[TextReplacement]:
@@ -352,7 +352,7 @@ def is_boundary(fields: Fields) -> bool:
 def custom_text(fields: Fields) -> bytes:
     """Return the JSON of the content of a `custom_message` record."""
     if fields.type == "attachment":
-        return stringify(sent_by_attachment(fields) or "").encode("utf-8", "replace")
+        return stringify(fields.attached or "").encode("utf-8", "replace")
     if fields.type == "system":
         return stringify(fields.content).encode("utf-8", "replace")
     return content_of(wire_of(fields.raw_message))
