@@ -209,9 +209,9 @@ class LineReader(Protocol):
         """The number of the next line, from 1."""
 
     def whole(self, text: bytes, offset: int) -> NewEvent | Iterable[Piece]:
-        """Return the event of a line that is one record of the first session, else the line's pieces with its end.
+        """Return the event of a line that is one record of the first session, else its pieces.
 
-        `text` is the line without its end, at an offset of the file.
+        `text` is the line without its end, at an offset of the file; the pieces include the end.
         """
 
     def torn(self, text: bytes, offset: int) -> Iterable[Piece]:

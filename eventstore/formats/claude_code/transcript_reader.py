@@ -673,7 +673,10 @@ class TranscriptReader(SessionReader):
 
 
 def _only_event(pieces: Sequence[Piece]) -> NewEvent | None:
-    """Return the event of a line that is one record of the first session, waits for none, and is valid UTF-8."""
+    """Return the event of a line that is one record of the first session, None for others.
+
+    The record waits for none, and is valid UTF-8.
+    """
     if len(pieces) != 2 or pieces[1] is not LINE_END:  # noqa: PLR2004  the record, and its line end
         return None
     record = pieces[0]
