@@ -7,6 +7,7 @@ import json
 import pytest
 
 from eventstore import open_store
+from eventstore.files.importing import import_file
 from projections.context.build import build_context
 from projections.requests import request as request_for
 from projections.requests import validator_named
@@ -73,3 +74,21 @@ def test_refold_validates(measure, messages, body):
 
 def test_a_plain_reader_parses_the_body(measure, messages, body):
     measure(f"validate-{messages}", "json", json.loads, body)
+
+
+@pytest.fixture(scope="module")
+def of_claude_code(corpus, folder):
+    """The context of a real session without a compaction: 426 messages."""
+    with open_store(folder / "claude-code-longest") as log:
+        session = import_file(log, corpus / "claude-code" / "aefcb05b.jsonl").id
+        return build_context(log, session)
+
+
+def test_refold_renders_a_request_of_claude_code(measure, of_claude_code):
+    rendered = measure("claude-code-request", "refold", render, of_claude_code)
+    assert validator_named("anthropic")(rendered.body) == []
+
+
+def test_a_plain_renderer_parses_and_prints_it(measure, of_claude_code):
+    raw = [part.raw for part in of_claude_code.parts]
+    measure("claude-code-request", "json", lambda: json.dumps([*map(json.loads, raw)]).encode())

@@ -21,7 +21,7 @@ from eventstore.log import AppendResult, SourceState
 from eventstore.records import Import, Remark, record_of
 from eventstore.verify import verify
 from tests.support import sentences
-from tests.support.events import NOW, events, stored, version
+from tests.support.events import NOW, events, leaf, session_names, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, original, said
 
 H = header(3)
@@ -31,17 +31,6 @@ V1 = [header(1), said("a"), said("b"), kept(1), said("c")]
 
 def entry_ids(log: EventLog, session: str = SESSION) -> list[str]:
     return [event.id for event in events(log, session) if event.is_entry]
-
-
-def session_names(log: EventLog) -> list[str]:
-    with log.snapshot() as snapshot:
-        return [head.name for head in snapshot.heads()]
-
-
-def leaf(log: EventLog, session: str = SESSION) -> str:
-    with log.snapshot() as snapshot:
-        seq = snapshot.head(session).leaf
-    return events(log, session)[seq - 1].id
 
 
 class TestOnce:
@@ -204,7 +193,7 @@ class TestRepeats:
         found = bring(log, tmp_path, doubled)
         assert (found.events, found.added, found.differs_from_harness) == (2, 2, [])
         assert found.skipped == [Remark(3, REPEAT), Remark(5, REPEAT)]
-        assert (entry_ids(log), leaf(log), original(log)) == (["a", "b"], "b", doubled)
+        assert (entry_ids(log), leaf(log, SESSION), original(log)) == (["a", "b"], "b", doubled)
         assert bring(log, tmp_path, doubled).added == 0
         assert verify(log).findings == []
 
@@ -213,7 +202,7 @@ class TestRepeats:
     ) -> None:
         content = H + A + B + B.rstrip()
         assert bring(log, tmp_path, content).events == 2
-        assert (entry_ids(log), leaf(log), original(log)) == (["a", "b"], "b", content)
+        assert (entry_ids(log), leaf(log, SESSION), original(log)) == (["a", "b"], "b", content)
 
     @pytest.mark.parametrize("other", [said("otherwise", "a", None), A.replace(b'"user"', b'"USER"')])
     def test_a_record_of_the_same_id_and_other_bytes_is_no_repeat(
@@ -344,14 +333,14 @@ class TestGrown:
     def test_a_repeat_in_the_new_part_adds_no_event(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B)
         found = bring(log, tmp_path, H + A + B + B)
-        assert (found.events, found.added, leaf(log)) == (2, 0, "b")
+        assert (found.events, found.added, leaf(log, SESSION)) == (2, 0, "b")
         assert found.skipped == [Remark(4, REPEAT)]
         assert original(log) == H + A + B + B
 
     def test_the_leaf_follows_a_file_that_grew(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A)
         assert not bring(log, tmp_path, H + A + B).diverged
-        assert leaf(log) == "b"
+        assert leaf(log, SESSION) == "b"
 
 
 class TestCut:

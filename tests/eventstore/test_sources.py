@@ -22,7 +22,7 @@ from eventstore.records import Custom, CustomMessage, Label
 from eventstore.verify import verify
 from projections import build_context
 from tests.support import claude_code
-from tests.support.events import NOW, events, message, stored, version
+from tests.support.events import NOW, events, leaf, message, session_names, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 
 H = header(3)
@@ -37,17 +37,6 @@ LOOSE_HEADERS = [
     header(3).replace(b"}", b',"x":1e999}'),
     header(3, x=[[]]).replace(b"[[]]", b"[" * 400 + b"]" * 400),
 ]
-
-
-def session_names(log: EventLog) -> list[str]:
-    with log.snapshot() as snapshot:
-        return [head.name for head in snapshot.heads()]
-
-
-def leaf(log: EventLog, session: str = SESSION) -> str:
-    with log.snapshot() as snapshot:
-        seq = snapshot.head(session).leaf
-    return events(log, session)[seq - 1].id
 
 
 def _damaged(record: bytes, damage: bytes) -> bytes:
@@ -138,7 +127,7 @@ class TestRewritten:
     def test_a_file_that_lost_all_records_leaves_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B)
         bring(log, tmp_path, header(3, cwd="/elsewhere"))
-        assert leaf(log) == "b"
+        assert leaf(log, SESSION) == "b"
 
     def test_a_record_whose_parent_was_mended_does_no_harm(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + b"broken\n" + B)
@@ -158,7 +147,7 @@ class TestDiverged:
         self.write(log, Custom(custom_type="mine"))
         grown = bring(log, tmp_path, H + A + B)
         assert grown.diverged
-        newest = stored(log, SESSION, leaf(log))
+        newest = stored(log, SESSION, leaf(log, SESSION))
         assert (newest.kind, newest.parent) == ("leaf_moved", "own0")
         assert stored(log, SESSION, "b").parent == "a"
 
@@ -174,7 +163,7 @@ class TestDiverged:
         bring(log, tmp_path, H + A)
         self.write(log, Label(target_id="a", label="here"))
         assert not bring(log, tmp_path, H + A + B).diverged
-        assert leaf(log) == "b"
+        assert leaf(log, SESSION) == "b"
 
 
 class TestDamagedCopies:
@@ -190,7 +179,7 @@ class TestDamagedCopies:
     ) -> None:
         bring(log, tmp_path, H + A + B + C + D)
         assert bring(log, tmp_path, self.damaged(record), name="copy.jsonl").added == 1
-        newest = stored(log, SESSION, leaf(log))
+        newest = stored(log, SESSION, leaf(log, SESSION))
         assert (newest.kind, newest.parent) == ("leaf_moved", "d")
         assert verify(log).findings == []
 
@@ -200,19 +189,19 @@ class TestDamagedCopies:
         bring(log, tmp_path, H + A + B + C)
         found = bring(log, tmp_path, H + A + MANY + B + C)
         assert (found.diverged, len(found.inserted)) == (False, 2 * BATCH_EVENTS + 8)
-        assert stored(log, SESSION, leaf(log)).parent == "c"
+        assert stored(log, SESSION, leaf(log, SESSION)).parent == "c"
 
     def test_growth_behind_as_many_new_records_moves_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B + C)
         found = bring(log, tmp_path, H + A + MANY + B + C + D)
-        assert (found.diverged, found.left, leaf(log)) == (False, None, "d")
+        assert (found.diverged, found.left, leaf(log, SESSION)) == (False, None, "d")
 
     def test_a_torn_import_of_one_leaves_the_leaf_too(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B + C + D)
         with pytest.raises(TornError):
             bring(Ending(log), tmp_path, self.damaged(B))
         assert not bring(log, tmp_path, self.damaged(B)).diverged
-        assert stored(log, SESSION, leaf(log)).parent == "d"
+        assert stored(log, SESSION, leaf(log, SESSION)).parent == "d"
 
     def test_its_line_is_reported(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B + C + D)
@@ -223,7 +212,7 @@ class TestDamagedCopies:
         bring(log, tmp_path, H + A + B + C)
         bring(log, tmp_path, self.damaged(B).removesuffix(D), name="copy.jsonl")
         assert not bring(log, tmp_path, H + A + B + C + D).inserted
-        assert leaf(log) == "d"
+        assert leaf(log, SESSION) == "d"
 
     def test_it_comes_back_byte_for_byte(self, log: EventLog, tmp_path: Path) -> None:
         content = H + said("x", "x", None) + A
@@ -235,7 +224,7 @@ class TestDamagedCopies:
         bring(log, tmp_path, H + A + B + C + D)
         own = SessionWriter(log, SESSION).append(Custom(custom_type="mine"))[0]
         bring(log, tmp_path, self.damaged(B), name="copy.jsonl")
-        assert stored(log, SESSION, leaf(log)).parent == own
+        assert stored(log, SESSION, leaf(log, SESSION)).parent == own
 
     def test_a_session_that_went_on_by_itself_stays_when_the_file_grows_later(
         self, log: EventLog, tmp_path: Path
@@ -244,14 +233,14 @@ class TestDamagedCopies:
         own = SessionWriter(log, SESSION).append(Custom(custom_type="mine"))[0]
         bring(log, tmp_path, H + A + said("changed", "b", "a") + C)
         assert bring(log, tmp_path, H + A + said("changed", "b", "a") + C + D).diverged
-        assert stored(log, SESSION, leaf(log)).parent == own
+        assert stored(log, SESSION, leaf(log, SESSION)).parent == own
 
     def test_a_copy_that_ends_in_another_record_says_where_the_session_stood(
         self, log: EventLog, tmp_path: Path
     ) -> None:
         bring(log, tmp_path, H + A + B + C + D)
         found = bring(log, tmp_path, self.damaged(D), name="copy.jsonl")
-        assert (leaf(log), found.left) == ("x", "d")
+        assert (leaf(log, SESSION), found.left) == ("x", "d")
 
     def test_growth_and_a_rewind_in_the_file_leave_nothing(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B)

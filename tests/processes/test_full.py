@@ -55,21 +55,24 @@ def append_until_full(log):
         problem = problem_of(lambda: log.append("s", [event(name, data="x" * 9000) for name in names]))
         if problem:
             return number, problem
+
+def fill_and_go_on(store, durability, make_room):
+    with open_store(store, durability=durability) as log:
+        number, problem = append_until_full(log)
+        again = problem_of(lambda: log.append("s", [message("large", "x" * 50_000)]))
+        held = [found.id for found in events(log, "s")]
+    with open_store(store, create=False) as log:
+        sound = not verify(log).findings
+        make_room()
+        after = log.append("s", [message("after")]).version
+        sound = sound and not verify(log).findings
+    print(json.dumps([number, problem, again, held, sound, after]))
 """
 
 FILL_BY_APPENDING = f"""{PRELUDE}
 folder, durability = Path(sys.argv[1]), sys.argv[2]
 (folder / "ballast").write_bytes(bytes(200_000))
-with open_store(folder / "store", durability=durability) as log:
-    number, problem = append_until_full(log)
-    again = problem_of(lambda: log.append("s", [message("large", "x" * 50_000)]))
-    held = [found.id for found in events(log, "s")]
-with open_store(folder / "store", create=False) as log:
-    sound = not verify(log).findings
-    (folder / "ballast").unlink()
-    after = log.append("s", [message("after")]).version
-    sound = sound and not verify(log).findings
-print(json.dumps([number, problem, again, held, sound, after]))
+fill_and_go_on(folder / "store", durability, (folder / "ballast").unlink)
 """
 
 OPEN_AN_OLDER_STORE = f"""{PRELUDE}
@@ -88,16 +91,7 @@ folder, durability = Path(sys.argv[1]), sys.argv[2]
 def limit(size):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 limit(1_000_000)
-with open_store(folder / "store", durability=durability) as log:
-    number, problem = append_until_full(log)
-    again = problem_of(lambda: log.append("s", [message("large", "x" * 50_000)]))
-    held = [found.id for found in events(log, "s")]
-with open_store(folder / "store", create=False) as log:
-    sound = not verify(log).findings
-    limit(2_000_000)
-    after = log.append("s", [message("after")]).version
-    sound = sound and not verify(log).findings
-print(json.dumps([number, problem, again, held, sound, after]))
+fill_and_go_on(folder / "store", durability, lambda: limit(2_000_000))
 """
 
 FILL_FROM_THREADS = f"""{PRELUDE}

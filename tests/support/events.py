@@ -86,3 +86,15 @@ def path_ids(log: EventLog, session: str, leaf: str, *, first: int = 1) -> list[
 def version(log: EventLog, session: str) -> int:
     with log.snapshot() as snapshot:
         return snapshot.head(session).version
+
+
+def session_names(log: EventLog) -> list[str]:
+    with log.snapshot() as snapshot:
+        return [head.name for head in snapshot.heads()]
+
+
+def leaf(log: EventLog, session: str) -> str:
+    """The id of the entry where a session stands."""
+    with log.snapshot() as snapshot:
+        seq = snapshot.head(session).leaf
+    return events(log, session)[seq - 1].id

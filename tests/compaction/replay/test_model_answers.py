@@ -29,6 +29,7 @@ from compaction.replay.variants import Variant
 from compaction.summarizers import Answer, Cancellation, SummarizerError
 from compaction.summarizers.chain import SummarizerChain
 from compaction.templates import find_template
+from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.views import Usage
 from projections.audit.prices import Price
@@ -110,6 +111,17 @@ class Stub:
         return self.reply
 
 
+def caching_of(stub: Stub, budget: Budget | None = None, log: EventLog | None = None) -> CachingSummarizer:
+    """A cache before a stub, whose every token has a price."""
+    return CachingSummarizer(
+        log or MemoryLog(clock=lambda: 0),
+        stub,
+        endpoint="",
+        budget=budget or Budget(),
+        price_of=lambda _model, _tokens: PRICE,
+    )
+
+
 def fetched(stub: Stub, *, times: float = 100, seq: int | None = None) -> tuple[AnswerProgress, int]:
     """Fetch a boundary's answers; its estimate, so many times, is the budget. Also return its number."""
     log = MemoryLog(clock=lambda: 0)
@@ -165,13 +177,7 @@ def test_a_reminder_that_the_budget_refuses_leaves_the_boundary_out() -> None:
 def test_a_failure_of_known_cost_costs_no_more() -> None:
     budget = Budget(1)
     refusal = SummarizerError("anthropic", "refused", usage=Usage(input=100, output=0, total=100))
-    caching = CachingSummarizer(
-        MemoryLog(clock=lambda: 0),
-        Stub(refusal),
-        endpoint="",
-        budget=budget,
-        price_of=lambda _model, _tokens: PRICE,
-    )
+    caching = caching_of(Stub(refusal), budget)
     with pytest.raises(SummarizerError):
         caching.summarize(PROMPT, is_cancelled=lambda: False)
     assert budget.covers(1 - 101 * 4 / 1e6)
@@ -181,12 +187,9 @@ def test_a_failure_of_known_cost_costs_no_more() -> None:
 @pytest.mark.parametrize(("is_sent", "is_covered"), [(False, True), (True, False)])
 def test_only_a_failure_that_was_never_sent_costs_nothing(*, is_sent: bool, is_covered: bool) -> None:
     budget = Budget(1)
-    caching = CachingSummarizer(
-        log := MemoryLog(clock=lambda: 0),
-        Stub(SummarizerError("anthropic", "Connection refused", is_sent=is_sent)),
-        endpoint="",
-        budget=budget,
-        price_of=lambda _model, _tokens: PRICE,
+    log = MemoryLog(clock=lambda: 0)
+    caching = caching_of(
+        Stub(SummarizerError("anthropic", "Connection refused", is_sent=is_sent)), budget, log
     )
     with pytest.raises(SummarizerError):
         caching.summarize(PROMPT, is_cancelled=lambda: False)
@@ -198,13 +201,7 @@ def test_only_a_failure_that_was_never_sent_costs_nothing(*, is_sent: bool, is_c
 def test_a_server_that_no_retry_has_reached_is_not_waited_for_again() -> None:
     refused = [SummarizerError("anthropic", "refused", is_sent=False, is_transient=True) for _ in range(4)]
     stub = Stub(refused[0])
-    caching = CachingSummarizer(
-        MemoryLog(clock=lambda: 0),
-        stub,
-        endpoint="",
-        budget=Budget(),
-        price_of=lambda _model, _tokens: PRICE,
-    )
+    caching = caching_of(stub)
     for stub.reply in refused:
         with pytest.raises(SummarizerError):
             caching.summarize(PROMPT, is_cancelled=lambda: False)
@@ -215,13 +212,7 @@ def test_requests_that_fail_at_once_are_each_tried_again() -> None:
     prompts = [msgspec.structs.replace(PROMPT, text=f"prompt {number}") for number in range(4)]
     refused = [SummarizerError("anthropic", "refused", is_sent=False, is_transient=True) for _ in prompts]
     stub = Stub(refused[0])
-    caching = CachingSummarizer(
-        MemoryLog(clock=lambda: 0),
-        stub,
-        endpoint="",
-        budget=Budget(),
-        price_of=lambda _model, _tokens: PRICE,
-    )
+    caching = caching_of(stub)
     for stub.reply, prompt in zip(refused, prompts, strict=True):
         with pytest.raises(SummarizerError):
             caching.summarize(prompt, is_cancelled=lambda: False)
@@ -232,13 +223,7 @@ def test_an_empty_answer_is_a_failure_of_known_cost_and_is_asked_for_again() -> 
     budget = Budget(1)
     usage = Usage(input=100, output=0, total=100)
     stub = Stub(Answer(text=" \n", model="m", usage=usage))
-    caching = CachingSummarizer(
-        MemoryLog(clock=lambda: 0),
-        stub,
-        endpoint="",
-        budget=budget,
-        price_of=lambda _model, _tokens: PRICE,
-    )
+    caching = caching_of(stub, budget)
     with pytest.raises(SummarizerError, match="the answer is empty"):
         caching.summarize(PROMPT, is_cancelled=lambda: False)
     assert budget.covers(1 - 101 * 4 / 1e6)
