@@ -70,7 +70,7 @@ def shell_command(command: str, *names: str) -> str:
     `command` follows `refold` and includes options. Names that look like options are protected.
     """
     guard = ["--"] if any(name.startswith("-") for name in names) else []
-    return f"refold {command} {shlex.join([*guard, *names])}"
+    return " ".join(["refold", command, *guard, *map(shlex.quote, names)])
 
 
 def no_session(name: str) -> NotFoundError:
