@@ -80,9 +80,9 @@ class ActionOptions(TypedDict):
 
 
 class ListAction(Protocol):
-    """Prints all items."""
+    """Prints all items, and returns the problems of invalid ones."""
 
-    def __call__(self, ctx: click.Context, *, as_json: bool) -> None: ...
+    def __call__(self, *, as_json: bool) -> list[str]: ...
 
 
 class NewAction(Protocol):
@@ -122,7 +122,13 @@ def run_action(
     if origin is not None and action != "new":
         raise click.UsageError(f"--from needs '{ctx.info_name} new'", ctx)
     if action == "list":
-        listing(ctx, as_json=as_json)
+        from cli.output import echo_problem
+
+        problems = listing(as_json=as_json)
+        for problem in problems:
+            echo_problem(problem)
+        if problems:
+            ctx.exit(1)
     elif name is None:
         raise click.UsageError(f"'{ctx.info_name} {action}' needs a name", ctx)
     elif action == "new":

@@ -39,10 +39,10 @@ def command(ctx: click.Context, *, window: int | None, **options: Unpack[ActionO
     run_action(ctx, options, listing=_list, begin=_new, show=partial(_show, limits=limits))
 
 
-def _list(ctx: click.Context, *, as_json: bool) -> None:
-    """List all policies, the user's own first; report invalid ones and continue."""
+def _list(*, as_json: bool) -> list[str]:
+    """List all policies, the user's own first; return the problems of invalid ones."""
     from cli.compacting import policy_named
-    from cli.output import console, echo_json, echo_problem, safe_line, table
+    from cli.output import console, echo_json, safe_line, table
     from cli.user_files import POLICIES
     from compaction.policy.load import load_preset, preset_names
     from eventstore.errors import RefoldError
@@ -71,10 +71,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
         for policy, source in found:
             listing.add_row(safe_line(policy.name), safe_line(source), safe_line(policy.description))
         console().print(listing)
-    for problem in problems:
-        echo_problem(problem)
-    if problems:
-        ctx.exit(1)
+    return problems
 
 
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:

@@ -25,10 +25,10 @@ def command(ctx: click.Context, **options: Unpack[ActionOptions]) -> None:
     run_action(ctx, options, listing=_list, begin=_new, show=_show)
 
 
-def _list(ctx: click.Context, *, as_json: bool) -> None:
-    """List all templates; report invalid ones and continue."""
+def _list(*, as_json: bool) -> list[str]:
+    """List all templates; return the problems of invalid ones."""
     from cli.compacting import template_sources
-    from cli.output import console, echo_json, echo_problem, safe_line, table
+    from cli.output import console, echo_json, safe_line, table
     from cli.user_files import TEMPLATES
     from compaction.templates import built_in_names, find_template
     from eventstore.errors import RefoldError
@@ -50,10 +50,7 @@ def _list(ctx: click.Context, *, as_json: bool) -> None:
                 safe_line(each.name), str(each.version), safe_line(each.source), safe_line(sections)
             )
         console().print(listing)
-    for problem in problems:
-        echo_problem(problem)
-    if problems:
-        ctx.exit(1)
+    return problems
 
 
 def _new(name: str, origin: str | None, *, as_json: bool) -> None:

@@ -26,32 +26,20 @@ def spent(log, **options):
 
 def test_a_call_costs_what_its_harness_recorded_and_what_the_table_says(story):
     story.says(user("hello"), assistant("hi", usage=used(10, 2, read=5, write=1, cost=0.25)))
+    spent = Spending(
+        calls=1,
+        recorded=0.25,
+        unrecorded=0,
+        priced=40 + 32 + 5 + 5,
+        unpriced=0,
+        cost=0.25,
+        without_cost=0,
+    )
     assert session_cost(story.log, "s", prices=PRICES) == SessionCost(
         prices="a table",
         prices_date="2026-11-01",
-        spent=Spending(
-            calls=1,
-            recorded=0.25,
-            unrecorded=0,
-            priced=40 + 32 + 5 + 5,
-            unpriced=0,
-            cost=0.25,
-            without_cost=0,
-        ),
-        models=[
-            ModelSpending(
-                model="p/m",
-                spent=Spending(
-                    calls=1,
-                    recorded=0.25,
-                    unrecorded=0,
-                    priced=40 + 32 + 5 + 5,
-                    unpriced=0,
-                    cost=0.25,
-                    without_cost=0,
-                ),
-            )
-        ],
+        spent=spent,
+        models=[ModelSpending(model="p/m", spent=spent)],
     )
 
 

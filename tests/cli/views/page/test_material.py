@@ -121,7 +121,9 @@ def test_a_compaction_summarizes_keeps_and_adds(repair: Story) -> None:
     )
 
 
-def test_messages_that_no_summary_covers_are_gone(store: EventLog, tmp_path) -> None:
+@pytest.fixture
+def dropping(store: EventLog, tmp_path: Path) -> str:
+    """A session with messages that no summary covers: those that its first compaction kept."""
     session = PiSession()
     for number in range(1, 5):
         session.says(f"u{number}", user(f"message {number}"))
@@ -129,8 +131,11 @@ def test_messages_that_no_summary_covers_are_gone(store: EventLog, tmp_path) -> 
     session.says("u5", user("one more"))
     # Without details: a harness whose summaries began behind the compaction before.
     session.compacts("c2", "u5")
-    name = session.store_in(store, tmp_path)
-    found = material_of(store, name)
+    return session.store_in(store, tmp_path)
+
+
+def test_messages_that_no_summary_covers_are_gone(store: EventLog, dropping: str) -> None:
+    found = material_of(store, dropping)
     assert changes(found.exchanges[7])[0] == [
         (5, Change.SUMMARIZED),
         (3, Change.GONE),
@@ -280,14 +285,8 @@ def test_of_two_compactions_the_one_counts_that_took_the_message_out(three: Stor
     assert (found[1].by, found[3].by, found[4].by) == (4, 6, 6)
 
 
-def test_a_message_that_no_summary_covers_is_gone(store: EventLog, tmp_path) -> None:
-    session = PiSession()
-    for number in range(1, 5):
-        session.says(f"u{number}", user(f"message {number}"))
-    session.compacts("c1", "u3", details={"readFiles": [], "modifiedFiles": []})
-    session.says("u5", user("one more"))
-    session.compacts("c2", "u5")
-    assert fates(store, session.store_in(store, tmp_path))[3] == EventOutcome(EventStatus.GONE, 7)
+def test_a_message_that_no_summary_covers_is_gone(store: EventLog, dropping: str) -> None:
+    assert fates(store, dropping)[3] == EventOutcome(EventStatus.GONE, 7)
 
 
 def test_a_message_that_is_shown_otherwise_tells_by_which_event(three: Story) -> None:
