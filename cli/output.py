@@ -278,9 +278,11 @@ def wrapped(text: str, width: int, *, hanging: int = 2) -> str:
     import textwrap
 
     lines = []
-    for line in text.split("\n"):
+    for written in text.split("\n"):
+        # A terminal shows a tab as up to eight columns.
+        line = written.expandtabs()
         if len(line) <= width:
-            lines.append(line)
+            lines.append(written)
             continue
         joined = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINED), line)
         indent = " " * (len(line) - len(line.lstrip()) + hanging)

@@ -27,6 +27,7 @@ from cli.output import (
     table,
     thousands,
     when,
+    wrapped,
 )
 from tests.cli.invocations import NAMES, invocations, line_for
 from tests.cli.running import Refold
@@ -144,6 +145,14 @@ def test_what_is_counted_is_in_the_singular_or_the_plural() -> None:
         "1,200 entries",
         "0 tokens",
     ]
+
+
+def test_a_tab_is_wrapped_as_the_columns_that_it_takes() -> None:
+    text = "\t".join(["word"] * 8)
+    lines = wrapped(text, 40, hanging=0).expandtabs().split("\n")
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines).split() == text.split()
+    assert wrapped("a\tb", 40) == "a\tb"
 
 
 def test_times_for_people_are_utc_to_the_second() -> None:
