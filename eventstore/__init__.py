@@ -83,15 +83,19 @@ def open_store(
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Return True if a store is in a folder or at an address.
 
-    Raises StoreError if the server cannot be asked.
+    Raises StoreError if the server or the folder cannot be asked.
     """
     if is_postgres(path):
         with _extra(path):
             from eventstore.postgres.schema import has_tables  # noqa: PLC0415  an extra
         return has_tables(str(path))
-    from eventstore.lmdb.data_files import DATA_FILE  # noqa: PLC0415  light until used
+    from eventstore.lmdb.data_files import DATA_FILE, size_of_file  # noqa: PLC0415  light until used
 
-    return os.path.exists(os.path.join(path, DATA_FILE))  # noqa: PTH110, PTH118  light
+    try:
+        return size_of_file(os.path.join(path, DATA_FILE)) is not None  # noqa: PTH118  light
+    except OSError as error:
+        problem = f"cannot be opened ({error.strerror})"
+        raise StoreError(os.fspath(path), problem, "check its permissions") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import lmdb
 import msgspec
 import pytest
 
-from eventstore import open_store
+from eventstore import is_store, open_store
 from eventstore.errors import StoreError
 from eventstore.frame import OLDEST, VERSION
 from eventstore.lmdb import data_files, opening
@@ -112,6 +112,13 @@ class TestWhatIsRefused:
         nothing_there = refusal(tmp_path / "nothing", create=False)
         assert refusal(tmp_path, create=False).problem == nothing_there.problem
         assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_that_cannot_be_looked_into_is_an_error(self, tmp_path: Path) -> None:
+        (tmp_path / "loop").symlink_to("loop")
+        for use in (is_store, open_store):
+            with pytest.raises(StoreError) as caught:
+                use(tmp_path / "loop")
+            assert caught.value.path == str(tmp_path / "loop")
 
     def test_a_folder_of_other_things_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("text")
