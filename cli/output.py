@@ -265,7 +265,7 @@ def columns(stream: TextIO) -> int:
         return _UNBOUNDED
     named = os.environ.get("COLUMNS", "")
     with suppress(OSError, ValueError):
-        return int(named) if named else os.get_terminal_size(stream.fileno()).columns or _USUAL
+        return max(int(named or 0), 0) or os.get_terminal_size(stream.fileno()).columns or _USUAL
     return _USUAL
 
 

@@ -271,6 +271,11 @@ def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) 
         assert len(line) <= 80
 
 
+@pytest.mark.parametrize("columns", ["0", "-3"])
+def test_a_width_that_no_terminal_has_is_ignored(told: Refold, columns: str) -> None:
+    assert told.on_terminal("sessions", COLUMNS=columns) == told.on_terminal("sessions")
+
+
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_the_id_that_a_list_shows_of_a_session_names_it(told: Refold, columns: int) -> None:
     told("fork", SESSION, "--as", SESSION.replace("0000-7", "1000-7"))
