@@ -325,12 +325,13 @@ def print_rule(
     from rich.text import Text
 
     line = Text(f"── {heading} ", style="bold magenta")
+    start = len(line)
     line.append(f"{safe_line(event_id)} #{seq}  {day_and_time(time)}", style="not bold dim")
     if is_undone:
         line.append("  undone", style="bold yellow")
     # Break the line before the event, not within its id or its time.
     if line.cell_len > out.width:
-        head, rest = line.divide([line.plain.index(safe_line(event_id))])
+        head, rest = line.divide([start])
         head.rstrip()
         rest.pad_left(_HANGING)
         line = Text("\n").join([head, rest])

@@ -105,6 +105,11 @@ def test_a_rule_names_the_event_and_says_where_it_is_undone() -> None:
     assert printed(lambda out: rule(out, is_undone=True)) == ["── Rewrite w1 #3  -  undone"]
 
 
+def test_a_rule_breaks_before_the_event_even_if_its_heading_has_the_same_letters() -> None:
+    lines = printed(lambda out: print_rule(out, "Compaction 1 of 1", "1", 3, None), width=20)
+    assert lines == ["── Compaction 1 of 1", "   1 #3  -"]
+
+
 def test_content_that_the_model_was_no_longer_sent_is_not_called_missing() -> None:
     assert gap_text(Gap(what="results lost", event="e", seq=3, tokens=-1500)) == (
         "in the session, but not sent: results lost at e #3, 1,500 tokens by usage"
