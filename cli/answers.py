@@ -12,7 +12,6 @@ import msgspec
 
 from cli.output import counted, echo_note, progress_bar
 from cli.replaying import ReplayOptions, summarizer_of, variants_of
-from cli.store import worker_store
 from cli.summarizing import Interrupt
 from compaction.part import Limits
 from compaction.replay.model_answers import (
@@ -32,7 +31,7 @@ from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.summarizers.registry import SummarizerContext, endpoint_of, make_summarizer
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.log import StoredLog
-from eventstore.workers import WorkerLostError, map_in_processes
+from eventstore.workers import WorkerLostError, map_in_processes, worker_store
 from projections.audit.prices import library_prices, prices_of_file
 
 

@@ -20,14 +20,13 @@ from cli.output import (
     progress_bar,
     safe_line,
 )
-from cli.store import worker_store
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import sessions_table
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
-from eventstore.workers import WorkerLostError, map_in_processes
+from eventstore.workers import WorkerLostError, map_in_processes, worker_store
 from projections.audit.findings.finding import Weight
 from projections.audit.losses import RECALL_KINDS
 from projections.audit.prices import Prices

@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from cli.compacting import DEFAULT_POLICY, policy_named, with_template
-from cli.store import worker_store
 from cli.summarizing import SummarizerChoice, SummarizerOptions, choose_summarizer
 from compaction.part import Limits
 from compaction.policy.load import preset_names
@@ -35,7 +34,7 @@ from eventstore.checked import require_sound
 from eventstore.errors import NotFoundError, RefoldError, StoreError
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, StoredLog
-from eventstore.workers import WorkerLostError, map_in_processes
+from eventstore.workers import WorkerLostError, map_in_processes, worker_store
 from projections.audit.prices import library_prices, prices_of_file
 from projections.mentions.message_facts import SessionFacts
 

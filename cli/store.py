@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
@@ -119,14 +118,6 @@ def opened(ctx: click.Context, *, create: bool = False) -> Iterator[StoredLog]:
 
     with open_store(store_path(ctx.obj), create=create) as log:
         yield log
-
-
-@cache
-def worker_store(place: str) -> StoredLog:
-    """Return a store that a worker process keeps open until it ends."""
-    from eventstore import open_store
-
-    return open_store(place, create=False)
 
 
 @contextmanager

@@ -13,11 +13,13 @@ import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from multiprocessing import connection, get_context, resource_tracker
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
+from eventstore import open_store
 from eventstore.errors import RefoldError
+from eventstore.log import StoredLog
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -70,6 +72,12 @@ def map_in_processes(
             worker.dismiss()
         for worker in workers:
             worker.join()
+
+
+@cache
+def worker_store(path: str) -> StoredLog:
+    """Return a store that a worker process keeps open until it ends. Raises StoreError."""
+    return open_store(path, create=False)
 
 
 def cores() -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from eventstore import open_store
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, RefoldError, StoreError
 from eventstore.event import NewEvent
@@ -20,7 +19,7 @@ from eventstore.files.matching import FROM_START, SessionMatcher
 from eventstore.formats.source import SourceGrowth, SourceRecord, one_by_one, source_path
 from eventstore.log import AppendResult, EventLog, Expected, Progress, Snapshot, SourceState, StoredLog
 from eventstore.memory import MemoryLog
-from eventstore.workers import SendRequest, work_in_order
+from eventstore.workers import SendRequest, work_in_order, worker_store
 
 Change: TypeAlias = Literal["new", "changed", "unchanged"]
 _WORTH_A_PROCESS: Final = 16 << 20
@@ -249,16 +248,10 @@ def _in_processes(
 def _import_in_process(store: str, file: SessionFile, send: SendRequest) -> FileImport:
     """Import a file of which another process appends the events."""
     try:
-        log = _ForwardingLog(_store(store), file.path, send)
+        log = _ForwardingLog(worker_store(store), file.path, send)
     except RefoldError as error:
         return FileImport(file=file, error=error)
     return _imported(log, file)
-
-
-@cache
-def _store(store: str) -> StoredLog:
-    """Return the store, kept open for the life of the process."""
-    return open_store(store, create=False)
 
 
 class _ForwardingLog:
