@@ -221,7 +221,7 @@ class Watcher:
         return changed
 
     def _start_polling(self, reason: str) -> None:
-        """Stop to rely on the system's reports."""
+        """Stop relying on the system's reports."""
         if self._notifications is not None:
             self._notifications.close()
             self._notifications = None

@@ -108,7 +108,6 @@ def test_of_a_process_that_is_killed_the_item_is_reported() -> None:
     assert multiprocessing.active_children() == []
 
 
-@pytest.mark.slow
 def test_an_error_of_refold_is_raised_here() -> None:
     with pytest.raises(StoreError, match="gone") as caught:
         list(map_in_processes(fail, ["a", "gone", "b"], jobs=2))

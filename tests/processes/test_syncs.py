@@ -30,7 +30,7 @@ PRIVATE_MEMORY = """
 import re, sys, threading
 from multiprocessing import active_children
 from pathlib import Path
-from eventstore import is_store, open_store
+from eventstore import open_store
 from eventstore.files.discovery import session_files
 from eventstore.files.syncing import compare_sources, import_files
 
