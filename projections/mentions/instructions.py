@@ -269,13 +269,17 @@ def _is_instruction(sentence: str) -> bool:
     )
 
 
+_WITHOUT_APOSTROPHE: Final = re.compile(r"(?:^|(?<=[,;:] ))lets\b")
+"""A proposal without its apostrophe, rather than a verb: "it lets you …"."""
+
+
 def simplified(sentence: str) -> str:
     """Return a sentence in lower case without emphasis and typing errors.
 
     Each code span is reduced to one word.
     """
     text = _LINK.sub(r"\1", sentence.replace("’", "'"))  # noqa: RUF001  an apostrophe
-    return mend(_MARKS.sub("", _CODE.sub("`", text)).casefold().strip())
+    return mend(_WITHOUT_APOSTROPHE.sub("let's", _MARKS.sub("", _CODE.sub("`", text)).casefold().strip()))
 
 
 def mend(plain: str) -> str:

@@ -56,7 +56,7 @@ _EVER: Final = re.compile(
     r"(?<![-\w])(?:never(?! ?mind\b)|always(?!\W*$| and\b)"
     r"|from (?:now|here) on(?: out)?|from this point|going forward"
     r"|in (?:the )?future|at all times|under no circumstances|at no point|every ?time|each time|as a rule"
-    r"|by default|in general|generally)(?![-\w])"
+    r"|by default|in general|generally|for future reference(?=,? \w)|general rule)(?![-\w])"
     r"|\b(?:don't|do not|not|nothing|only) ever\b|\b(?:all|any) (?:the )?future\b|\bfuture sessions\b"
 )
 """Words that make a rule of any instruction."""
@@ -132,6 +132,7 @@ _LEAVES_OUT: Final = re.compile(
     r"|(?:stay|keep) (?:away from|out of|clear of|off) |(?:[a-z]+ ){1,2}[a-z]{3,}s only\W*$"
     r"|let's (?:all |also |just )*(?:not|keep|maintain|preserve|(?:stick|stay) (?:to|with)|avoid) \w"
     r"|let's (?:ensure|make sure) (?:there (?:is|are) )?no \w"
+    r"|(?:if|when(?:ever)?) [^,]{1,60}? (?:ask|consult|tell|check with) me (?:first|before)\b"
     r"|only one (?:\w+ )?\w+\W*$|always (?!\w+(?:ed|s|ing)\b)[a-z]+ \S"
     r"|let me (?:review|see|check|approve|decide|confirm|look at) (?:all|any|each|every)\b"
 )
