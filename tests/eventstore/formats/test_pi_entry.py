@@ -324,7 +324,12 @@ BLOCKS = st.fixed_dictionaries(
         "thinkingSignature": st.text(),
         "name": st.text(),
         "arguments": st.dictionaries(
-            st.text(), st.text() | st.integers() | st.floats() | st.lists(st.text())
+            # Not those that JSON has no form for.
+            st.text(),
+            st.text()
+            | st.integers()
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.lists(st.text()),
         ),
         "data": st.text(),
     },
