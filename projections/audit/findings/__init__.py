@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from projections.audit.findings.finding import Finding, rank_of_finding
+from projections.audit.findings.finding import Finding, listed, rank_of_finding
 from projections.audit.findings.inventions import inventions
 from projections.audit.findings.objections import objections
 from projections.audit.findings.reminders import (
@@ -28,6 +28,7 @@ from projections.audit.findings.searches import missing_paths, searches
 from projections.audit.instruction_fates import Rule
 from projections.audit.measure import EventRef
 from projections.mentions.message_facts import SessionFacts
+from projections.mentions.path_names import split_path
 from projections.replacement import Replacement
 
 _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
@@ -61,7 +62,7 @@ def findings(
     """
     scene = Scene(replacement, facts)
     spoken = {turn.person.seq for turn in scene.turns if turn.person}
-    found = [*_uncovered(dropped), *gone_rules(scene, rules)]
+    found = [*_uncovered(dropped, scene), *gone_rules(scene, rules)]
     explained = {each.seq for finding in found for each in finding.trouble}
     for finding in (each for find in _FINDERS for each in find(scene)) if replacement.removed else ():
         trouble = {each.seq for each in finding.trouble}
@@ -72,16 +73,33 @@ def findings(
     return sorted(found, key=rank_of_finding)
 
 
-def _uncovered(dropped: Sequence[EventRef]) -> Iterator[Finding]:
+_LISTED: Final = 3
+"""Files in a sentence."""
+
+
+def _uncovered(dropped: Sequence[EventRef], scene: Scene) -> Iterator[Finding]:
     if not dropped:
         return
-    first, last = dropped[0].seq, dropped[-1].seq
-    what = f"{len(dropped):,} messages (#{first}–#{last}) are" if last > first else f"a message (#{first}) is"  # noqa: RUF001  a dash
+    first, last, seqs = dropped[0].seq, dropped[-1].seq, {each.seq for each in dropped}
+    changed = [path for each in scene.earlier if each.seq in seqs for path in each.modified]
+    files = list(dict.fromkeys(map(scene.paths.longest_form, changed)))
+    yours = sum(turn.person is not None and turn.person.seq in seqs for turn in scene.turns_before)
+    names = [split_path(path)[-1] for path in files[:_LISTED]]
+    rest = len(files) - _LISTED
+    others = [f"{rest} more file{'s' if rest > 1 else ''}"] if rest > 0 else []
+    held = listed(
+        [
+            *([f"{yours} of yours"] if yours else []),
+            *([f"changes of {listed([*names, *others])}"] if names else []),
+        ]
+    )
+    what = f"{len(dropped):,} messages (#{first}–#{last})" if last > first else f"a message (#{first})"  # noqa: RUF001  a dash
     yield Finding(
         kind="uncovered",
         weight="serious",
-        sentence=f"{what} neither in the context nor covered by any summary.",
+        sentence=f"{what}{f', with {held},' if held and last > first else ''} {'are' if last > first else 'is'} neither"
+        " in the context nor covered by any summary.",
         known=list(dropped),
         trouble=[],
-        names=[],
+        names=files,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Final, Literal
 
@@ -43,6 +43,11 @@ _LONGEST_QUOTATION: Final = 100
 def cut(text: str) -> str:
     """Return the beginning of a text, to be quoted."""
     return text if len(text) <= _LONGEST_QUOTATION else f"{text[: _LONGEST_QUOTATION - 1].rstrip()}…"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as words: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def ref(message: MessageFacts) -> EventRef:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from projections.audit.findings.finding import Finding, refs
+from projections.audit.findings.finding import Finding, listed, refs
 from projections.audit.findings.scene import Scene, folder_of, places_in
 from projections.audit.restatements import words_of
 from projections.files import files_of_call
@@ -56,15 +56,15 @@ def objections(scene: Scene) -> Iterator[Finding]:
         turns = {each.turn for each in times}
         also = [each.thing for each in names if each.turn in turns]
         seen = [f"{split_path(path)[-1]} (#{files[path][0].known.seq})" for path in together]
-        what = f"the model worked without the content of {_listed(seen)}, which it had seen before"
+        what = f"the model worked without the content of {listed(seen)}, which it had seen before"
         more = _objections_that_go_on(scene, times, with_file)
         is_repeated = any(len({each.turn for each in files[path]}) > 1 for path in together)
         yield _objected(scene, what, times, [*together, *also], undone, more=more, is_repeated=is_repeated)
     yield from _incomplete(scene, with_file)
     for turn in dict.fromkeys(each.turn for each in names if each.turn not in with_file):
         times = [each for each in names if each.turn == turn]
-        listed = ", ".join(dict.fromkeys(each.thing for each in times[:_LISTED]))
-        what = f"the model no longer knew of {listed} (#{times[0].known.seq})"
+        some = ", ".join(dict.fromkeys(each.thing for each in times[:_LISTED]))
+        what = f"the model no longer knew of {some} (#{times[0].known.seq})"
         yield _objected(scene, what, times, [each.thing for each in times], undone)
 
 
@@ -99,10 +99,6 @@ def _objections_that_go_on(scene: Scene, times: Sequence[_Missed], explained: se
                 break
             found.append(following)
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _objected(
@@ -150,13 +146,13 @@ def _incomplete(scene: Scene, explained: set[int]) -> Iterator[Finding]:
                     for kind, value in places_in(turn.messages)
                 )
                 if folder in used and len(lost) >= _FEWEST_SIBLINGS and goes_on:
-                    listed = ", ".join(split_path(value)[-1] for _, value in lost[:_LISTED])
+                    some = ", ".join(split_path(value)[-1] for _, value in lost[:_LISTED])
                     last = list(used[folder].values())[-1]
                     yield Finding(
                         kind="objection",
                         weight="serious",
                         sentence=f"the model used only a part of {folder} (#{last.seq}): it no longer knew of"
-                        f" {listed} (#{known[lost[0]].seq}), until you stepped in (#{turn.person.seq}).",
+                        f" {some} (#{known[lost[0]].seq}), until you stepped in (#{turn.person.seq}).",
                         known=refs(known[thing] for thing in lost),
                         trouble=refs([last, turn.person]),
                         names=[value for _, value in lost],

@@ -218,6 +218,22 @@ def test_what_was_dropped_is_the_first_finding_and_serious(two_compactions):
     )
 
 
+def test_what_was_dropped_is_told_by_what_it_changed(store, tmp_path):
+    names = ("one.py", "two.py", "three.py", "four.py")
+    session = PiSession()
+    session.says("a1", user(long(10)))
+    session.says("a2", assistant(call("edit", path="zero.py")))
+    session.says("a3", user("go on"))
+    session.says("a4", assistant(*(call("edit", path=f"src/{name}") for name in names)))
+    session.compacts("a5", "a3", summary="so far", tokensBefore=104)
+    session.says("a6", user("and on"))
+    session.says("a7", assistant("done"))
+    session.compacts("a8", "a7", summary="all", tokensBefore=61)
+    (finding,) = audit(store, session.store_in(store, tmp_path)).compactions[1].findings
+    assert finding.names == [f"src/{name}" for name in names]
+    assert "with 1 of yours and changes of one.py, two.py, three.py and 1 more file, are" in finding.sentence
+
+
 def test_a_compaction_says_what_it_kept_first(audited):
     assert [each.first_kept for each in audited.compactions] == ["a3", "a7"]
 
