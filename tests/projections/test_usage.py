@@ -9,7 +9,7 @@ import pytest
 from eventstore.formats import view_of_message
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
-from projections.context.cursor import resolve_cursor
+from projections.context.cursor import path, resolve_cursor
 from projections.usage import answers, billed_usage, measured_usage
 from tests.support.talk import assistant, user
 
@@ -86,3 +86,19 @@ def test_the_assistants_messages_are_those_of_every_branch_once(story):
         ("e3", "two", 2),
         ("e5", "three", 4),
     ]
+
+
+@pytest.mark.parametrize("first", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("leaf", ["root", "e1", "e3", "e6"])
+@pytest.mark.parametrize("as_of", [4, 6])
+def test_answers_that_the_caller_has_read_are_those_of_the_store(story, first, leaf, as_of):
+    story.says(user("go"), assistant("one"), assistant("two"))
+    story.add(LeafMoved(from_id="e3"), parent="e2")
+    story.says(assistant("three"), assistant("four"))
+    with story.log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, "s", as_of=as_of)
+        known = snapshot.locate("s", leaf) if leaf != "root" else 0
+        read = {entry.seq: entry for entry in path(snapshot, cursor.at_leaf(min(known, as_of)))}
+        assert list(answers(snapshot, cursor, first=first, read=read)) == list(
+            answers(snapshot, cursor, first=first)
+        )
