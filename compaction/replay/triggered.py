@@ -246,7 +246,7 @@ def _dollars(
     """Return the input cost of a run's contexts, None if the price of a model is unknown."""
     costs, cached, since = list[float](), 0, 0
     for each in sent:
-        if any(since < seq < each.seq for seq in compacted_at):
+        if any(since <= seq < each.seq for seq in compacted_at):
             cached = 0
         answer = event(snapshot, session, each.seq)
         model = settings_at(snapshot, session, each.seq).model

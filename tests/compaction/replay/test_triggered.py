@@ -110,6 +110,15 @@ def test_a_compaction_is_followed_by_a_prompt_that_nothing_has_cached(story: Sto
     assert run.dollars == pytest.approx(written * WRITTEN / 1e6)
 
 
+def test_a_recorded_compaction_right_after_an_answer_empties_the_cache(story: Story) -> None:
+    (before,) = runs(story)
+    story.add(Compaction(summary="Everything was read.", first_kept_entry_id="e117", tokens_before=9))
+    story.says(user("Go on."), assistant("I go on."))
+    (after,) = runs(story)
+    assert before.dollars is not None
+    assert after.dollars == pytest.approx(before.dollars + after.sent[-1].tokens * WRITTEN / 1e6)
+
+
 def test_a_variant_that_cannot_compact_by_itself_says_so(story: Story) -> None:
     drop = Variant(name="drop", policy=load_preset("refold"), chain=CHAIN, drops=True)
     _, run = runs(story, drop)
