@@ -96,8 +96,8 @@ class Source:
         return digest
 
 
-class SeenRecords(dict[str, tuple[int, int]]):
-    """The places (offset, bytes) of the records of a reading, by id, to recognize repeats.
+class SeenRecords(dict[str, int]):
+    """The offsets of the records of a reading, by id, to recognize repeats.
 
     Their bytes stay in the file: repeats are rare, and a digest of each record would take as long as its decoding.
     """
@@ -108,8 +108,8 @@ class SeenRecords(dict[str, tuple[int, int]]):
 
     def is_repeat(self, event_id: str, body: bytes) -> bool:
         """Return True if the record with this id, which was met, has these bytes."""
-        start, size = self[event_id]
-        return size == len(body) and os.pread(self._file.fileno(), size, start) == body
+        # No object's text begins with all of another's, so equal bytes are the whole record.
+        return os.pread(self._file.fileno(), len(body), self[event_id]) == body
 
 
 class SourceGrowth(Enum):

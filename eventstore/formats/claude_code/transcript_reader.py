@@ -276,7 +276,7 @@ class TranscriptReader(SessionReader):
         parent = None if named is None else chain.parent(named)
         time = epoch_ms(fields.timestamp)
         chain.records += 1
-        seen[own] = offset, len(body)
+        seen[own] = offset
         self._parents[0][own] = "message", parent
         chain.last = chain.chained = own
         chain.date(own, time)
@@ -493,7 +493,7 @@ class TranscriptReader(SessionReader):
             remark(("skipped", f"cannot be read ({type(error).__name__})"))
             return None
         chain.count(fields)
-        self._seen[place][own] = start, len(body)
+        self._seen[place][own] = start
         if kind != "note":
             self._parents[place][own] = kind, parent
             if is_boundary(fields):

@@ -216,7 +216,7 @@ class PiReader:
         event_id, parent = place
         self._records += 1
         self._last, self._repeated = event_id, 0
-        self._seen[event_id] = offset, len(body)
+        self._seen[event_id] = offset
         return NewEvent(
             id=event_id,
             kind="message",
@@ -283,7 +283,7 @@ class PiReader:
                     self._repeated = number if own != self._last else 0
                 continue
             event_id, parent, facts = self._place(found, kind, body, entry, facts, own=own, is_alone=is_alone)
-            self._seen[event_id] = offset + start + first, len(body)
+            self._seen[event_id] = offset + start + first
             event = NewEvent(
                 id=event_id,
                 kind=kind,
