@@ -58,11 +58,13 @@ _number = struct.Struct(">Q").pack
 
 
 class DiscardingLog(MemoryLog):
-    """A log that counts what is appended, and keeps nothing."""
+    """A log that counts what is appended, and keeps one event, because an import asks for its session."""
 
     version = 0
 
-    def append(self, session: str, events: Sequence[NewEvent], **_: Any) -> AppendResult:  # noqa: ARG002
+    def append(self, session: str, events: Sequence[NewEvent], **_: Any) -> AppendResult:
+        if not self.version:
+            super().append(session, events[:1])
         self.version += len(events)
         return AppendResult(version=self.version, position=self.version, added=len(events))
 
