@@ -38,8 +38,8 @@ from eventstore.formats.source import (
     SourceGrowth,
     Tail,
 )
-from eventstore.imports import generation_link, generation_of
-from eventstore.log import EventLog, Progress, SourceState
+from eventstore.imports import generation_link, generation_of, newest_import
+from eventstore.log import EventLog, Progress, Snapshot, SourceState
 from eventstore.records import (
     Import,
     Link,
@@ -366,6 +366,8 @@ class _Importing:
             version, is_diverged, move = 0, False, None
             if not target.is_new:
                 with self._log.snapshot() as snapshot:
+                    if self._is_overtaken(snapshot, target, record):
+                        return False
                     version, is_diverged, move = settle(snapshot, target, record, rewritten)
             try:
                 appended = self._log.append(
@@ -385,6 +387,15 @@ class _Importing:
                 # Others imported the same meanwhile.
                 target.added = 0
             return is_diverged
+
+    def _is_overtaken(self, snapshot: Snapshot, target: ImportTarget, record: Import) -> bool:
+        """Return True if another import has read at least as much of the file meanwhile."""
+        head = snapshot.head(target.session)
+        if head.import_seq == target.newest_seq or head.source != _path_of(self._source):
+            return False
+        newest = newest_import(snapshot, head)
+        is_appended = self._contents.growth is SourceGrowth.APPENDED
+        return is_appended and newest is not None and newest.size >= record.size
 
     def _report(self, target: ImportTarget, record: Import, *, is_diverged: bool) -> ImportResult:
         return ImportResult(

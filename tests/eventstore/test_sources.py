@@ -525,6 +525,21 @@ def test_an_import_of_mere_notes_leaves_the_leaf_to_one_that_read_more(log: Even
     assert verify(log).findings == []
 
 
+@pytest.mark.parametrize("begun", [1, 2])
+def test_an_import_that_read_less_leaves_the_leaf_to_one_that_read_more_meanwhile(
+    log: EventLog, tmp_path: Path, begun: int
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"".join(GROWN[:begun]))
+    import_file(log, path)
+    path.write_bytes(b"".join(GROWN[:3]))
+    assert not import_file(Outgrown(log, path, GROWN[3]), path).diverged
+    assert texts(log) == ["one", "two", "three"]
+    assert import_file(log, path).added == 0
+    assert texts(log) == ["one", "two", "three"]
+    assert original(log) == b"".join(GROWN)
+
+
 def test_a_leaf_that_a_torn_import_has_moved_is_brought_back_by_the_next(
     log: EventLog, tmp_path: Path
 ) -> None:
