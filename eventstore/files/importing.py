@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -93,12 +93,13 @@ def import_file(
     `name` overrides the session id in the header. Raises BadInputError for a file that is no session, holds
     several, or cannot be read.
     """
-    with opened_source(path) as source:
-        contents = open_source(source)
+
+    def check(source: Source, contents: SourceContents) -> None:
         if len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
             raise BadInputError(source.name, problem, "import them with 'refold import', then name one")
-        return _import(log, source, contents, name, progress)[0]
+
+    return _import(log, path, check, name, progress)[0]
 
 
 def import_sessions(
@@ -113,29 +114,40 @@ def import_sessions(
     The commit that completes the import also stores the file's state for `Snapshot.source`, but not with `name`:
     then the session by its own name may still be missing.
     """
-    with opened_source(path) as source:
-        contents = open_source(source)
+
+    def check(source: Source, contents: SourceContents) -> None:
         if name is None:
             for session in contents.sessions:
                 _check_name(source, session.name)
         elif len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
             raise BadInputError(source.name, problem, "import it without another name")
-        return _import(log, source, contents, name, progress)
+
+    return _import(log, path, check, name, progress)
 
 
 def _import(
-    log: EventLog, source: Source, contents: SourceContents, name: str | None, progress: Progress
+    log: EventLog,
+    path: str | os.PathLike[str],
+    check: Callable[[Source, SourceContents], None],
+    name: str | None,
+    progress: Progress,
 ) -> list[ImportResult]:
+    def read() -> list[ImportResult]:
+        with opened_source(path) as source:
+            contents = open_source(source)
+            check(source, contents)
+            return _Importing(log, source, contents, name, progress).run()
+
     while True:
-        # Others may begin a session while it is read here: then it is matched anew.
+        # Others may begin a session while its file, which may grow, is read here: then it is read anew.
         with suppress(VersionConflictError):
             try:
-                return _Importing(log, source, contents, name, progress).run()
+                return read()
             except EventConflictError:
                 # Others stored a record or link with the same id and other bytes while this file was read, such as
                 # from another state of it. Now it is found in the log. A conflict that stays is an error.
-                return _Importing(log, source, contents, name, progress).run()
+                return read()
 
 
 def _check_name(source: Source, name: str) -> None:
