@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -491,15 +492,16 @@ def test_a_session_that_others_begin_once_its_file_is_read_has_each_record_once(
 class Outgrown(Busy):
     """A log into which somebody else imports the rest of a file before an import of its beginning appends."""
 
-    def __init__(self, log: EventLog, path: Path, rest: bytes) -> None:
+    def __init__(self, log: EventLog, path: Path, rest: bytes, *, is_torn: bool = False) -> None:
         super().__init__(log)
-        self._path, self._rest = path, rest
+        self._path, self._rest, self._is_torn = path, rest, is_torn
 
     def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
         rest, self._rest = self._rest, b""
         if rest:
             self._path.write_bytes(self._path.read_bytes() + rest)
-            import_file(self._log, self._path)
+            with suppress(TornError):
+                import_file(Ending(self._log) if self._is_torn else self._log, self._path)
         return self._log.append(session, events, **options)
 
 
@@ -514,12 +516,15 @@ def test_an_import_of_a_mere_header_leaves_the_leaf_to_one_that_read_more(
     assert original(log) == b"".join(GROWN)
 
 
-def test_an_import_of_mere_notes_leaves_the_leaf_to_one_that_read_more(log: EventLog, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_an_import_of_mere_notes_leaves_the_leaf_to_one_that_read_more(
+    log: EventLog, tmp_path: Path, *, is_torn: bool
+) -> None:
     path = tmp_path / f"{claude_code.SESSION}.jsonl"
     claude_code.bring(log, path, claude_code.note("mode"))
     path.write_bytes(path.read_bytes() + claude_code.note("tag") + b"\n")
     rest = claude_code.said("u", None, "one") + b"\n"
-    assert not import_file(Outgrown(log, path, rest), path).diverged
+    assert not import_file(Outgrown(log, path, rest, is_torn=is_torn), path).diverged
     assert leaf(log, claude_code.SESSION) == "u"
     assert verify(log).findings == []
 
