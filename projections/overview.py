@@ -28,7 +28,7 @@ from eventstore.imports import (
 )
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Progress, Snapshot
-from eventstore.paths import event, events, in_effect_on, path
+from eventstore.paths import event, events, in_effect_on
 from eventstore.records import FORMAT, embedded
 from projections.audit.cost import PaidCall, paid_calls
 from projections.audit.prices import Prices, library_prices
@@ -41,7 +41,7 @@ from projections.usage import answers
 ANSWERS: Final = "replay-answers-"
 """The beginning of the names of sessions that hold only what models answered in replays."""
 _TITLE_OF_ANSWERS: Final = "stored answers of replays"
-_VERSION: Final = 8
+_VERSION: Final = 9
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
@@ -279,22 +279,30 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
         its = format_of(imported.source_format)
         facts.harness, facts.folder = its.name, its.folder(embedded(imported.header))
     replaced = replaced_by_copies(snapshot, head.name)
-    compactions, has_undone = list[int](), False
+    compactions, tips, has_undone = set[int](), set[int](), False
     for each in events(snapshot, head.name):
         if not facts.harness and each.format != FORMAT:
             facts.harness = format_of(each.format).name
         # A session's own information, if it names a folder, is newer than what it began with.
         if not facts.folder or each.kind == "session_info":
             facts.folder = view_of(each).folder or facts.folder
-        if each.is_entry and each.time is not None and not (each.format == FORMAT and each.kind in _CHANGES):
+        if not each.is_entry:
+            continue
+        if each.time is not None and not (each.format == FORMAT and each.kind in _CHANGES):
             facts.ended = max(facts.ended or 0, each.time)
-        compactions += [each.seq] if each.is_entry and each.kind == "compaction" else []
+        tips.discard(each.parent_seq)
+        tips.add(each.seq)
+        if each.kind == "compaction":
+            compactions.add(each.seq)
         has_undone = has_undone or each.kind == "undone"
-    if has_undone:
-        in_effect = {each.seq for each in in_effect_on(snapshot, head.name, head.leaf)}
-        on_path = {each.seq for each in path(snapshot, head.name, head.leaf)}
-        compactions = [seq for seq in compactions if seq in in_effect or seq not in on_path]
-    facts.compactions = sum(seq not in replaced for seq in compactions)
+    undone = set(compactions) if has_undone else set[int]()
+    for tip in sorted(tips, reverse=True):
+        if not undone:
+            break
+        undone.difference_update(
+            each.seq for each in in_effect_on(snapshot, head.name, tip, first=min(undone))
+        )
+    facts.compactions = len(compactions - undone - replaced)
     facts.harness = facts.harness or format_of(FORMAT).name
     return facts
 

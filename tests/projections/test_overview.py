@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from compaction.branching.move import go
+from compaction.branching.undo import undo
 from eventstore import EventLog, open_store
 from eventstore.errors import StoreError
 from eventstore.files.importing import import_sessions
@@ -18,6 +20,7 @@ from eventstore.formats.refold.events import compose
 from eventstore.imports import generation_link, origin_link
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, Link, SessionInfo
+from eventstore.writing import message_record
 from projections import overview as module
 from projections.audit.cost import session_cost
 from projections.audit.prices import library_prices
@@ -105,6 +108,17 @@ def test_compactions_and_ends_of_all_branches_count(story: Story) -> None:
     story.says(user("a"))
     story.add(Compaction(summary="t", first_kept_entry_id="e1", tokens_before=9), parent="e2")
     assert (the(story.log).compactions, the(story.log).branches) == (2, 2)
+
+
+def test_an_undone_compaction_counts_on_no_branch(story: Story) -> None:
+    first, _ = story.says(user("go"), assistant("done"))
+    compaction = story.add(Compaction(summary="gone", first_kept_entry_id="", tokens_before=9))
+    undo(story.writer)
+    assert the(story.log).compactions == 0
+    go(story.writer, first)
+    assert the(story.log).compactions == 0
+    story.writer.append(message_record(user("more")), parent=compaction)
+    assert the(story.log).compactions == 1
 
 
 def test_parallel_calls_are_no_branches(store: EventLog, tmp_path: Path) -> None:
