@@ -224,8 +224,9 @@ def test_an_empty_answer_is_a_failure_of_known_cost_and_is_asked_for_again() -> 
     usage = Usage(input=100, output=0, total=100)
     stub = Stub(Answer(text=" \n", model="m", usage=usage))
     caching = caching_of(stub, budget)
-    with pytest.raises(SummarizerError, match="the answer is empty"):
+    with pytest.raises(SummarizerError) as failed:
         caching.summarize(PROMPT, is_cancelled=lambda: False)
+    assert failed.value.usage == usage
     assert budget.covers(1 - 101 * 4 / 1e6)
     stub.reply = COMPLETE
     assert caching.summarize(PROMPT, is_cancelled=lambda: False) == COMPLETE
