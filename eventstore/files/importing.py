@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -139,15 +139,19 @@ def _import(
             check(source, contents)
             return _Importing(log, source, contents, name, progress).run()
 
+    conflict = ("", "")
     while True:
-        # Others may begin a session while its file, which may grow, is read here: then it is read anew.
-        with suppress(VersionConflictError):
-            try:
-                return read()
-            except EventConflictError:
-                # Others stored a record or link with the same id and other bytes while this file was read, such as
-                # from another state of it. Now it is found in the log. A conflict that stays is an error.
-                return read()
+        try:
+            return read()
+        except VersionConflictError:
+            # Others began a session while its file, which may grow, was read here: read it anew.
+            pass
+        except EventConflictError as error:
+            # Others stored a record or link with the same id and other bytes while this file was read, such as
+            # from another state of it. Now it is found in the log. A conflict that stays is an error.
+            if conflict == (error.session, error.event_id):
+                raise
+            conflict = error.session, error.event_id
 
 
 def _check_name(source: Source, name: str) -> None:

@@ -79,6 +79,19 @@ class TestOnce:
         with pytest.raises(EventConflictError):
             bring(log, tmp_path, H + A + B)
 
+    def test_one_conflict_after_another_is_matched_again(
+        self, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        append, conflicts = type(log).append, ["b", "a"]
+
+        def conflict(itself: EventLog, *args: Any, **options: Any) -> AppendResult:
+            if conflicts:
+                raise EventConflictError(SESSION, conflicts.pop())
+            return append(itself, *args, **options)
+
+        monkeypatch.setattr(type(log), "append", conflict)
+        assert bring(log, tmp_path, H + A + B).added == 2
+
     def test_an_import_says_what_it_did(self, log: EventLog, tmp_path: Path) -> None:
         assert bring(log, tmp_path, H + A + b"broken\n" + B) == ImportResult(
             id=SESSION,
