@@ -24,11 +24,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     low: float | None = None
     high: float | None = None
 
-    @property
-    def is_clear(self) -> bool:
-        """True if the interval excludes zero."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
 
 def paired_difference(by_session: Mapping[str, Sequence[float]]) -> Difference | None:
     """Return the mean of differences at boundaries, with Student's interval; None if empty.

@@ -56,13 +56,11 @@ def cache_effect(
     replacement: Replacement,
     tokens: Counter,
     calls: Sequence[ModelCall],
-    *,
-    lifetime: int = CACHE_LIFETIME,
 ) -> CacheEffect:
     """Return the effect of a replacement on the cached prefix.
 
     `calls` are the model calls on the replacement's path. The next call is searched up to the next compaction
-    or undo. `lifetime` is in milliseconds.
+    or undo.
     """
     shared, counts = shared_prefix(replacement, tokens)
     behind = {entry.seq for entry in entries_in_effect(replacement)}
@@ -73,7 +71,7 @@ def cache_effect(
         shared_tokens=sum(counts[:shared]),
         rewritten_tokens=sum(counts[shared:]),
         call=following.id if following else None,
-        predicted_read=predicted_read(counted, lifetime) if counted else None,
+        predicted_read=predicted_read(counted) if counted else None,
         recorded_read=counted.usage.cache_read if counted else None,
         recorded_write=counted.usage.cache_write if counted else None,
     )
@@ -85,22 +83,22 @@ def shared_prefix(replacement: Replacement, tokens: Counter) -> tuple[int, list[
     return shared_prefix_length(replacement.before.parts, after), tokens.count(after)
 
 
-def predicted_read(call: ModelCall, lifetime: int = CACHE_LIFETIME) -> int | None:
+def predicted_read(call: ModelCall) -> int | None:
     """Return the tokens that a call should read from the cache; None for a path's first call.
 
-    Zero if the cache was idle for longer than `lifetime` milliseconds.
+    Zero if the cache was idle for longer than five minutes.
     """
-    if call.cached_tokens is None or call.idle_ms is None or call.idle_ms <= lifetime:
+    if call.cached_tokens is None or call.idle_ms is None or call.idle_ms <= CACHE_LIFETIME:
         return call.cached_tokens
     return 0
 
 
-def cache_history(calls: Sequence[ModelCall], *, lifetime: int = CACHE_LIFETIME) -> CacheHistory:
+def cache_history(calls: Sequence[ModelCall]) -> CacheHistory:
     """Compare predicted with recorded cache reads, to show how reliable the prediction is."""
     reads = [
         CacheRead(id=call.id, seq=call.seq, predicted=predicted, recorded=call.usage.cache_read)
         for call in (calls if records_cache(calls) else ())
-        if (predicted := predicted_read(call, lifetime)) is not None
+        if (predicted := predicted_read(call)) is not None
     ]
     close = sum(_is_close(read.predicted, read.recorded) for read in reads)
     return CacheHistory(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -48,6 +47,3 @@ Match: TypeAlias = tuple[int, int, str] | None
 None: not of this kind, but a later kind may match. An empty value: neither this text nor any part of it names
 anything.
 """
-
-Finder: TypeAlias = Callable[[str, int, int], Match]
-"""Takes a text and the span that a pattern matched there; returns the mention in it."""

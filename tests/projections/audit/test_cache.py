@@ -29,9 +29,9 @@ def calls(log, session="s"):
         return model_calls(snapshot, resolve_cursor(snapshot, session), TOKENS)
 
 
-def caches(log, session="s", **options):
+def caches(log, session="s"):
     found = calls(log, session)
-    return [cache_effect(each, TOKENS, found, **options) for each in replacements(log, session)]
+    return [cache_effect(each, TOKENS, found) for each in replacements(log, session)]
 
 
 def compaction(first_kept, tokens=3):
@@ -130,13 +130,6 @@ def test_a_cache_lives_for_five_minutes(store, tmp_path, pi, seconds, predicted)
     assert cache_history(calls(store, session)).predicted == predicted
 
 
-def test_the_lifetime_of_a_cache_can_be_told(store, tmp_path, pi):
-    session = idle_for(50, 0, pi, store, tmp_path)
-    found = calls(store, session)
-    hour = 60 * 60 * 1000
-    assert (cache_history(found).predicted, cache_history(found, lifetime=hour).predicted) == (0, HEAD + 15)
-
-
 def test_a_replacement_after_a_pause_meets_no_cache(store, tmp_path, pi):
     pi.says("a1", user(long(10)))
     pi.says("a2", answer(5, sent=HEAD + 10))
@@ -144,7 +137,6 @@ def test_a_replacement_after_a_pause_meets_no_cache(store, tmp_path, pi):
     pi.entry("a4", "message", message=answer(5, sent=HEAD + 9), timestamp="2025-12-08T23:00:00.000Z")
     session = pi.store_in(store, tmp_path)
     assert [each.predicted_read for each in caches(store, session)] == [0]
-    assert [each.predicted_read for each in caches(store, session, lifetime=10**9)] == [HEAD]
 
 
 def request(seq, *, cached_tokens, read):
