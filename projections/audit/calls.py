@@ -14,7 +14,7 @@ from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.views import Usage
 from projections.context.build import context_at
-from projections.context.cursor import Cursor, path
+from projections.context.cursor import Cursor
 from projections.context.incremental import IncrementalSizes, path_of_contexts
 from projections.context.parts import Part
 from projections.replacement import Replacement
@@ -69,18 +69,6 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
         return Measure(self.usage.prompt, self.tokens, self.compaction)
 
 
-def model_calls(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> list[ModelCall]:
-    """Return the completed calls on the path to a leaf, oldest first.
-
-    The system prompt and tools are estimated as the usage of the path's first call minus the tokens of its
-    messages, and a cache holds them. Of the rest of the previous call's prompt, the cache holds the share of
-    its messages that also begin this call, byte for byte: all of it if the context only grew, none of it if a
-    summary comes first. Each model has its own cache.
-    """
-    calls = session_calls(answers(snapshot, cursor))
-    return calls_on_path(snapshot, cursor, tokens, calls, path(snapshot, cursor))
-
-
 def calls_on_path(
     snapshot: Snapshot,
     cursor: Cursor,
@@ -88,7 +76,13 @@ def calls_on_path(
     calls: Sequence[SessionCall],
     entries: Sequence[Event],
 ) -> list[ModelCall]:
-    """Return those of a session's calls that are on the path to a leaf, with what each was sent."""
+    """Return those of a session's calls that are on the path to a leaf, oldest first.
+
+    `entries` are those of the path. The system prompt and tools are estimated as the usage of the path's first call
+    minus the tokens of its messages, and a cache holds them. Of the rest of the previous call's prompt, the cache
+    holds the share of its messages that also begin this call, byte for byte: all of it if the context only grew, none
+    of it if a summary comes first. Each model has its own cache.
+    """
     previous = {call.seq: before for before, call in pairwise(calls)}
     found: list[ModelCall] = []
     last: _Sent | None = None

@@ -18,7 +18,6 @@ from eventstore.formats import view_of_message
 from eventstore.memory import MemoryLog
 from eventstore.records import FORMAT, FileOperations, MessageRecord
 from eventstore.writing import SessionWriter
-from projections.audit.calls import model_calls
 from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import path, resolve_cursor
@@ -27,6 +26,7 @@ from projections.files import file_operations
 from projections.tokens import counter
 from tests.cli.views.page.reading import material_of
 from tests.compaction.scripted import Scripted, compactor, policy, prompting
+from tests.support.calls import model_calls
 from tests.support.madeup.sessions import bring, exchange, record, say
 
 pytestmark = pytest.mark.usefixtures("madeup")

@@ -10,10 +10,11 @@ from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplacement, Undone
 from eventstore.views import Usage
 from projections.audit.cache import CacheEffect, CacheRead, cache_effect, cache_history
-from projections.audit.calls import ModelCall, model_calls
+from projections.audit.calls import ModelCall
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
+from tests.support.calls import model_calls
 from tests.support.events import NOW
 from tests.support.native import native_events
 from tests.support.spending import answer, long

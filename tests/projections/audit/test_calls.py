@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from eventstore.formats import view_of_event
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, TextReplacement, Undone
-from projections.audit.calls import model_calls
 from projections.context.build import build_context
 from projections.context.cursor import ROOT, path, resolve_cursor
 from projections.tokens import counter
 from projections.usage import measured_usage
+from tests.support.calls import model_calls
 from tests.support.events import NOW, events
 from tests.support.spending import answer, long
 from tests.support.talk import Story, assistant, result, user

@@ -7,12 +7,12 @@ from hypothesis import given
 
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, ModelChange, Rewrite, TextReplacement, Undone
-from projections.audit.calls import model_calls
 from projections.audit.cost import Cost, cost
 from projections.audit.prices import FilePrices, Price, library_prices
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
+from tests.support.calls import model_calls
 from tests.support.events import NOW
 from tests.support.native import native_events
 from tests.support.spending import A_TOKEN, PRICES, answer, long, used

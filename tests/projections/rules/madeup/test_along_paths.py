@@ -11,13 +11,14 @@ import msgspec
 import pytest
 
 from eventstore.memory import MemoryLog
-from projections.audit.calls import model_calls, shared_prefix_length
+from projections.audit.calls import shared_prefix_length
 from projections.context.build import build_context, context_at
 from projections.context.cursor import path, resolve_cursor
 from projections.context.incremental import IncrementalContexts, IncrementalSizes
 from projections.context.parts import Part
 from projections.timeline import timeline
 from projections.tokens import counter
+from tests.support.calls import model_calls
 from tests.support.madeup import rules as madeup_rules
 from tests.support.madeup.sessions import BORN, bring, exchange, record, say
 

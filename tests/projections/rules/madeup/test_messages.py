@@ -9,7 +9,6 @@ import pytest
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, CustomMessage, TextReplacement
 from eventstore.writing import SessionWriter
-from projections.audit.calls import model_calls
 from projections.audit.session import audit
 from projections.context.build import build_context, context_at
 from projections.context.cursor import path, resolve_cursor
@@ -20,6 +19,7 @@ from projections.replacement import replacement_of
 from projections.timeline import timeline
 from projections.tokens import counter
 from projections.usage import answers, context_size
+from tests.support.calls import model_calls
 from tests.support.madeup import rules as madeup_rules
 from tests.support.madeup.sessions import bring, exchange, record, rewrite, say, shown
 

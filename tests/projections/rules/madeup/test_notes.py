@@ -6,7 +6,6 @@ from pathlib import Path
 
 from compaction.window import build_window
 from eventstore.memory import MemoryLog
-from projections.audit.calls import model_calls
 from projections.audit.cost import cost
 from projections.audit.prices import FilePrices
 from projections.context.build import build_context
@@ -15,6 +14,7 @@ from projections.replacement import replacement_of
 from projections.timeline import timeline
 from projections.tokens import counter
 from projections.usage import answers, context_size
+from tests.support.calls import model_calls
 from tests.support.madeup.sessions import bring, record, say, texts
 
 
