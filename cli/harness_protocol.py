@@ -37,7 +37,7 @@ def load_settings(path: str, limits: Limits | None = None) -> Settings:
         given = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise BadInputError(path, str(error.strerror), "name a TOML file with settings") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInputError(path, f"is not valid TOML ({error})", _ADVICE) from None
     return parse_settings(given, path, limits)
 

@@ -66,7 +66,7 @@ def parse_policy(text: str, *, source: str) -> Policy:
     """
     try:
         given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInputError(f"policy {source}", str(error), "correct the TOML") from None
     settings = {key: _meant(key, value) for key, value in given.items()}
     extended = given.get(_EXTENDS)

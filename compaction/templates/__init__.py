@@ -116,7 +116,7 @@ def missing_sections(answer: str, sections: Sequence[str]) -> list[str]:
 def _front(toml: str, source: str) -> _Front:
     try:
         given = tomllib.loads(toml)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _bad(source, f"front matter: {error}", "correct the TOML") from None
     if found := validate(given, _Front):
         raise InvalidInputError(f"template {source}", found)

@@ -182,7 +182,7 @@ def prices_of_file(path: str | Path) -> FilePrices:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise BadInputError(str(path), f"cannot be read ({reason})", _SEE) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInputError(str(path), f"is not valid TOML ({error})", _SEE) from None
     models = table.get("models")
     if not isinstance(models, dict) or not models:

@@ -125,7 +125,7 @@ def test_what_is_wrong_is_reported_with_its_key(written, tmp_path, text, where, 
     assert named in f"{fault.problem}; {fault.remedy}"
 
 
-@pytest.mark.parametrize("text", ["[[[", "enabled = true\nenabled = true"])
+@pytest.mark.parametrize("text", ["[[[", "enabled = true\nenabled = true", "enabled = " + "[" * 5_000])
 def test_what_is_no_toml_is_reported_with_its_file(written, tmp_path, text):
     with pytest.raises(BadInputError) as raised:
         written(text)

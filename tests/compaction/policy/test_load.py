@@ -79,9 +79,10 @@ def faults(text):
     return caught.value.issues
 
 
-def test_what_is_no_toml_is_reported():
+@pytest.mark.parametrize("text", ["name = ", "name = " + "[" * 5_000])
+def test_what_is_no_toml_is_reported(text):
     with pytest.raises(BadInputError) as caught:
-        parse_policy("name = ", source="mine.toml")
+        parse_policy(text, source="mine.toml")
     assert (type(caught.value), caught.value.source) == (BadInputError, "policy mine.toml")
 
 

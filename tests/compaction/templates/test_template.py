@@ -94,8 +94,9 @@ def test_a_file_without_a_prompt():
     assert "TOML" not in refusal('+++\nname = "mine"\nversion = 1\n+++\n \n').remedy
 
 
-def test_front_matter_that_is_no_toml():
-    assert not isinstance(refusal("+++\nname = mine\n+++\nSum it up."), InvalidInputError)
+@pytest.mark.parametrize("name", ["mine", "[" * 5_000])
+def test_front_matter_that_is_no_toml(name):
+    assert not isinstance(refusal(f"+++\nname = {name}\n+++\nSum it up."), InvalidInputError)
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,11 @@ class TestFile:
         assert r"'a\nb'" in caught.value.problem
         assert "\n" not in str(caught.value)
 
-    @pytest.mark.parametrize("content", [None, b"\xff\xfe"], ids=["is not there", "is no text"])
+    @pytest.mark.parametrize(
+        "content",
+        [None, b"\xff\xfe", b"a = " + b"[" * 5_000],
+        ids=["is not there", "is no text", "is too deep"],
+    )
     def test_a_table_that_cannot_be_read_is_named(self, tmp_path, content):
         if content is not None:
             (tmp_path / "prices.toml").write_bytes(content)
