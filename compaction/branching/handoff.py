@@ -26,6 +26,8 @@ from projections.settings import ModelSettings, harness_prompt
 
 HANDOFF: Final = "handoff"
 """The name of the template, and the type of the message that holds the document."""
+_TITLE: Final = "Handoff of "
+"""Precedes the title of the first session that was handed off."""
 _LONGEST_TITLE: Final = 120
 """Maximum characters of the new session's title."""
 
@@ -67,7 +69,7 @@ def hand_off(
         template = find_template(HANDOFF, with_session(sources, snapshot, cursor))
         about = title(snapshot, writer.session) or first_request(snapshot, writer.session)
         info = SessionInfo(
-            name=one_line(f"Handoff of {about or writer.session}", _LONGEST_TITLE),
+            name=one_line(_TITLE + (about or writer.session).removeprefix(_TITLE), _LONGEST_TITLE),
             cwd=working_folder(snapshot, writer.session),
         )
         sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, cursor))

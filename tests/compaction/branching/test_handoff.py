@@ -16,6 +16,7 @@ from eventstore.event import NewEvent
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
+from projections.descriptions import title
 from projections.settings import settings
 from tests.compaction.scripted import Scripted, complete, record
 from tests.support.events import events
@@ -49,6 +50,16 @@ def test_the_new_session_says_where_it_comes_from(worked):
     handed(worked)
     link = record_of("link", events(worked.log, "next")[0].body)
     assert (link.relation, link.session, link.event) == ("parent", "s", "e2")
+
+
+def test_a_handoff_of_a_handoff_has_the_same_title(worked):
+    handed(worked)
+    hand_off(
+        SessionWriter(worked.log, "next"),
+        SessionWriter(worked.log, "third"),
+        SummarizerChain(summarizers=[Scripted()]),
+    )
+    assert title(worked.log, "third") == title(worked.log, "next") == "Handoff of build it"
 
 
 def test_the_new_session_has_the_model_of_the_old_one(worked):
