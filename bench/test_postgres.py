@@ -29,6 +29,7 @@ MESSAGES = 400
 TEXT = "x" * 2000
 TURNS = 6
 ROUNDS = 50
+MANY = 1000
 WRITERS = 8
 EACH = 20
 ROUND_TRIP = 0.0005
@@ -106,6 +107,18 @@ def test_append(measure: Any, logs: dict[str, StoredLog], role: str, turn: int) 
         logs[role].append,
         rounds=ROUNDS,
         setup=lambda: (("appended", [next(new)]), {}),
+    )
+
+
+@LOGS
+def test_append_many(measure: Any, logs: dict[str, StoredLog], role: str, turn: int) -> None:
+    batches = ([message(f"{turn}-{batch}-{number}", TEXT) for number in range(MANY)] for batch in count())
+    measure(
+        "PostgreSQL: append a thousand at once",
+        role,
+        logs[role].append,
+        rounds=5,
+        setup=lambda: (("appended-at-once", next(batches)), {}),
     )
 
 

@@ -31,7 +31,7 @@ _TRIES: Final = 3
 _AGAIN: Final = (*UNREACHABLE, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
 _KEEP: Final = """
-    INSERT INTO derived (key, value) SELECT * FROM unnest(%s::bytea[], %s::bytea[])
+    INSERT INTO derived (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[])
     ON CONFLICT (key) DO UPDATE SET value = excluded.value
 """
 
