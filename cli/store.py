@@ -309,16 +309,28 @@ def resolve_leaf(snapshot: Snapshot, session: str, name: str | None) -> Leaf:
     return None if name is None else resolve_event(snapshot, session, name)
 
 
+def _is_number(text: str) -> bool:
+    """Return True for a text that can be the number of an event."""
+    return text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
+
+
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
-    """Return the id of an event, given as id, unique prefix of one, or `#N`."""
+    """Return the id of an event, given as id, unique prefix of one, or `#N`.
+
+    A note tells who leaves out the `#` of a number how to write it.
+    """
+    from cli.output import echo_note
     from eventstore.errors import AmbiguousError, no_event
     from eventstore.paths import event
 
     if snapshot.locate(session, name):
         return name
-    if name.startswith("#") and name[1:].isascii() and name[1:].isdecimal() and len(name) <= _LONGEST_NUMBER:
+    if name.startswith("#") and _is_number(name[1:]):
         return event(snapshot, session, int(name[1:])).id
     found = list(snapshot.ids(session, name)) if name else []
+    if _is_number(name) and 0 < int(name) <= snapshot.head(session).version:
+        kind = "the beginning of an id" if found else "an id"
+        echo_note(f"{name!r} is read as {kind}; event number {name} is '#{name}'")
     if len(found) == 1:
         return found[0]
     if found:

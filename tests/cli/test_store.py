@@ -258,6 +258,22 @@ def test_a_beginning_that_events_share_is_ambiguous_and_the_error_names_them(tol
     assert (error.what, error.name, error.candidates) == ("event", "a", ["a1", "a2", "a3", "a4"])
 
 
+@pytest.mark.parametrize(("name", "code"), [("5", 1), ("17", 0), ("1", 1)])
+def test_who_leaves_out_the_sign_of_a_number_is_told_of_it(refold: Refold, name: str, code: int) -> None:
+    records = [
+        f'{{"type":"custom","customType":"x","id":"{each}"}}'
+        for each in ("11aa", "12bb", *map(chr, range(97, 115)))
+    ]
+    refold("append", "s", stdin="\n".join([*records, '{"type":"custom","customType":"x","id":"17cc"}']))
+    outcome = refold("show", "s", name, code=code)
+    assert f"'#{name}'" in outcome.errors.splitlines()[0]
+
+
+def test_digits_that_are_no_number_of_an_event_are_a_beginning_of_an_id(refold: Refold) -> None:
+    refold("append", "s", stdin='{"type":"custom","customType":"x","id":"2025-1"}')
+    assert refold("show", "s", "2025").errors == ""
+
+
 def test_an_id_goes_before_a_number(refold: Refold) -> None:
     refold(
         "append",
