@@ -287,6 +287,6 @@ def _print(summary: _Summary, *, is_dry: bool) -> None:
         which = counted(
             len(summary.generations), "session is another generation", "sessions are other generations"
         )
-        echo_text(f"{which} of one whose file was rewritten; {command_line('sessions', '--all')} lists all")
+        echo_text(f"{which} of one whose file was rewritten; {command_line('sessions --all')} lists all")
     if summary.unread and (projects or not summary.count("unchanged")):
         echo_text(f"refold cannot import sessions of {' or '.join(summary.unread)} yet")

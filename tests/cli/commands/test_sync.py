@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,10 @@ def test_a_rewritten_file_adds_a_generation_and_says_so(refold: Refold, home: Pa
     assert not any("generation" in line for line in refold("sync", "--home", home).lines)
     path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n" + said("another talk", "n1", None))
     outcome = refold("sync", "--home", home)
-    assert [line.split()[0] for line in outcome.lines if "generation" in line] == ["1"]
+    (line,) = [line for line in outcome.lines if "generation" in line]
+    assert line.split()[0] == "1"
+    listing = shlex.split(line[line.index("refold ") : line.rindex(" lists")])[1:]
+    assert any("one-0~2" in each for each in refold(*listing).lines)
     assert "one-0~2" in refold("sessions", "--json").raw.decode()
 
 
