@@ -16,6 +16,7 @@ from cli.options import homes_option, json_option, paths_option, require_no_fold
 
 if TYPE_CHECKING:
     from eventstore.files.discovery import SessionFile
+    from eventstore.files.importing import ImportResult
     from eventstore.files.syncing import FileImport
 
 _FORCE_POLLING: Final = "WATCHFILES_FORCE_POLLING"
@@ -55,12 +56,14 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
     polls = os.environ.get(_FORCE_POLLING, "").lower() not in {"", "false", "disable", "disabled"}
     with opened(ctx, create=True) as log, _ended_by_signals():
         watcher = Watcher(log, find, folders, polls=polls, on_polling=on_polling)
-        events = 0
+        events, remarks = 0, _Remarks()
         with progress_bar("importing") as progress:
             for each in watcher.sync(jobs=cores(), progress=progress):
                 events += sum(session.added for session in each.sessions)
+                remarks.add(each)
                 if as_json:
                     _print(each, as_json=True)
+        remarks.print()
         if as_json:
             echo_json({"watching": folders})
         else:
@@ -68,14 +71,47 @@ def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...
         sys.stdout.flush()
         with closing(watcher.run()) as found:
             for each in found:
+                remarks.add(each)
+                remarks.print()
                 _print(each, as_json=as_json)
                 sys.stdout.flush()
+
+
+class _Remarks:
+    """Collect the remarks on the files' lines, to print each once until it changes."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, str], list[str]] = {}
+        self._new: list[tuple[str, ImportResult]] = []
+
+    def add(self, imported: FileImport) -> None:
+        """Keep what was not said before; a record that is still being written is no problem."""
+        import msgspec
+
+        from cli.store import remarks_on
+        from eventstore.formats.lines import TORN
+
+        path = imported.file.path
+        for session in imported.sessions:
+            skipped = [each for each in session.skipped if each.reason != TORN]
+            whole = msgspec.structs.replace(session, skipped=skipped)
+            facts = remarks_on(whole)
+            is_news = session.inserted or session.left or facts != self._said.get((path, session.id))
+            if facts and is_news:
+                self._new.append((path, whole))
+            self._said[path, session.id] = facts
+
+    def print(self) -> None:
+        """Print a line on stderr for each session with new remarks."""
+        from cli.store import note_remarks_of_many
+
+        note_remarks_of_many(self._new)
+        self._new = []
 
 
 def _print(imported: FileImport, *, as_json: bool) -> None:
     """Print a line for each session with news of a file, or for the file's error."""
     from cli.output import counted, echo_json, echo_problem, echo_text, safe_line
-    from cli.store import note_remarks
     from eventstore.formats import format_of
 
     if imported.error is not None:
@@ -84,8 +120,6 @@ def _print(imported: FileImport, *, as_json: bool) -> None:
         if not each.added and not each.rewritten:
             continue
         harness, path = format_of(each.format).name, imported.file.path
-        if each.inserted or each.left:
-            note_remarks(path, each)
         if as_json:
             news = {"added": each.added, "rewritten": each.rewritten}
             echo_json({"session": each.id, "harness": harness, **news, "file": path})

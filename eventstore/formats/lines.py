@@ -14,6 +14,8 @@ BLANK: Final = b" \t\r\n"
 BOM: Final = b"\xef\xbb\xbf"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 TOO_DEEP: Final = "nested too deeply to parse"
+TORN: Final = "the file ends in the middle of this record"
+"""The harness may still be writing it."""
 _NOT_JSON: Final = "not JSON"
 _READINGS: Final = 8
 """Maximum attempts to find records in a damaged line, so that the time stays linear."""

@@ -240,6 +240,24 @@ class TestChanges:
             assert watch.end() == (0, "")
         assert refold("tree", SESSION, "--json").json["leaf"] != "other"
 
+    def test_a_line_that_cannot_be_read_is_told_of_once_and_a_torn_one_not(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path = begin(place, "first")
+        append(path, b"no record\n")
+        with watching(refold, **environment) as watch:
+            assert watch.process.stderr is not None
+            assert f"{path}: 1 line skipped".encode() in watch.process.stderr.readline()
+            line = said("third", "third", None)
+            append(path, said("second", "second", None) + line[:30])
+            assert watch.hear()["added"] == 1
+            append(path, line[30:])
+            assert watch.hear()["added"] == 1
+            append(path, b"no record\n", said("fourth", "fourth", None))
+            assert watch.hear()["added"] == 1
+            assert f"{path}: 2 lines skipped".encode() in watch.process.stderr.readline()
+            assert watch.end() == (0, "")
+
     def test_a_file_that_stays_unreadable_is_one_line_on_stderr(
         self, refold: Refold, place: Path, environment: dict[str, str]
     ) -> None:

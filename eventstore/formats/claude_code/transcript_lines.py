@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.formats.claude_code.record import Fields, fields_of
-from eventstore.formats.lines import TOO_DEEP, objects_in, trimmed
+from eventstore.formats.lines import TOO_DEEP, TORN, objects_in, trimmed
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
 
@@ -68,6 +68,6 @@ def parse(line: bytes) -> _Parsed:
     except Exception as error:  # noqa: BLE001
         return _Parsed([], TOO_DEEP if is_too_deep else f"cannot be read ({type(error).__name__})")
     if not found and not line.endswith(b"\n"):
-        problem = "the file ends in the middle of this record"
+        problem = TORN
     what = "a record that shares its line" if len(found) == 1 else f"{len(found)} records in one line"
     return _Parsed(found, problem, (f"{what}: Claude Code reads nothing of this line",) if found else ())

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
-from eventstore.formats.lines import REPEAT, TOO_DEEP, count_type, objects_in, trimmed
+from eventstore.formats.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.formats.names import is_name, is_reserved, stored_id
 from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, plain_parts
 from eventstore.formats.pi.message import measure
@@ -307,7 +307,7 @@ class PiReader:
         entries = [(first, last, entry_of(text[first:last])) for first, last, _ in objects]
         spans = self._without_slot(number, entries, found)
         if not spans and not line.endswith(b"\n"):
-            problem = "the file ends in the middle of this record"
+            problem = TORN
         if problem:
             found.skipped.append(problem)
         if spans:
