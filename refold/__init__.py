@@ -198,6 +198,9 @@ class Store:
     def __init__(self, log: StoredLog) -> None:
         self.log = log
 
+    def __repr__(self) -> str:
+        return f"<Store {self.log.place!r}>"
+
     def __enter__(self) -> Self:
         return self
 

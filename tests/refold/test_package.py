@@ -396,3 +396,9 @@ def test_a_file_that_holds_its_subagents_too_is_imported_and_is_its_own_session(
     assert session.id == claude_code.SESSION
     assert len(session.context().parts) == 2
     assert set(store) > {session.id}
+
+
+def test_a_store_and_its_sessions_say_which_they_are(tmp_path: Path) -> None:
+    with refold.open(tmp_path / "store") as store:
+        assert repr(store) == f"<Store {str(tmp_path / 'store')!r}>"
+        assert repr(store.new("mine")) == "<Session 'mine'>"
