@@ -130,7 +130,7 @@ def _list_found(*, as_json: bool) -> int:
 
 def print_searched(searched: list[tuple[str, str]]) -> None:
     """Print that no session file was found in these folders, each with its harness."""
-    from cli.output import echo_text, safe_line
+    from cli.output import command_line, echo_text, safe_line
     from eventstore.formats.unread import UNREAD
 
     unread = {each.name for each in UNREAD}
@@ -138,6 +138,7 @@ def print_searched(searched: list[tuple[str, str]]) -> None:
     for folder, harness in searched:
         whose = f"{harness}, recognized but not imported" if harness in unread else harness
         echo_text(f"  {safe_line(from_home(folder))} ({whose})")
+    echo_text(f"to look elsewhere: {command_line('sync --path')} DIR")
 
 
 def from_home(path: str) -> str:

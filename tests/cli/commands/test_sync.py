@@ -316,6 +316,7 @@ def test_where_no_session_is_found_it_says_where_it_looked(refold: Refold, tmp_p
     for option in ((), ("--dry-run",)):
         outcome = refold("sync", "--home", tmp_path / "empty", *option, code=1)
         assert str(tmp_path / "empty" / PI) in outcome.out
+        assert "sync --path DIR" in outcome.lines[-1]
     assert refold("sync", "--home", tmp_path / "empty", "--json", code=1).json["projects"] == []
     assert not refold.store.exists()
 
