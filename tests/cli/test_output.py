@@ -249,12 +249,16 @@ def test_off_a_terminal_nothing_goes_through_a_pager(told: Refold) -> None:
     assert "PAGED" not in told.program("tree", SESSION, PAGER="sed 's/^/PAGED /'").out
 
 
-@pytest.mark.parametrize("arguments", [["verify"], ["backup", "copy"]])
-def test_on_a_terminal_progress_is_shown_and_off_one_it_is_not(told: Refold, arguments: list[str]) -> None:
-    assert told.program(*arguments).errors == ""
-    if arguments[0] == "backup":
-        arguments = ["backup", "another"]
-    assert "verifying" in told.on_terminal(*arguments)
+@pytest.mark.parametrize(
+    ("command", "target", "shown"),
+    [("verify", [], "verifying"), ("backup", ["copy"], "verifying"), ("push", ["copy"], "copying")],
+)
+def test_on_a_terminal_progress_is_shown_and_off_one_it_is_not(
+    told: Refold, command: str, target: list[str], shown: str
+) -> None:
+    assert told.program(command, *target).errors == ""
+    another = [f"another-{name}" for name in target]
+    assert shown in told.on_terminal(command, *another)
 
 
 NARROW = [["log", SESSION], ["tree", SESSION], ["audit", SESSION], ["sessions"], ["timeline", SESSION]]
