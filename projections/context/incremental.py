@@ -73,6 +73,8 @@ class IncrementalContexts:
         )
         self._beside = self._rules.beside(snapshot, cursor.session)
         self._has_prefix = self._begins_elsewhere()
+        # What is above entry `first` may not be among the entries, as a compaction whose summary shows.
+        self._begins_with_others = self._has_prefix or first > 1
         self.only_grows = not self._rules.arranges and not self._has_prefix
         """True if messages only come behind others, except at entries of `CHANGES`."""
         self._places: dict[str, int] = {}
@@ -142,7 +144,7 @@ class IncrementalContexts:
         if entry.kind == "rewrite":
             self._remember_calls(entry)
         if (
-            (self._next == self._begin and (self._has_prefix or self._begin > 0))
+            (self._next == self._begin and self._begins_with_others)
             or entry.kind in _FOLDED_ANEW
             or (self._beside is not None and not self._add_beside(self._beside, entry))
         ):
@@ -151,7 +153,7 @@ class IncrementalContexts:
             self._rewrite(entry)
         elif has_message(entry):
             parts = self.own_parts(entry)
-            if entry.id in self._not_yet:
+            if entry.id in self._not_yet or self._answers_rewritten_call(entry):
                 self._fold(entry)
             elif parts:
                 self._show(entry, parts)
@@ -160,6 +162,10 @@ class IncrementalContexts:
         self._rewritten_calls.update(
             shown.call for shown in rewrites_of(rewrite) if isinstance(shown, ResultReplacement)
         )
+
+    def _answers_rewritten_call(self, entry: Event | LazyEvent) -> bool:
+        """Return True if a rewrite above changes what an entry shows."""
+        return bool(self._rewritten_calls) and not self._rewritten_calls.isdisjoint(answered_calls(entry))
 
     def _show(self, entry: Event, parts: list[Part]) -> None:
         self._places[entry.id] = len(self._parts)
@@ -190,9 +196,7 @@ class IncrementalContexts:
             if other.kind == "rewrite":
                 self._remember_calls(other)
         if any(
-            other.kind in CHANGES
-            or other.id in self._not_yet
-            or (self._rewritten_calls and not self._rewritten_calls.isdisjoint(answered_calls(other)))
+            other.kind in CHANGES or other.id in self._not_yet or self._answers_rewritten_call(other)
             for other in others
         ):
             return False
@@ -204,11 +208,7 @@ class IncrementalContexts:
     def _hide(self, seqs: Sequence[int]) -> bool:
         """Remove the messages of entries that no longer show; return False if others may change."""
         gone = [event(self._snapshot, self._at.session, seq) for seq in seqs]
-        if any(
-            entry.kind in CHANGES
-            or (self._rewritten_calls and not self._rewritten_calls.isdisjoint(answered_calls(entry)))
-            for entry in gone
-        ):
+        if any(entry.kind in CHANGES or self._answers_rewritten_call(entry) for entry in gone):
             return False
         places = [self._places.pop(entry.id) for entry in gone if entry.id in self._places]
         if not places:

@@ -17,12 +17,13 @@ from projections.audit.session import audit
 from projections.context.build import context_at
 from projections.context.cursor import path as context_path
 from projections.context.cursor import resolve_cursor
-from projections.context.incremental import IncrementalContexts
+from projections.context.incremental import IncrementalContexts, path_of_contexts
 from projections.timeline import timeline
 from tests.support.claude_code import (
     SESSION,
     bring,
     note,
+    some_session,
 )
 from tests.support.claude_code_contexts import turns
 from tests.support.growth import NO_SQUARE, times_as_long
@@ -73,6 +74,35 @@ def test_contexts_along_a_path_with_resumes_are_those_at_its_entries(
         along = IncrementalContexts(snapshot, cursor, entries)
         for entry in entries:
             assert along.context_at(entry.seq) == context_at(snapshot, cursor.at_leaf(entry.seq))
+
+
+@pytest.mark.parametrize("seed", [*range(10), 7781])
+def test_contexts_along_the_paths_of_odd_sessions_are_those_at_their_entries(
+    log: MemoryLog, tmp_path: Path, seed: int
+) -> None:
+    """In the last one, a record that clears results goes on from a kept message, and a result follows it."""
+    bring(log, tmp_path / "s.jsonl", *some_session(random.Random(seed), most=60))
+    with log.snapshot() as snapshot:
+        for head in snapshot.heads():
+            cursor = resolve_cursor(snapshot, head.name)
+            entries = context_path(snapshot, cursor) if cursor.leaf else []
+            along = IncrementalContexts(snapshot, cursor, entries)
+            for entry in entries:
+                found = along.context_at(entry.seq).parts
+                assert found == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
+
+
+def test_contexts_from_any_entry_on_are_those_at_its_entries(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path / "s.jsonl", *turns(8, compact_every=3))
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, SESSION)
+        for first in range(1, cursor.leaf + 1):
+            entries = path_of_contexts(snapshot, cursor, first)
+            along = IncrementalContexts(snapshot, cursor, entries, first=first)
+            for entry in entries:
+                if entry.seq >= first:
+                    found = along.context_at(entry.seq).parts
+                    assert found == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
 
 
 def test_few_messages_of_a_growing_context_can_still_change(log: MemoryLog, tmp_path: Path) -> None:
