@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from tests.support.replays import replayed_as_audited
@@ -45,3 +46,15 @@ def test_figures_of_an_untouched_session_equal_those_of_its_audit(
     found = replayed_as_audited(log, import_file(log, corpus / name).id)
     assert [trial.first_kept for trial, _ in found] == [audited.first_kept for _, audited in found]
     assert len(found) == count
+
+
+@pytest.mark.parametrize("name", [name for name in COMPACTED if name.startswith("pi/")])
+def test_figures_of_an_oh_my_pi_session_equal_those_of_its_audit(
+    corpus: Path, tmp_path: Path, name: str
+) -> None:
+    log = MemoryLog()
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(b"".join(export_session(log, import_file(log, corpus / name).id, "oh-my-pi")))
+    found = replayed_as_audited(log, import_file(log, file, name="exported").id)
+    assert len(found) == COMPACTED[name]
+    assert all(trial.first_kept == audited.first_kept for trial, audited in found)
