@@ -22,6 +22,9 @@ def main() -> None:
         finally:
             # While Python exits, Ctrl-C would print a traceback and replace the exit code.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            # Memory goes back to the system as a whole. To search all of it for garbage at exit takes time, and
+            # Python 3.13.0 can crash there, after all is printed.
+            gc.freeze()
     except KeyboardInterrupt:
         sys.stderr.write("refold: interrupted\n")
         sys.exit(130)
