@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from compaction.window import build_window
 from eventstore.memory import MemoryLog
 from projections.audit.cost import cost
@@ -19,7 +21,8 @@ from tests.support.madeup.sessions import bring, record, say, texts
 
 
 class TestNotes:
-    def test_a_note_is_never_the_leaf(self, log: MemoryLog, tmp_path: Path) -> None:
+    @pytest.fixture
+    def counted(self, log: MemoryLog, tmp_path: Path) -> MemoryLog:
         bring(
             log,
             tmp_path,
@@ -27,7 +30,10 @@ class TestNotes:
             say("b", "a", "model"),
             record("count", "n", "b", about="b", tokens=50),
         )
-        context = build_context(log, "one")
+        return log
+
+    def test_a_note_is_never_the_leaf(self, counted: MemoryLog) -> None:
+        context = build_context(counted, "one")
         assert (context.leaf, texts(context)) == ("b", ["text of a", "text of b"])
 
     def test_a_usage_that_comes_later_is_of_the_message_that_it_names(
@@ -50,15 +56,8 @@ class TestNotes:
         assert (size.measured, size.measured_at, items.measured) == (50, "b", 50)
         assert [moment.measured for moment in timeline(log, "one").moments] == [None, 50, 80]
 
-    def test_as_of_an_event_before_the_note_nothing_is_known(self, log: MemoryLog, tmp_path: Path) -> None:
-        bring(
-            log,
-            tmp_path,
-            say("a", None),
-            say("b", "a", "model"),
-            record("count", "n", "b", about="b", tokens=50),
-        )
-        with log.snapshot() as snapshot:
+    def test_as_of_an_event_before_the_note_nothing_is_known(self, counted: MemoryLog) -> None:
+        with counted.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one", as_of=2)
             assert [message.usage for _, message, *_ in answers(snapshot, cursor)] == [None]
             assert context_size(snapshot, cursor, counter("utf16/4")).measured is None
