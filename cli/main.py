@@ -34,6 +34,7 @@ GROUPS: Final = {
         "diff": ("diff", "Compare the contexts at two entries."),
         "check": ("check", "Compare contexts with what the session's records say."),
         "replay": ("replay", "Show what other policies would have kept."),
+        "rules": ("rules", "List the user's standing rules and what became of them."),
         "timeline": ("timeline", "Plot the context's size over a session."),
     },
     "Change a session": {

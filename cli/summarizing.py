@@ -217,14 +217,16 @@ _ASKING: Final[list[Decorator]] = [
 ]
 
 
-def summarizer_options_with(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds the summarizer options; `default` describes the default."""
-    who: Decorator = click.option(
-        "--summarizer", type=SUMMARIZER, help=f"Who writes the summary.  [default: {default}]"
+def summarizer_options_with(
+    default: str, task: str = "writes the summary"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the summarizer options, with words for the help."""
+    choice: Decorator = click.option(
+        "--summarizer", type=SUMMARIZER, help=f"Who {task}.  [default: {default}]"
     )
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed([who, *_ASKING]):
+        for option in reversed([choice, *_ASKING]):
             command = option(command)
         return command
 

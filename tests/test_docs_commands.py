@@ -251,6 +251,7 @@ JSON_CALLS: Final = {
     "report": ["report", SESSION, "-o", "report.html", "--json"],
     "diff": ["diff", SESSION, "a3", "a4", "--json"],
     "check": ["check", SESSION, "--json"],
+    "rules": ["rules", SESSION, "--json"],
     "timeline": ["timeline", SESSION, "--json"],
     "files": ["files", SESSION, "--json"],
     "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],

@@ -16,7 +16,7 @@ from eventstore.formats.base import RequestView
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.paths import events_of_kinds
 
-_HOLDERS: Final = frozenset({"compaction", "branch_summary", "attempt", "decision", "custom_message"})
+_HOLDERS: Final = frozenset({"compaction", "branch_summary", "attempt", "decision", "custom_message", "note"})
 """Kinds of events whose records may contain requests."""
 
 

@@ -12,10 +12,14 @@ from typing import Final, NamedTuple
 from eventstore.estimates import fragments
 from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
+from eventstore.log import Snapshot
 from eventstore.paths import SnapshotCache
 from projections.audit.measure import EventRef, MetricStruct, share_of
 from projections.audit.restatements import LineIndex, LineMatch, content_words, normalize, shared_words
 from projections.audit.rule_evidence import Step, broken_by, repeated_by, steps_after
+from projections.audit.rule_readings import rule_readings, with_reading
+from projections.context.build import context_at
+from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, is_by_person
 from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts
@@ -101,7 +105,7 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     parts = replacement.before.parts
     persons = [place for place, part in enumerate(parts) if part.by_person]
     given = _first_given(_user_messages(parts, facts))
-    rules = {**_carried_by_summaries(replacement), **_of_kind(given, InstructionKind.RULE)}
+    rules = {**_carried_by_summaries(replacement, facts), **_of_kind(given, InstructionKind.RULE)}
     limits = _of_kind(given, InstructionKind.LIMIT)
     steps = steps_after(replacement, facts) if given or rules else []
     raised = {text: each for text, each in limits.items() if repeated_by(_core_words(text), steps)}
@@ -146,6 +150,49 @@ def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step], facts
                 nearest=nearest.text[:_LONGEST_LINE],
                 broken_by=broken_by(text, following),
                 repeated_by=repeated_by(words[text], following),
+            )
+        )
+    return rules
+
+
+class RuleAtLeaf(MetricStruct, frozen=True):
+    """A standing rule given on a path, and what the context at its leaf has of it.
+
+    `state` is "shown" if the context has the message `event`, which gave it first, or another one that gives
+    it; "restated" if another message says it in any words, else "gone". `nearest` is the most similar line of
+    the context. `is_read` means that a model read the message.
+    """
+
+    text: str
+    event: str
+    seq: int
+    state: str
+    nearest: str
+    is_read: bool
+
+
+def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
+    """Return the standing rules that the user gave on the path to a cursor, in order."""
+    facts = SessionFacts(rule_readings(snapshot, cursor.session, as_of=cursor.as_of))
+    context = context_at(snapshot, cursor)
+    given = _of_kind(_first_given(_recorded_messages(path(snapshot, cursor), facts)), InstructionKind.RULE)
+    shown = {
+        normalize(each.text) for said in _user_messages(context.parts, facts) for each in said.instructions
+    }
+    words = {text: _core_words(text) for text in given}
+    restated = _Restatements(context.parts, words.values())
+    rules = []
+    for text, message in given.items():
+        nearest = restated.find(text, words[text])
+        state = "shown" if normalize(text) in shown else "restated" if _is_restated(nearest) else "gone"
+        rules.append(
+            RuleAtLeaf(
+                text=text,
+                event=message.id,
+                seq=message.seq,
+                state=state,
+                nearest=nearest.text[:_LONGEST_LINE],
+                is_read=message.id in facts.rule_readings,
             )
         )
     return rules
@@ -200,9 +247,13 @@ _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 def _user_messages(parts: Iterable[Part], facts: SessionFacts) -> Iterator[_UserMessage]:
     for part in parts:
         if part.by_person:
-            yield _UserMessage(part.id, part.seq, _instructions_in(part.raw, part.format))
+            found = _instructions_in(part.raw, part.format)
         elif part.role == "toolResult" and (feedback := facts.of_part(part).feedback):
-            yield _UserMessage(part.id, part.seq, tuple(find_instructions(feedback)))
+            found = tuple(find_instructions(feedback))
+        else:
+            continue
+        read = facts.rule_readings.get(part.id)
+        yield _UserMessage(part.id, part.seq, tuple(with_reading(found, read)))
 
 
 @lru_cache(maxsize=_MESSAGES)
@@ -210,14 +261,20 @@ def _instructions_in(message: bytes, form: str) -> tuple[Instruction, ...]:
     return tuple(find_instructions(view_of_message(message, form).text))
 
 
-def _earlier_user_messages(replacement: Replacement) -> Iterator[_UserMessage]:
+def _earlier_user_messages(replacement: Replacement, facts: SessionFacts) -> Iterator[_UserMessage]:
     """Yield the user's messages above the replacement that C does not show."""
     shown = {each for part in replacement.before.parts for each in part.events}
-    for event in replacement.earlier:
-        if (event.session, event.seq) not in shown:
-            given = _INSTRUCTIONS.get(event.digest, partial(_instructions_of, event))
-            if given:
-                yield _UserMessage(event.id, event.seq, given)
+    yield from _recorded_messages(
+        (event for event in replacement.earlier if (event.session, event.seq) not in shown), facts
+    )
+
+
+def _recorded_messages(entries: Iterable[Event], facts: SessionFacts) -> Iterator[_UserMessage]:
+    """Yield the user's messages among entries that instruct something."""
+    for event in entries:
+        found = _INSTRUCTIONS.get(event.digest, partial(_instructions_of, event))
+        if given := with_reading(found, facts.rule_readings.get(event.id)):
+            yield _UserMessage(event.id, event.seq, tuple(given))
 
 
 def _instructions_of(event: Event) -> tuple[Instruction, ...]:
@@ -240,10 +297,10 @@ def _of_kind(given: _Given, kind: InstructionKind) -> _Given:
     return {text: source for text, source in given.items() if source.kind is kind}
 
 
-def _carried_by_summaries(replacement: Replacement) -> _Given:
+def _carried_by_summaries(replacement: Replacement, facts: SessionFacts) -> _Given:
     """Return the rules from before C that a summary in H restates."""
     summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
-    earlier = _first_given(_earlier_user_messages(replacement)) if summaries else {}
+    earlier = _first_given(_earlier_user_messages(replacement, facts)) if summaries else {}
     given = _of_kind(earlier, InstructionKind.RULE)
     if not given:
         return {}

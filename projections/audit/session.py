@@ -26,6 +26,7 @@ from projections.audit.gaps import path_gaps
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
+from projections.audit.rule_readings import rule_readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -216,8 +217,8 @@ def audit(
     """
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
-    facts = SessionFacts()
     with log.snapshot() as snapshot:
+        facts = SessionFacts(rule_readings(snapshot, session, as_of=as_of))
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         compactions: list[CompactionAudit] = []
         branch_summaries: list[BranchSummaryAudit] = []

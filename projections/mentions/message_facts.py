@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, filterfalse
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -123,10 +124,17 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.mentions.get(MentionKind.PATH, ())
 
 
-class SessionFacts:
-    """The facts of a session's messages, each read once; memory use follows the session's size."""
+_NO_READINGS: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
-    def __init__(self) -> None:
+
+class SessionFacts:
+    """The facts of a session's messages, each read once; memory use follows the session's size.
+
+    `rule_readings` are the standing rules that a model found in the user's messages, by the message's id.
+    """
+
+    def __init__(self, rule_readings: Mapping[str, Sequence[str]] = _NO_READINGS) -> None:
+        self.rule_readings = rule_readings
         self.index = MessageIndex()
         self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
         # Several metrics request the contexts of one replacement.

@@ -28,6 +28,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "audit": ["audit", session, "--every-branch", "--full"],
         "report": ["report", session, "-o", "report.html"],
         "diff": ["diff", session, "root", "#2"],
+        "rules": ["rules", session],
         "timeline": ["timeline", session, "--full"],
         "check": ["check", session],
         "replay": ["replay", session, "--at", "recorded", "--with", "recorded", "--jobs", "1"],

@@ -21,6 +21,7 @@ def view(kind: str, record: bytes) -> View:
 
 class _Fields(msgspec.Struct, frozen=True):
     cwd: Any = None
+    data: Any = None
     error: Any = None
     fromId: Any = None  # noqa: N815  names in records
     numbers: Any = None
@@ -54,6 +55,12 @@ def _decision(record: bytes) -> View:
     fields = _fields_of(record)
     line = joined(fields.policy, fields.outcome, fields.reason)
     return View(requests=requests_of(fields.numbers, alone=False), line=line)
+
+
+def _note(record: bytes) -> View:
+    fields = _fields_of(record)
+    data = fields.data if isinstance(fields.data, dict) else {}
+    return View(requests=requests_of(data.get("request")), line=joined(fields.targetId, data.get("type")))
 
 
 def _session_info(record: bytes) -> View:
@@ -90,5 +97,5 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "link": _line_of("relation", "session"),
     "redaction": _line_of("targetId", "reason"),
     "observed_rewrite": _line_of("targetId"),
-    "note": _line_of("targetId"),
+    "note": _note,
 }

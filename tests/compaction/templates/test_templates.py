@@ -27,6 +27,7 @@ NAMES = [
     "five-sections",
     "handoff",
     "nine-sections",
+    "rules",
     "short",
     "system",
     "turn-prefix",
@@ -57,6 +58,7 @@ SECTIONS = {
         "Optional Next Step",
     ],
     "short": [],
+    "rules": [],
     "system": [],
     "turn-prefix": ["Original Request", "Early Progress", "Context for Suffix"],
 }

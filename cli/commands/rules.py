@@ -1,0 +1,111 @@
+"""refold rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Unpack
+
+import click
+
+from cli.options import as_of_option, json_option, leaf_option
+from cli.summarizing import SummarizerOptions, summarizer_options_with
+
+if TYPE_CHECKING:
+    from compaction.rule_reading import RulesRead
+    from compaction.summarizers import Cancellation
+    from eventstore.log import StoredLog
+    from projections.audit.instruction_fates import RuleAtLeaf
+
+_STYLES: Final = {"gone": "red", "restated": "", "shown": ""}
+
+
+@click.command("rules", epilog="Example:  refold rules @last")
+@click.argument("session")
+@leaf_option
+@as_of_option
+@summarizer_options_with("nobody: rules are found by their words", "reads the messages")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    *,
+    leaf: str | None,
+    as_of: int | None,
+    as_json: bool,
+    **summarizer_options: Unpack[SummarizerOptions],
+) -> None:
+    """List the user's standing rules, and whether the model still has them.
+
+    A rule is shown if the context has the user's message, restated if a summary or another message says it, and
+    gone if neither does.
+
+    With --summarizer or --model, a model first reads the user's messages that none has read yet. It finds many
+    more rules than their words alone reveal. The log keeps what it found, and audits use it.
+    """
+    from cli.output import echo_json, echo_note
+    from cli.store import opened_session, resolve_leaf
+    from cli.summarizing import advise_on_failure, cancellable
+    from compaction.rule_reading import RulesRead
+    from projections.audit.instruction_fates import rules_at
+    from projections.context.cursor import resolve_cursor
+
+    asks = any(summarizer_options.values())
+    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
+        read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead(0, 0, 0)
+        with log.snapshot() as snapshot:
+            at = resolve_cursor(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)
+            found = rules_at(snapshot, at)
+    if as_json:
+        echo_json({"session": name, "read": read._asdict(), "rules": found})
+        return
+    _print(found)
+    if asks:
+        echo_note(_report(read))
+
+
+def _read(
+    ctx: click.Context,
+    log: StoredLog,
+    session: str,
+    summarizer_options: SummarizerOptions,
+    is_cancelled: Cancellation,
+) -> RulesRead:
+    """Have the chosen summarizer read the messages. Raises UsageError if it cannot."""
+    from cli.compacting import template_sources
+    from cli.summarizing import build_summarizer_chain, choose_summarizer
+    from compaction.rule_reading import read_rules
+    from compaction.summarizers.registry import SUMMARIZERS
+    from eventstore.writing import SessionWriter
+
+    chosen = choose_summarizer(ctx, summarizer_options).summarizer
+    if not SUMMARIZERS[chosen].follows_instructions:
+        able = ", ".join(name for name, kind in SUMMARIZERS.items() if kind.follows_instructions)
+        raise click.UsageError(f"--summarizer {chosen} reads no rules: name one of {able}", ctx)
+    chain = build_summarizer_chain(ctx, log, summarizer_options, is_cancelled, session=session)
+    return read_rules(SessionWriter(log, session), chain, sources=template_sources())
+
+
+def _print(rules: list[RuleAtLeaf]) -> None:
+    from cli.output import counted, safe_line, styled_lines
+
+    with styled_lines() as line:
+        for rule in rules:
+            line(
+                (f"{rule.state:<8}  ", _STYLES[rule.state]),
+                (f"#{rule.seq:<5} ", "dim"),
+                (safe_line(rule.text), ""),
+            )
+        states = [rule.state for rule in rules]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
+        how = "found by a model" if any(rule.is_read for rule in rules) else "found by their words"
+        line((f"{counted(len(rules), 'standing rule')}{f', {how}: {counts}' if counts else ''}", "bold"))
+
+
+def _report(read: RulesRead) -> str:
+    """Say what a model read."""
+    from cli.output import counted
+
+    if not read.messages:
+        return "a model had already read all messages"
+    unmatched = f"; {counted(read.unmatched, 'quotation')} in no message left out" if read.unmatched else ""
+    return f"a model read {counted(read.messages, 'message')}: {counted(read.rules, 'rule')}{unmatched}"

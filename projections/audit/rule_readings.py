@@ -1,0 +1,87 @@
+"""Look up the standing rules that a model found in a user's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from eventstore.log import Snapshot
+from eventstore.paths import events_of_kinds
+from eventstore.records import FORMAT, Note, record_of
+from projections.audit.measure import MetricStruct
+from projections.mentions.standing_rules import Instruction, InstructionKind
+
+
+class ReadRule(MetricStruct, frozen=True):
+    """A rule, in the words of the message `event`."""
+
+    event: str
+    text: str
+
+
+class RuleReading(MetricStruct, frozen=True, kw_only=True):
+    """The data of a `note`: the messages that a model read, and the rules that it found in them.
+
+    `messages` are ids of events; `request` is the record of the requests.
+    """
+
+    type: Literal["rules"] = "rules"
+    messages: list[str]
+    rules: list[ReadRule]
+    request: dict[str, Any]
+
+
+def rule_readings(
+    snapshot: Snapshot, session: str, *, as_of: int | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return the rules in each message that a model has read, by the message's id.
+
+    Newer readings replace older ones of the same message.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for event in events_of_kinds(snapshot, session, {"note"}, last=as_of):
+        reading = _reading_of(event.body) if event.format == FORMAT else None
+        if reading is not None:
+            texts: dict[str, list[str]] = {message: [] for message in reading.messages}
+            for rule in reading.rules:
+                texts.setdefault(rule.event, []).append(rule.text)
+            found |= {message: tuple(rules) for message, rules in texts.items()}
+    return found
+
+
+def _reading_of(body: bytes) -> RuleReading | None:
+    note = record_of("note", body)
+    try:
+        return msgspec.convert(note.data, RuleReading) if isinstance(note, Note) else None
+    except msgspec.ValidationError:
+        return None
+
+
+def with_reading(found: Sequence[Instruction], read: Sequence[str] | None) -> list[Instruction]:
+    """Return a message's instructions, with the rules that a model found in it.
+
+    `read` is None if no model read the message. Otherwise the model decides what is a rule, and other sentences in the
+    form of a rule are limits of a task.
+    """
+    if read is None:
+        return list(found)
+    others = [each for each in found if not any(_overlap(each.text, rule) for rule in read)]
+    return [
+        *(Instruction(rule, InstructionKind.RULE) for rule in read),
+        *(
+            each._replace(kind=InstructionKind.LIMIT) if each.kind is InstructionKind.RULE else each
+            for each in others
+        ),
+    ]
+
+
+def _overlap(sentence: str, rule: str) -> bool:
+    one, other = collapsed(sentence), collapsed(rule)
+    return one in other or other in one
+
+
+def collapsed(text: str) -> str:
+    """Return a text in lower case with single spaces, to compare rules with messages."""
+    return " ".join(text.casefold().split())

@@ -1,0 +1,14 @@
+"""The scenes of `refold rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tests.cli.golden import Scene
+from tests.cli.golden.steps import help_of, the_tale
+
+SCENES: Final[Sequence[Scene]] = [
+    help_of("rules"),
+    Scene(the_tale, ["rules @last", "rules @last --summarizer extractive"]),
+]
