@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
@@ -21,6 +21,7 @@ from projections.audit.rule_readings import rule_readings, with_reading
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, is_by_person
+from projections.mentions import MentionKind
 from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.mentions.prose import sentences
@@ -38,6 +39,8 @@ _SAYS_RULE: Final = re.compile(
     re.IGNORECASE,
 )
 _HEADING: Final = re.compile(r"\s*#{1,6}\s")
+_NOTE_END: Final = re.compile(r"[;,:()\[\]]+(?=\s|$)|\s[(\[]|\.(?=\s|$)|\s[-–—]\s")  # noqa: RUF001  dashes
+"""Ends of the notes in a terse summary."""
 _LONGEST_LINE: Final = 300
 """Characters of the nearest line to report."""
 _SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
@@ -206,10 +209,24 @@ class _Restatements:
         self._all = LineIndex(_sentences(parts), frozenset())
         spoken = (line for line in _spoken(parts) if not _HEADING.match(line))
         self._spoken = LineIndex(spoken, frozenset().union(*words))
+        summaries = _spoken(part for part in parts if part.role in _SUMMARIES)
+        self._notes = [note for line in summaries for note in _NOTE_END.split(line) if content_words(note)]
 
     def find(self, text: str, words: frozenset[str]) -> LineMatch:
         """Return the line most like a sentence of these content words."""
-        return self._all.verbatim(text) or self._spoken.nearest(words)
+        found = self._all.verbatim(text) or self._spoken.nearest(words)
+        return found if _is_restated(found) else self._note(text) or found
+
+    def _note(self, text: str) -> LineMatch | None:
+        """Return the few words by which a summary notes a sentence: "NO mock" for "i dont like mocks"."""
+        words, core = content_words(mend(text.casefold())), content_words(core_of(text))
+        for note in self._notes:
+            noted = content_words(note)
+            forbids = any(each.startswith("not ") for each in noted)
+            is_rule = forbids or len(noted) > _FEW or (len(noted) == _FEW and _SAYS_RULE.search(note))
+            if is_rule and (forbids or noted & core) and noted == shared_words(noted, words):
+                return LineMatch(note.strip(), 1.0, shared=max(len(noted), _FEW + 1))
+        return None
 
 
 def _is_restated(found: LineMatch) -> bool:
@@ -363,18 +380,23 @@ def _unfinished(
 ) -> Iterator[Task]:
     """Yield the tasks in C that were not done; `persons` are the places of the user's messages.
 
-    The model had not yet ended the turn, or the user gives the task again after the replacement. A task that
-    one of the user's next messages takes back is left out.
+    The model was in the middle of the turn, unless it had changed something and only the answer was missing; or the
+    user gives the task again after the replacement. A task that one of the user's next messages takes back is left out.
     """
     end = max(
         (at for at, each in enumerate(messages) if each.role == "assistant" and not each.calls), default=-1
     )
+    worked_on = any(step.acts for step in takewhile(lambda step: step.said is None, steps))
     places = {messages[at].seq: at for at in persons}
     for text, source in given.items():
         place = places[source.seq]
         following = [messages[at] for at in persons if at > place][:_SOON]
         is_revoked = any(_REVOKES.match("\n".join(each.texts).strip()) for each in following)
-        if not is_revoked and (end < place or _is_asked_again(content_words(mend(text.casefold())), steps)):
+        has_worked = any(
+            each.modified or each.mentions.get(MentionKind.COMMAND) for each in messages[place:] if each.calls
+        )
+        is_open = end < place and (worked_on or not has_worked)
+        if not is_revoked and (is_open or _is_asked_again(content_words(mend(text.casefold())), steps)):
             yield Task(text=text, event=source.id, seq=source.seq)
 
 

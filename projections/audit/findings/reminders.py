@@ -13,6 +13,7 @@ from projections.audit.restatements import words_of
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts
 from projections.mentions.path_names import split_path
+from projections.mentions.prose import sentences
 
 _FEWEST_WORDS: Final = 2
 """Content words that two messages about the same thing share."""
@@ -270,7 +271,7 @@ def reminded(scene: Scene) -> Iterator[Finding]:
     times = Counter(word for _, words in spoken for word in words)
     since: list[frozenset[str]] = [scene.facts.derive(_spoken, each) for each in scene.after]
     for turn in scene.turns:
-        words = words_of(turn.prose) if _is_reminder(turn) else frozenset()
+        words = words_of(_reminder_in(turn.prose)) if _is_reminder(turn) else frozenset()
         known, its = max(
             spoken, key=lambda each: sum(1 / times[word] for word in words & each[1]), default=(None, words)
         )
@@ -294,7 +295,19 @@ def reminded(scene: Scene) -> Iterator[Finding]:
 
 
 def _is_reminder(turn: Turn) -> bool:
-    return turn.is_short and turn.follows_work and _REMINDS.search(turn.prose) is not None
+    # Further back it is an aside: "…, and the same bank file fails. 1974, as I said."
+    return turn.is_short and turn.follows_work and _REMINDS.search(turn.prose[:_BEGINNING]) is not None
+
+
+_BEGINNING: Final = 250
+"""Characters of a message that say what it is about."""
+
+
+def _reminder_in(prose: str) -> str:
+    """Return the sentence that reminds, with the one before it, which says of what."""
+    said = list(sentences([prose]))
+    at = next((place for place, each in enumerate(said) if _REMINDS.search(each)), 0)
+    return " ".join(said[max(at - 1, 0) : at + 1])
 
 
 _LONGEST: Final = 5_000
