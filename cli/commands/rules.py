@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from eventstore.log import StoredLog
     from projections.audit.instruction_fates import RuleAtLeaf
 
-_STYLES: Final = {"gone": "red", "restated": "", "shown": ""}
+_STYLES: Final = {"not found": "red", "restated": "", "shown": ""}
 
 
 @click.command("rules", epilog="Example:  refold rules @last")
@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """List the user's standing rules, and whether the model still has them.
 
-    A rule is shown if the context has the user's message, restated if a summary or another message says it, and
-    gone if neither does.
+    A rule is shown if the context has the user's message, restated if a summary or another message says it in
+    similar words, and not found otherwise: the model may have lost it.
 
     With --summarizer or --model, a model first reads the user's messages that none has read yet. It finds many
     more rules than their words alone reveal. The log keeps what it found, and audits use it.
@@ -91,7 +91,7 @@ def _print(rules: list[RuleAtLeaf]) -> None:
     with styled_lines() as line:
         for rule in rules:
             line(
-                (f"{rule.state:<8}  ", _STYLES[rule.state]),
+                (f"{rule.state:<9}  ", _STYLES[rule.state]),
                 (f"#{rule.seq:<5} ", "dim"),
                 (safe_line(rule.text), ""),
             )

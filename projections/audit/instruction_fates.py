@@ -15,7 +15,14 @@ from eventstore.formats import view_of_event, view_of_message
 from eventstore.log import Snapshot
 from eventstore.paths import SnapshotCache
 from projections.audit.measure import EventRef, MetricStruct, share_of
-from projections.audit.restatements import LineIndex, LineMatch, content_words, normalize, shared_words
+from projections.audit.restatements import (
+    LineIndex,
+    LineMatch,
+    content_words,
+    is_verb,
+    normalize,
+    shared_words,
+)
 from projections.audit.rule_evidence import Step, broken_by, repeated_by, steps_after
 from projections.audit.rule_readings import rule_readings, with_reading
 from projections.context.build import context_at
@@ -162,7 +169,7 @@ class RuleAtLeaf(MetricStruct, frozen=True):
     """A standing rule given on a path, and what the context at its leaf has of it.
 
     `state` is "shown" if the context has the message `event`, which gave it first, or another one that gives
-    it; "restated" if another message says it in any words, else "gone". `nearest` is the most similar line of
+    it; "restated" if another message says it in similar words, else "not found". `nearest` is the most similar line of
     the context. `is_read` means that a model read the message.
     """
 
@@ -187,7 +194,7 @@ def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
     rules = []
     for text, message in given.items():
         nearest = restated.find(text, words[text])
-        state = "shown" if normalize(text) in shown else "restated" if _is_restated(nearest) else "gone"
+        state = "shown" if normalize(text) in shown else "restated" if _is_restated(nearest) else "not found"
         rules.append(
             RuleAtLeaf(
                 text=text,
@@ -210,7 +217,8 @@ class _Restatements:
         spoken = (line for line in _spoken(parts) if not _HEADING.match(line))
         self._spoken = LineIndex(spoken, frozenset().union(*words))
         summaries = _spoken(part for part in parts if part.role in _SUMMARIES)
-        self._notes = [note for line in summaries for note in _NOTE_END.split(line) if content_words(note)]
+        notes = (note for line in summaries if not line.endswith("?") for note in _NOTE_END.split(line))
+        self._notes = [note for note in notes if content_words(note)]
 
     def find(self, text: str, words: frozenset[str]) -> LineMatch:
         """Return the line most like a sentence of these content words."""
@@ -222,7 +230,7 @@ class _Restatements:
         words, core = content_words(mend(text.casefold())), content_words(core_of(text))
         for note in self._notes:
             noted = content_words(note)
-            forbids = any(each.startswith("not ") for each in noted)
+            forbids = any(each.startswith("not ") and not is_verb(each[4:]) for each in noted)
             is_rule = forbids or len(noted) > _FEW or (len(noted) == _FEW and _SAYS_RULE.search(note))
             if is_rule and (forbids or noted & core) and noted == shared_words(noted, words):
                 return LineMatch(note.strip(), 1.0, shared=max(len(noted), _FEW + 1))
@@ -386,7 +394,8 @@ def _unfinished(
     end = max(
         (at for at, each in enumerate(messages) if each.role == "assistant" and not each.calls), default=-1
     )
-    worked_on = any(step.acts for step in takewhile(lambda step: step.said is None, steps))
+    rest = list(takewhile(lambda step: step.said is None, steps))
+    worked_on = not rest or any(step.acts for step in rest)
     places = {messages[at].seq: at for at in persons}
     for text, source in given.items():
         place = places[source.seq]

@@ -11,6 +11,8 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from projections.mentions.wording import VERBS
+
 if TYPE_CHECKING:
     import Stemmer
 
@@ -134,6 +136,16 @@ def _content_word(found: str) -> str:
     word = found.strip(_AROUND)
     is_content = word and word not in _STOP_WORDS and not _NEGATES.fullmatch(word)
     return _stem(word) if is_content else ""
+
+
+@lru_cache(maxsize=1)
+def _verbs() -> frozenset[str]:
+    return frozenset((*map(_stem, VERBS), *_SAME.values()))
+
+
+def is_verb(stem: str) -> bool:
+    """Return True if a stem is a verb's, which says too little without an object: "change nothing"."""
+    return stem in _verbs()
 
 
 def _contrast(before_not: re.Match[str]) -> str:

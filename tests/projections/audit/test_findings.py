@@ -663,6 +663,20 @@ def test_a_reminder_of_what_was_said_since_is_no_finding(agent):
     assert agent.found() == []
 
 
+def test_an_aside_at_the_end_of_a_report_is_no_reminder(agent):
+    agent.says(assistant("All invoices round to whole cents, because the bank is from 1974."))
+    agent.compacts()
+    agent.goes_on()
+    agent.says(
+        user(
+            "ok. the import fails now: "
+            + "line 6 is odd, " * 18
+            + "invoices round. the bank is from 1974, as i said"
+        )
+    )
+    assert agent.found() == []
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -75,6 +75,52 @@ def test_three_words_of_five_are_enough_and_two_are_not(after, summary, expected
     assert fates(after("always use red green blue walls", summary)) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ("mock.patch is silly though, i dont like mock in tests at all", "User: NO mock; silent if ok"),
+        (
+            "the day comes from the argument, i dont want a clock read anywhere",
+            "Python 3.11 (no clock, no class zoo)",
+        ),
+    ],
+)
+def test_a_terse_note_in_a_summary_keeps_a_rule(after, said, note):
+    assert [state for state, _ in fates(after(said, note))] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    "note", ["mock", "tests; mock.patch", "ran tests (mock)", "no class zoo", "do not use", "why no mock?"]
+)
+def test_a_note_about_something_else_does_not(after, note):
+    assert [state for state, _ in fates(after("i dont like mock in tests at all", note))] == ["gone"]
+
+
+def unfinished(story, *before_and_after):
+    """The unfinished tasks at a compaction in the middle of a turn."""
+    before, after = before_and_after
+    story.says(user("hello"), assistant("hi"), user("write the parser"), *before)
+    story.add(Compaction(summary="working on the parser", first_kept_entry_id="", tokens_before=1))
+    story.says(*after)
+    return [task.text for task in instructions(replacements(story.log)[0]).unfinished]
+
+
+WRITES = assistant(call("write", path="parser.py", content="x = 1"))
+READS = assistant(call("read", path="grammar.md"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_open"),
+    [
+        ([WRITES], [WRITES, assistant("Done.")], True),
+        ([READS], [assistant("Done.")], True),
+        ([WRITES], [assistant("Done.")], False),
+    ],
+)
+def test_a_task_of_which_only_the_answer_was_missing_was_done(story, before, after, is_open):
+    assert unfinished(story, before, after) == ["write the parser"] * is_open
+
+
 @pytest.mark.parametrize("mark", [":", ";", " -", " because", ", so that"])
 def test_what_explains_an_instruction_is_not_compared(after, mark):
     said = f"Never limit /healthz and /readyz{mark} a balancer polls both and takes instances out."
