@@ -226,7 +226,7 @@ class _Restatements:
         return found if _is_restated(found) else self._note(text) or found
 
     def _note(self, text: str) -> LineMatch | None:
-        """Return the few words by which a summary notes a sentence: "NO mock" for "i dont like mocks"."""
+        """Return the note by which a summary restates a sentence: "NO mock" for "i dont like mocks"."""
         words, core = content_words(mend(text.casefold())), content_words(core_of(text))
         for note in self._notes:
             noted = content_words(note)

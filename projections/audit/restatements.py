@@ -144,7 +144,7 @@ def _verbs() -> frozenset[str]:
 
 
 def is_verb(stem: str) -> bool:
-    """Return True if a stem is a verb's, which says too little without an object: "change nothing"."""
+    """Return True for a verb's stem, which says little without an object: "change nothing"."""
     return stem in _verbs()
 
 
