@@ -39,8 +39,9 @@ def command(
     A rule is shown if the context has the user's message, restated if a summary or another message says it in
     similar words, and not found otherwise: the model may have lost it.
 
-    With --summarizer or --model, a model first reads the user's messages that none has read yet. It finds many
-    more rules than their words alone reveal. The log keeps what it found, and audits use it.
+    With --summarizer or --model, a model first reads the user's messages and the summaries that none has read yet.
+    It finds many more rules than their words alone reveal, and recognizes them in other words. The log keeps what it
+    found, and audits use it.
     """
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
@@ -51,7 +52,7 @@ def command(
 
     asks = any(summarizer_options.values())
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
-        read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead(0, 0, 0)
+        read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead()
         with log.snapshot() as snapshot:
             at = resolve_cursor(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)
             found = rules_at(snapshot, at)
@@ -105,7 +106,8 @@ def _report(read: RulesRead) -> str:
     """Say what a model read."""
     from cli.output import counted
 
-    if not read.messages:
-        return "a model had already read all messages"
+    if not read.messages and not read.summaries:
+        return "a model had already read everything"
     unmatched = f"; {counted(read.unmatched, 'quotation')} in no message left out" if read.unmatched else ""
-    return f"a model read {counted(read.messages, 'message')}: {counted(read.rules, 'rule')}{unmatched}"
+    messages, summaries = counted(read.messages, "message"), counted(read.summaries, "summary", "summaries")
+    return f"a model read {messages} and {summaries}: {counted(read.rules, 'new rule')}{unmatched}"

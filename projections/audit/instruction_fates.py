@@ -145,10 +145,12 @@ def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step], facts
     # Another compaction may lose what this one kept.
     next_loss = next((each.seq for each in replacement.later if each.kind == "compaction"), None)
     until_then = [each for each in steps if next_loss is None or each.facts.seq < next_loss]
+    judged = facts.readings.kept.get(replacement.event.id, {})
     rules = []
     for text, message in given.items():
         nearest = restated.find(text, words[text])
-        state = "tail" if normalize(text) in tail else "kept" if _is_restated(nearest) else "gone"
+        says = judged.get((message.id, text), _is_restated(nearest)) or nearest.is_verbatim
+        state = "tail" if normalize(text) in tail else "kept" if says else "gone"
         following = steps if state == "gone" else until_then
         rules.append(
             Rule(
@@ -191,10 +193,13 @@ def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
     }
     words = {text: _core_words(text) for text in given}
     restated = _Restatements(context.parts, words.values())
+    summary = next((part.id for part in context.parts if part.role == "compactionSummary"), "")
+    judged = facts.readings.kept.get(summary, {})
     rules = []
     for text, message in given.items():
         nearest = restated.find(text, words[text])
-        state = "shown" if normalize(text) in shown else "restated" if _is_restated(nearest) else "not found"
+        says = judged.get((message.id, text), _is_restated(nearest)) or nearest.is_verbatim
+        state = "shown" if normalize(text) in shown else "restated" if says else "not found"
         rules.append(
             RuleAtLeaf(
                 text=text,
@@ -202,7 +207,7 @@ def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
                 seq=message.seq,
                 state=state,
                 nearest=nearest.text[:_LONGEST_LINE],
-                is_read=message.id in facts.rule_readings,
+                is_read=message.id in facts.readings.rules,
             )
         )
     return rules
@@ -277,7 +282,7 @@ def _user_messages(parts: Iterable[Part], facts: SessionFacts) -> Iterator[_User
             found = tuple(find_instructions(feedback))
         else:
             continue
-        read = facts.rule_readings.get(part.id)
+        read = facts.readings.rules.get(part.id)
         yield _UserMessage(part.id, part.seq, tuple(with_reading(found, read)))
 
 
@@ -298,7 +303,7 @@ def _recorded_messages(entries: Iterable[Event], facts: SessionFacts) -> Iterato
     """Yield the user's messages among entries that instruct something."""
     for event in entries:
         found = _INSTRUCTIONS.get(event.digest, partial(_instructions_of, event))
-        if given := with_reading(found, facts.rule_readings.get(event.id)):
+        if given := with_reading(found, facts.readings.rules.get(event.id)):
             yield _UserMessage(event.id, event.seq, tuple(given))
 
 

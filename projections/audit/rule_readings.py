@@ -1,9 +1,9 @@
-"""Look up the standing rules that a model found in a user's messages."""
+"""Look up the standing rules that a model found in a session, and in its summaries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -11,6 +11,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import events_of_kinds
 from eventstore.records import FORMAT, Note, record_of
 from projections.audit.measure import MetricStruct
+from projections.mentions.message_facts import RuleReadings
 from projections.mentions.standing_rules import Instruction, InstructionKind
 
 
@@ -21,40 +22,54 @@ class ReadRule(MetricStruct, frozen=True):
     text: str
 
 
-class RuleReading(MetricStruct, frozen=True, kw_only=True):
+class RuleReading(MetricStruct, frozen=True, kw_only=True, tag_field="type", tag="rules"):
     """The data of a `note`: the messages that a model read, and the rules that it found in them.
 
     `messages` are ids of events; `request` is the record of the requests.
     """
 
-    type: Literal["rules"] = "rules"
     messages: list[str]
     rules: list[ReadRule]
     request: dict[str, Any]
 
 
-def rule_readings(
-    snapshot: Snapshot, session: str, *, as_of: int | None = None
-) -> dict[str, tuple[str, ...]]:
-    """Return the rules in each message that a model has read, by the message's id.
+class SummaryReading(MetricStruct, frozen=True, kw_only=True, tag_field="type", tag="summary"):
+    """The data of a `note`: the rules that a summary has to a model, and those that it has not.
 
-    Newer readings replace older ones of the same message.
+    `compaction` is the id of the summary's event.
     """
-    found: dict[str, tuple[str, ...]] = {}
+
+    compaction: str
+    kept: list[ReadRule]
+    gone: list[ReadRule]
+    request: dict[str, Any]
+
+
+def rule_readings(snapshot: Snapshot, session: str, *, as_of: int | None = None) -> RuleReadings:
+    """Return all readings of a session.
+
+    Newer ones replace older ones of the same message or summary.
+    """
+    rules: dict[str, Sequence[str]] = {}
+    kept: dict[str, Mapping[tuple[str, str], bool]] = {}
     for event in events_of_kinds(snapshot, session, {"note"}, last=as_of):
-        reading = _reading_of(event.body) if event.format == FORMAT else None
-        if reading is not None:
-            texts: dict[str, list[str]] = {message: [] for message in reading.messages}
-            for rule in reading.rules:
-                texts.setdefault(rule.event, []).append(rule.text)
-            found |= {message: tuple(rules) for message, rules in texts.items()}
-    return found
+        match _reading_of(event.body) if event.format == FORMAT else None:
+            case RuleReading(messages=messages, rules=found):
+                texts: dict[str, list[str]] = {message: [] for message in messages}
+                for rule in found:
+                    texts.setdefault(rule.event, []).append(rule.text)
+                rules |= texts
+            case SummaryReading() as reading:
+                kept[reading.compaction] = {(each.event, each.text): True for each in reading.kept} | {
+                    (each.event, each.text): False for each in reading.gone
+                }
+    return RuleReadings(rules, kept)
 
 
-def _reading_of(body: bytes) -> RuleReading | None:
+def _reading_of(body: bytes) -> RuleReading | SummaryReading | None:
     note = record_of("note", body)
     try:
-        return msgspec.convert(note.data, RuleReading) if isinstance(note, Note) else None
+        return msgspec.convert(note.data, RuleReading | SummaryReading) if isinstance(note, Note) else None
     except msgspec.ValidationError:
         return None
 

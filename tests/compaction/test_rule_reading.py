@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import pytest
 
-from compaction.prompts import Prompt
 from compaction.rule_reading import RulesRead, read_rules
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizerChain
@@ -35,9 +34,10 @@ def story() -> Story:
 
 
 def read(
-    story: Story, answer: Callable[[Prompt], str] | str, scripted: list[Scripted] | None = None
+    story: Story, answer: str, scripted: list[Scripted] | None = None, *, kept: Sequence[int] = ()
 ) -> RulesRead:
-    reader = Scripted(answer if callable(answer) else lambda _: answer)
+    """Have a model read that names these rules, and says that summaries have those with these numbers."""
+    reader = Scripted(lambda prompt: answer if prompt.template.name == "rules" else json.dumps(kept))
     if scripted is not None:
         scripted.append(reader)
     chain = SummarizerChain(summarizers=[reader], wait=lambda _: None)
@@ -92,7 +92,7 @@ def test_each_message_is_read_once(story: Story) -> None:
     story.says(user("from now on use tabs"))
     assert read(story, "[]", prompts).messages == 1
     assert "Never push" not in prompts[1].prompts[0].text
-    assert read(story, "[]", prompts) == RulesRead(0, 0, 0)
+    assert read(story, "[]", prompts) == RulesRead()
     assert not prompts[2].prompts
 
 
@@ -140,11 +140,52 @@ def test_a_reading_can_be_repeated_from_the_record(story: Story) -> None:
     assert read_rules(SessionWriter(copy.log, copy.session), chain).rules == 1
 
 
-def test_audits_find_that_a_rule_is_gone_if_a_model_read_it(story: Story) -> None:
-    story.add(Compaction(summary="The project is set up.", first_kept_entry_id="", tokens_before=1))
+@pytest.fixture
+def compacted(story: Story) -> Story:
+    story.add(
+        Compaction(summary="Set up. He wants to push himself.", first_kept_entry_id="", tokens_before=1)
+    )
     story.says(user("go on"), assistant("Which name? And which port?"), user(QUESTIONS))
-    assert audit(story.log, story.session).compactions[0].metrics.instructions.gone == 1
-    read(story, listed((1, QUESTIONS), (3, "Never push")))
+    return story
+
+
+def fates(story: Story) -> list[str]:
     (compaction,) = audit(story.log, story.session).compactions
-    assert [rule.state for rule in compaction.metrics.instructions.rules] == ["gone", "gone"]
+    return [rule.state for rule in compaction.metrics.instructions.rules]
+
+
+RULES = listed((1, QUESTIONS), (3, "Never push"))
+
+
+def test_audits_find_that_a_rule_is_gone_if_a_model_read_it(compacted: Story) -> None:
+    assert fates(compacted) == ["gone"]
+    assert read(compacted, RULES).summaries == 1
+    assert fates(compacted) == ["gone", "gone"]
+    (compaction,) = audit(compacted.log, compacted.session).compactions
     assert [finding.kind for finding in compaction.findings] == ["rule"]
+
+
+def test_a_model_says_which_rules_a_summary_has_in_other_words(compacted: Story) -> None:
+    read(compacted, RULES, kept=[2])
+    assert fates(compacted) == ["gone", "kept"]
+    assert [state for _, state, _ in rules(compacted)] == ["shown", "restated"]
+
+
+def test_each_summary_is_read_once_with_the_rules_above_it(compacted: Story) -> None:
+    scripted: list[Scripted] = []
+    read(compacted, RULES, scripted, kept=[1, 2, 99])
+    read(compacted, RULES, scripted)
+    assert [len(each.prompts) for each in scripted] == [2, 0]
+    assert "1. one question at a time plz\n2. Never push\n\nSummary:\nSet up." in scripted[0].prompts[1].text
+    assert fates(compacted) == ["kept", "kept"]
+
+
+def test_a_summary_without_rules_above_it_is_not_read(compacted: Story) -> None:
+    assert read(compacted, "[]").summaries == 0
+
+
+def test_a_rule_that_a_kept_message_gives_word_for_word_is_not_lost(story: Story) -> None:
+    kept = story.says(assistant("You said: never push."))[0]
+    story.add(Compaction(summary="Set up.", first_kept_entry_id=kept, tokens_before=1))
+    read(story, RULES)
+    assert fates(story) == ["gone", "kept"]

@@ -28,6 +28,7 @@ NAMES = [
     "handoff",
     "nine-sections",
     "rules",
+    "rules-kept",
     "short",
     "system",
     "turn-prefix",
@@ -59,6 +60,7 @@ SECTIONS = {
     ],
     "short": [],
     "rules": [],
+    "rules-kept": [],
     "system": [],
     "turn-prefix": ["Original Request", "Early Progress", "Context for Suffix"],
 }
