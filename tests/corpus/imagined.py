@@ -25,7 +25,7 @@ from projections.context.build import context_at
 from projections.context.cursor import path, resolve_cursor
 from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement
-from tests.corpus.labelled import SESSIONS, Source
+from tests.corpus.labelled import CORPUS, Source
 from tests.labels.corpus import corpus_folder
 from tests.support.foreign import Foreign, append_codex
 
@@ -39,7 +39,7 @@ STRETCHES: Final = {
     "aefcb05b": Source("claude-code/aefcb05b.jsonl", _import),
     "0708a5fa": Source("claude-code/0708a5fa-snap3.jsonl", _import),
     "019d86e6": Source("codex/rollout-019d86e6-0.120.jsonl", append_codex),
-    **SESSIONS,
+    **CORPUS,
 }
 """Sessions without compactions, and those with some, of which the stretch before the first is used."""
 KEPT: Final = 20_000

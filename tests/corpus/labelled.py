@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -30,6 +32,7 @@ class LabelledRule(_Struct, frozen=True, kw_only=True):
     ids: list[str] = []
     lines: list[int] = []
     state: State
+    sure: bool = True
     broken: list[str] = []
     broken_lines: list[int] = []
     repeated: list[str] = []
@@ -110,7 +113,7 @@ class _Verdicts(_Struct, frozen=True, kw_only=True):
 
 
 class Source(NamedTuple):
-    """The file of a labelled session in the corpus, and how it gets into a log."""
+    """The file of a labelled session, relative to the corpus or absolute, and how it gets into a log."""
 
     file: str
     append: Callable[[EventLog, Path], Foreign]
@@ -127,16 +130,31 @@ def _imported(log: EventLog, path: Path) -> Foreign:
     return Foreign(import_file(log, path).id, points)
 
 
-DEVELOPMENT: Final = {
+def _recorded(log: EventLog, path: Path) -> Foreign:
+    """Import a compressed session file."""
+    with TemporaryDirectory() as folder:
+        plain = Path(folder, path.stem)
+        plain.write_bytes(lzma.decompress(path.read_bytes()))
+        return _imported(log, plain)
+
+
+def _in_tests(name: str) -> Source:
+    return Source(str(FOLDER / "recorded" / f"{name}.jsonl.xz"), _recorded)
+
+
+CORPUS: Final = {
     "6113e919": Source("claude-code/6113e919-3auto.jsonl", _imported),
     "pi-mono-before-compaction": Source("pi/pi-mono-before-compaction.v3.jsonl", _imported),
-}
-HELD_OUT: Final = {
     "67d765b5": Source("claude-code/67d765b5-manual.jsonl", _imported),
     "019d7d08": Source("codex/rollout-019d7d08-parent.jsonl", append_codex),
     "k1-first-300": Source("opencode/k1-first-300-messages.json", append_opencode),
 }
-SESSIONS: Final = {**DEVELOPMENT, **HELD_OUT}
+"""Real sessions, all of which were looked at while building."""
+STAGED: Final = {name: _in_tests(name) for name in ("logsift", "tally")}
+"""Sessions that were staged for this purpose and looked at while building."""
+HELD_OUT: Final = {name: _in_tests(name) for name in ("pressroom", "slotbook")}
+"""Staged sessions that nobody looked at while building."""
+SESSIONS: Final = {**CORPUS, **STAGED, **HELD_OUT}
 
 
 def labels_of(session: str) -> Labels:

@@ -1,8 +1,8 @@
 """Compare what an audit claims in words with the labels of the session.
 
 `python -m tests.corpus.measure [SESSION…]` lists the claims that nobody has judged, as TOML to complete in
-`tests/corpus/verdicts/SESSION.toml`, and prints the figures. Without names it runs the sessions that everybody may
-look at; `--held-out` runs the others.
+`tests/corpus/verdicts/SESSION.toml`, and prints the figures. Without names it runs the sessions that were looked at
+while building; `--held-out` runs the others.
 
 Labels judge what they can. A loss or finding is right if it has events of `known` and of `missed` of one labelled
 loss, and useful unless that loss is trivial. A rule that is said to be gone is right if every label of its message
@@ -24,9 +24,10 @@ from eventstore.memory import MemoryLog
 from projections.audit.instruction_fates import Rule, Task
 from projections.audit.session import Audit, CompactionAudit, audit
 from tests.corpus.labelled import (
-    DEVELOPMENT,
+    CORPUS,
     HELD_OUT,
     SESSIONS,
+    STAGED,
     Boundary,
     LabelledLoss,
     LabelledRule,
@@ -272,9 +273,9 @@ def _confusions(classed: Iterable[Classed]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare audits with the labels of their sessions.")
     parser.add_argument("sessions", nargs="*", metavar="SESSION")
-    parser.add_argument("--held-out", action="store_true", help="run the sessions that nobody looks at")
+    parser.add_argument("--held-out", action="store_true", help="run the sessions that nobody looked at")
     given = parser.parse_args()
-    chosen = HELD_OUT if given.held_out else DEVELOPMENT
+    chosen = HELD_OUT if given.held_out else {**CORPUS, **STAGED}
     for name in given.sessions:
         if name not in chosen:
             parser.error(f"{name!r} is none of {', '.join(chosen)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
@@ -16,6 +17,7 @@ from projections.audit.restatements import words_of
 from projections.audit.rework import call_history
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts, commands_of
+from projections.mentions.prose import sentences
 
 _FEWEST_WORDS: Final = 3
 """Words that two messages about the same thing share."""
@@ -23,15 +25,14 @@ _FEWEST_FAILED: Final = 2
 
 
 def repeated_messages(scene: Scene) -> Iterator[Finding]:
-    """Find messages that a person had to repeat, in similar words or with the same error."""
+    """Find sentences that a person had to say again, in similar words, and errors that they reported again."""
     said = {
-        ref(turn.person): words
+        (turn.person.seq, sentence): turn.person
         for turn in scene.turns_before
-        if turn.person
-        and not scene.is_shown(turn.person)
-        and len(words := words_of(turn.prose)) >= _FEWEST_WORDS
+        if turn.person and not scene.is_shown(turn.person)
+        for sentence in _telling_sentences(turn)
     }
-    times = Counter(word for words in said.values() for word in words)
+    times = Counter(word for _, sentence in said for word in words_of(sentence))
     for turn in scene.turns:
         if turn.person is None or not turn.follows_work:
             continue
@@ -47,26 +48,44 @@ def repeated_messages(scene: Scene) -> Iterator[Finding]:
                     trouble=[ref(turn.person)],
                     names=[error],
                 )
-        words = words_of(turn.prose) if turn.pushback >= 1 else frozenset()
-        # Words that a person uses often say little.
-        nearest = max(
-            said, key=lambda each: sum(1 / times[word] for word in words & said[each]), default=None
-        )
-        common = words & said[nearest] if nearest else frozenset()
-        if (
-            nearest
-            and len(common) >= _FEWEST_WORDS
-            and 2 * len(common) >= min(len(words), len(said[nearest]))
-        ):
-            yield Finding(
-                kind="repeated",
-                weight="serious",
-                sentence=f"you had to say again (#{turn.person.seq}) what you had said (#{nearest.seq}):"
-                f" “{cut(turn.prose)}”",
-                known=[nearest],
-                trouble=[ref(turn.person)],
-                names=sorted(common),
+        for again in _telling_sentences(turn) if turn.pushback >= 1 else ():
+            words = words_of(again)
+            # Words that a person uses often say little.
+            nearest = max(
+                said,
+                key=lambda each: sum(1 / times[word] for word in words & words_of(each[1])),
+                default=None,
             )
+            common = words & words_of(nearest[1]) if nearest else frozenset[str]()
+            if (
+                nearest
+                and len(common) >= _FEWEST_WORDS
+                and 2 * len(common) >= min(len(words), len(words_of(nearest[1])))
+                and not _is_said(common, scene, turn)
+            ):
+                yield Finding(
+                    kind="repeated",
+                    weight="serious",
+                    sentence=f"you had to say again (#{turn.person.seq}) what you had said (#{nearest[0]}):"
+                    f" “{cut(again)}”",
+                    known=refs([said[nearest]]),
+                    trouble=[ref(turn.person)],
+                    names=sorted(common),
+                )
+                break
+
+
+def _telling_sentences(turn: Turn) -> list[str]:
+    """Return a person's sentences that have enough words to be recognized."""
+    return [each for each in sentences([turn.prose]) if len(words_of(each)) >= _FEWEST_WORDS]
+
+
+def _is_said(words: frozenset[str], scene: Scene, until: Turn) -> bool:
+    """Return True if a line of the context, up to a person's message, has most of some words."""
+    until_then = takewhile(lambda each: each is not until.person, scene.all_behind)
+    spoken = (each for each in (*scene.after, *until_then) if each.role != "toolResult")
+    lines = (line for each in spoken for text in each.texts for line in text.splitlines())
+    return any(2 * len(words & words_of(line)) > len(words) for line in lines)
 
 
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:

@@ -240,6 +240,28 @@ def test_a_message_that_a_person_comes_back_to_in_the_same_words_is_one_finding(
     assert agent.found() == [("repeated", "serious", [again])]
 
 
+def test_a_sentence_that_a_person_says_again_in_a_longer_complaint_is_serious(agent):
+    agent.says(user("the import works. prices come in cents from the cash desk. next the report"))
+    agent.says(assistant("Understood."))
+    agent.compacts()
+    agent.goes_on()
+    again = agent.says(
+        user("no, this is wrong. the cash desk gives prices in cents, look at line 4. and the title is ugly")
+    )
+    assert agent.found() == [("repeated", "serious", [again])]
+
+
+def test_a_sentence_that_the_summary_says_was_not_lost(agent):
+    agent.says(user("the import works. prices come in cents from the cash desk. next the report"))
+    agent.says(assistant("Understood."))
+    agent.compacts("prices from the cash desk are in cents")
+    agent.goes_on()
+    agent.says(
+        user("no, this is wrong. the cash desk gives prices in cents, look at line 4. and the title is ugly")
+    )
+    assert agent.found() == []
+
+
 def test_an_error_that_a_person_reports_again_is_serious(agent):
     agent.does("bash", "TypeError: cannot read header of undefined stream", fails=True, command="make")
     agent.compacts()
