@@ -6,23 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import Final, NamedTuple
 
-from eventstore.estimates import fragments
 from eventstore.event import Event
 from eventstore.formats import view_of_event, view_of_message
 from eventstore.log import Snapshot
 from eventstore.paths import SnapshotCache
 from projections.audit.measure import EventRef, MetricStruct, share_of
-from projections.audit.restatements import (
-    LineIndex,
-    LineMatch,
-    content_words,
-    is_verb,
-    normalize,
-    shared_words,
+from projections.audit.restated_rules import (
+    CLOSE_SIMILARITY,
+    MESSAGES,
+    SUMMARIES,
+    Restatements,
+    core_words,
+    is_restated,
 )
+from projections.audit.restatements import content_words, normalize, shared_words
 from projections.audit.rule_evidence import Step, broken_by, repeated_by, steps_after
 from projections.audit.rule_readings import rule_readings, with_reading
 from projections.context.build import context_at
@@ -31,33 +31,13 @@ from projections.context.parts import Part, is_by_person
 from projections.mentions import MentionKind
 from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts
-from projections.mentions.prose import sentences
-from projections.mentions.standing_rules import Instruction, InstructionKind, core_of, find_instructions
+from projections.mentions.standing_rules import Instruction, InstructionKind, find_instructions
 from projections.replacement import Replacement
 
-CLOSE_SIMILARITY: Final = 0.6
-"""The minimum similarity of a restated rule: two words of three, three of five."""
-_FEW: Final = 2
-"""Shared words that any line may have by chance; such a line must say that it is a rule."""
-_SAYS_RULE: Final = re.compile(
-    r"\b(?:never|not|no|n't|don't|dont|always|only|must|should|shall|has to|have to|needs? to|prefers?"
-    r"|wants?|rules?|keep|avoid|without|before|after each|every|each|asked for|requires?|required"
-    r"|forbid\w*|prohibit\w*|off[ -]limits|instead of|use|untouched|rather)\b|n't\b",
-    re.IGNORECASE,
-)
-_HEADING: Final = re.compile(r"\s*#{1,6}\s")
-_NOTE_END: Final = re.compile(r"[;,:()\[\]]+(?=\s|$)|\s[(\[]|\.(?=\s|$)|\s[-–—]\s")  # noqa: RUF001  dashes
-"""Ends of the notes in a terse summary."""
 _LONGEST_LINE: Final = 300
 """Characters of the nearest line to report."""
-_SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
-_SPOKEN: Final = _SUMMARIES | {"user", "assistant", "custom"}
-"""Roles of messages in prose; results of tools resemble any rule in some line."""
-_EXPLAINED: Final = re.compile(r"(?::|;|,? because|,? so that|\s[-–—])\s")  # noqa: RUF001  dashes
-_ENOUGH: Final = 3
-"""Content words that identify an instruction without its explanation."""
-_LINE_END: Final = re.compile(r"\n|\\n")
-"""A line end, also in its JSON-escaped form in a call's arguments."""
+_FEW: Final = 2
+"""Content words that two sentences share by chance."""
 
 
 class Rule(MetricStruct, frozen=True):
@@ -118,7 +98,7 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     rules = {**_carried_by_summaries(replacement, facts), **_of_kind(given, InstructionKind.RULE)}
     limits = _of_kind(given, InstructionKind.LIMIT)
     steps = steps_after(replacement, facts) if given or rules else []
-    raised = {text: each for text, each in limits.items() if repeated_by(_core_words(text), steps)}
+    raised = {text: each for text, each in limits.items() if repeated_by(core_words(text), steps)}
     found = _rules(replacement, rules | raised, steps, facts) if rules or raised else []
     tasks = _of_kind(given, InstructionKind.TASK)
     states = Counter(each.state for each in found)
@@ -139,8 +119,8 @@ def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step], facts
     tail = {
         normalize(each.text) for said in _user_messages(replacement.kept, facts) for each in said.instructions
     }
-    words = {text: _core_words(text) for text in given}
-    restated = _Restatements(replacement.after.parts, words.values())
+    words = {text: core_words(text) for text in given}
+    restated = Restatements(replacement.after.parts, words.values())
     steps = [step for step in steps if step.said or step.acts or step.facts.is_error]
     # Another compaction may lose what this one kept.
     next_loss = next((each.seq for each in replacement.later if each.kind == "compaction"), None)
@@ -149,7 +129,7 @@ def _rules(replacement: Replacement, given: _Given, steps: Sequence[Step], facts
     rules = []
     for text, message in given.items():
         nearest = restated.find(text, words[text])
-        says = judged.get((message.id, text), _is_restated(nearest)) or nearest.is_verbatim
+        says = judged.get((message.id, text), is_restated(nearest)) or nearest.is_verbatim
         state = "tail" if normalize(text) in tail else "kept" if says else "gone"
         following = steps if state == "gone" else until_then
         rules.append(
@@ -191,14 +171,14 @@ def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
     shown = {
         normalize(each.text) for said in _user_messages(context.parts, facts) for each in said.instructions
     }
-    words = {text: _core_words(text) for text in given}
-    restated = _Restatements(context.parts, words.values())
+    words = {text: core_words(text) for text in given}
+    restated = Restatements(context.parts, words.values())
     summary = next((part.id for part in context.parts if part.role == "compactionSummary"), "")
     judged = facts.readings.kept.get(summary, {})
     rules = []
     for text, message in given.items():
         nearest = restated.find(text, words[text])
-        says = judged.get((message.id, text), _is_restated(nearest)) or nearest.is_verbatim
+        says = judged.get((message.id, text), is_restated(nearest)) or nearest.is_verbatim
         state = "shown" if normalize(text) in shown else "restated" if says else "not found"
         rules.append(
             RuleAtLeaf(
@@ -211,43 +191,6 @@ def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
             )
         )
     return rules
-
-
-class _Restatements:
-    """The lines of some messages: all for sentences verbatim, those in prose for other words."""
-
-    def __init__(self, parts: Iterable[Part], words: Iterable[frozenset[str]]) -> None:
-        parts = list(parts)
-        self._all = LineIndex(_sentences(parts), frozenset())
-        spoken = (line for line in _spoken(parts) if not _HEADING.match(line))
-        self._spoken = LineIndex(spoken, frozenset().union(*words))
-        summaries = _spoken(part for part in parts if part.role in _SUMMARIES)
-        notes = (note for line in summaries if not line.endswith("?") for note in _NOTE_END.split(line))
-        self._notes = [note for note in notes if content_words(note)]
-
-    def find(self, text: str, words: frozenset[str]) -> LineMatch:
-        """Return the line most like a sentence of these content words."""
-        found = self._all.verbatim(text) or self._spoken.nearest(words)
-        return found if _is_restated(found) else self._note(text) or found
-
-    def _note(self, text: str) -> LineMatch | None:
-        """Return the note by which a summary restates a sentence: "NO mock" for "i dont like mocks"."""
-        words, core = content_words(mend(text.casefold())), content_words(core_of(text))
-        for note in self._notes:
-            noted = content_words(note)
-            forbids = any(each.startswith("not ") and not is_verb(each[4:]) for each in noted)
-            is_rule = forbids or len(noted) > _FEW or (len(noted) == _FEW and _SAYS_RULE.search(note))
-            if is_rule and (forbids or noted & core) and noted == shared_words(noted, words):
-                return LineMatch(note.strip(), 1.0, shared=max(len(noted), _FEW + 1))
-        return None
-
-
-def _is_restated(found: LineMatch) -> bool:
-    """Return True if a line says the same, rather than sharing a word or two by chance."""
-    if found.is_verbatim:
-        return True
-    is_said = found.shared > _FEW or _SAYS_RULE.search(found.text) is not None
-    return found.similarity >= CLOSE_SIMILARITY and is_said
 
 
 class _UserMessage(NamedTuple):
@@ -268,8 +211,6 @@ class _Source(NamedTuple):
 
 _Given = dict[str, _Source]
 
-_MESSAGES: Final = 1 << 11
-"""Messages whose sentences to cache: rewrites in a row have nearly the same contexts."""
 _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 """A cache of the instructions in the user's events: every later compaction needs them."""
 
@@ -286,7 +227,7 @@ def _user_messages(parts: Iterable[Part], facts: SessionFacts) -> Iterator[_User
         yield _UserMessage(part.id, part.seq, tuple(with_reading(found, read)))
 
 
-@lru_cache(maxsize=_MESSAGES)
+@lru_cache(maxsize=MESSAGES)
 def _instructions_in(message: bytes, form: str) -> tuple[Instruction, ...]:
     return tuple(find_instructions(view_of_message(message, form).text))
 
@@ -329,53 +270,14 @@ def _of_kind(given: _Given, kind: InstructionKind) -> _Given:
 
 def _carried_by_summaries(replacement: Replacement, facts: SessionFacts) -> _Given:
     """Return the rules from before C that a summary in H restates."""
-    summaries = [part for part in replacement.removed if part.role in _SUMMARIES]
+    summaries = [part for part in replacement.removed if part.role in SUMMARIES]
     earlier = _first_given(_earlier_user_messages(replacement, facts)) if summaries else {}
     given = _of_kind(earlier, InstructionKind.RULE)
     if not given:
         return {}
-    words = {text: _core_words(text) for text in given}
-    restated = _Restatements(summaries, words.values())
-    return {text: each for text, each in given.items() if _is_restated(restated.find(text, words[text]))}
-
-
-_REQUEST: Final = re.compile(r", (?:can|could|would|will) (?:you|we) [^,?]*\?\W*$")
-"""A request after a rule, no part of it: "do nothing, can we add some tests?"."""
-
-
-@lru_cache(maxsize=1 << 12)
-def _core_words(rule: str) -> frozenset[str]:
-    """Return the content words of a rule's clauses, without explanations if enough remain."""
-    whole = content_words(mend(_REQUEST.sub("", rule.casefold())))
-    core = content_words(core_of(rule))
-    instruction, *explained = _EXPLAINED.split(rule, maxsplit=1)
-    short = content_words(mend(instruction.casefold()))
-    for words, least in (core, _FEW), (short if explained else core, _ENOUGH):
-        if len(words) >= least:
-            return words
-    return whole
-
-
-def _sentences(parts: Iterable[Part]) -> Iterator[str]:
-    """Return all sentences that a model reads in messages, including code and output."""
-    return chain.from_iterable(_sentences_in(part.raw, part.format) for part in parts)
-
-
-@lru_cache(maxsize=_MESSAGES)
-def _sentences_in(message: bytes, form: str) -> tuple[str, ...]:
-    view = view_of_message(message, form)
-    texts = () if view.shell and view.shell.excluded else fragments(view)
-    return tuple(each for text in texts for each in sentences(_LINE_END.split(text)))
-
-
-def _spoken(parts: Iterable[Part]) -> Iterator[str]:
-    """Return the sentences that are neither output nor arguments of calls."""
-    return chain.from_iterable(_spoken_in(part.raw, part.format) for part in parts if part.role in _SPOKEN)
-
-
-@lru_cache(maxsize=_MESSAGES)
-def _spoken_in(message: bytes, form: str) -> tuple[str, ...]:
-    return tuple(sentences(view_of_message(message, form).text.split("\n")))
+    words = {text: core_words(text) for text in given}
+    restated = Restatements(summaries, words.values())
+    return {text: each for text, each in given.items() if is_restated(restated.find(text, words[text]))}
 
 
 _REVOKES: Final = re.compile(

@@ -25,7 +25,7 @@ _FEWEST_FAILED: Final = 2
 
 
 def repeated_messages(scene: Scene) -> Iterator[Finding]:
-    """Find sentences that a person had to say again, in similar words, and errors that they reported again."""
+    """Find sentences that a person had to say again, and errors that they reported again."""
     said = {
         (turn.person.seq, sentence): turn.person
         for turn in scene.turns_before
