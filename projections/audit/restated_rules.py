@@ -57,7 +57,7 @@ class Restatements:
         self._spoken = LineIndex(spoken, frozenset().union(*words))
         summaries = _spoken(part for part in parts if part.role in SUMMARIES)
         notes = (note for line in summaries if not line.endswith("?") for note in _NOTE_END.split(line))
-        self._notes = [note for note in notes if content_words(note)]
+        self._notes = [(note.strip(), noted) for note in notes if (noted := content_words(note))]
 
     def find(self, text: str, words: frozenset[str]) -> LineMatch:
         """Return the line most like a sentence of these content words."""
@@ -67,12 +67,14 @@ class Restatements:
     def _note(self, text: str) -> LineMatch | None:
         """Return the note by which a summary restates a sentence: "NO mock" for "i dont like mocks"."""
         words, core = content_words(mend(text.casefold())), content_words(core_of(text))
-        for note in self._notes:
-            noted = content_words(note)
+        for note, noted in self._notes:
+            # A typing error may be in one word.
+            if len(noted - words) > 1 or noted != shared_words(noted, words):
+                continue
             forbids = any(each.startswith("not ") and not is_verb(each[4:]) for each in noted)
-            is_rule = forbids or len(noted) > _FEW or (len(noted) == _FEW and _SAYS_RULE.search(note))
-            if is_rule and (forbids or noted & core) and noted == shared_words(noted, words):
-                return LineMatch(note.strip(), 1.0, shared=max(len(noted), _FEW + 1))
+            is_rule = len(noted) > _FEW or (len(noted) == _FEW and _SAYS_RULE.search(note))
+            if forbids or (is_rule and noted & core):
+                return LineMatch(note, 1.0, shared=max(len(noted), _FEW + 1))
         return None
 
 
