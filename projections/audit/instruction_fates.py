@@ -275,9 +275,14 @@ def _carried_by_summaries(replacement: Replacement, facts: SessionFacts) -> _Giv
     given = _of_kind(earlier, InstructionKind.RULE)
     if not given:
         return {}
+    judged = {rule: kept for part in summaries for rule, kept in facts.readings.kept.get(part.id, {}).items()}
     words = {text: core_words(text) for text in given}
     restated = Restatements(summaries, words.values())
-    return {text: each for text, each in given.items() if is_restated(restated.find(text, words[text]))}
+    return {
+        text: each
+        for text, each in given.items()
+        if judged.get((each.id, text), is_restated(restated.find(text, words[text])))
+    }
 
 
 _REVOKES: Final = re.compile(
