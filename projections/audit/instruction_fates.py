@@ -307,7 +307,7 @@ def _unfinished(
         (at for at, each in enumerate(messages) if each.role == "assistant" and not each.calls), default=-1
     )
     rest = list(takewhile(lambda step: step.said is None, steps))
-    worked_on = not rest or any(step.acts for step in rest)
+    worked_on = not rest or not all(act.only_looks for step in rest for act in step.acts)
     places = {messages[at].seq: at for at in persons}
     for text, source in given.items():
         place = places[source.seq]

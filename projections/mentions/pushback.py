@@ -22,7 +22,7 @@ _PUSHBACK: Final = (
     r"\b(?:that|this|it|which)(?:'?s|\sis|\swas)\s(?:\w+\s)?not\s(?:right|correct|true|what|how|it)\b",
     r"\bthat(?:'?s|\sis)\s(?:\w+\s)?(?:horrible|terrible|nonsense|bad|bullshit|crap)\b",
     rf"\b(?:does|do|did){_NOT}\s(?:look|seem|make)\s(?:right|sense)\b",
-    r"\bnot\swhat\si\b",
+    r"\b(?:not|isn'?t|wasn'?t)\swhat\si\b",
     # "As I said", "I already told you", "we just agreed".
     r"\b(?:as|like)\si\s(?:\w+\s)?(?:said|told|asked|mentioned|wrote)\b",
     r"\bi\s(?:already|just|clearly|explicitly|literally)\s(?:said|told|asked|mentioned|wrote|showed|explained)\b",

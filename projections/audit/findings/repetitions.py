@@ -48,7 +48,7 @@ def repeated_messages(scene: Scene) -> Iterator[Finding]:
                     trouble=[ref(turn.person)],
                     names=[error],
                 )
-        for again in _telling_sentences(turn) if turn.pushback >= 1 else ():
+        for again in turn.complaints if turn.pushback < 1 else sentences([turn.prose]):
             words = words_of(again)
             # Words that a person uses often say little.
             nearest = max(

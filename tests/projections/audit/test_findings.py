@@ -251,6 +251,29 @@ def test_a_sentence_that_a_person_says_again_in_a_longer_complaint_is_serious(ag
     assert agent.found() == [("repeated", "serious", [again])]
 
 
+def test_a_complaint_in_the_middle_of_a_long_message_is_found(agent):
+    agent.says(user("the label comes from the article's newest delivery that has one"))
+    agent.says(assistant("Understood."))
+    agent.compacts()
+    agent.goes_on()
+    more = "i looked at the folders and they are fine now, thanks. " * 10
+    again = agent.says(
+        user(f"{more}label isn't what i said. the article's newest delivery is meant, not the group. go on")
+    )
+    assert agent.found() == [("repeated", "serious", [again])]
+
+
+def test_a_person_who_corrects_themselves_does_not_object(agent):
+    agent.says(user("storno books the same thing turned around with the old text"))
+    agent.says(assistant("Understood."))
+    agent.compacts()
+    agent.goes_on()
+    agent.says(
+        user("fine. next `move 7 8-10`... no, keep it simple: a storno with the same text turned around")
+    )
+    assert agent.found() == []
+
+
 def test_a_sentence_that_the_summary_says_was_not_lost(agent):
     agent.says(user("the import works. prices come in cents from the cash desk. next the report"))
     agent.says(assistant("Understood."))

@@ -107,6 +107,7 @@ def unfinished(story, *before_and_after):
 
 WRITES = assistant(call("write", path="parser.py", content="x = 1"))
 READS = assistant(call("read", path="grammar.md"))
+LOOKS = assistant(call("bash", command="git status --short && cat parser.py"))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,7 @@ READS = assistant(call("read", path="grammar.md"))
         ([WRITES], [WRITES, assistant("Done.")], True),
         ([READS], [assistant("Done.")], True),
         ([WRITES], [assistant("Done.")], False),
+        ([WRITES], [LOOKS, assistant("Done.")], False),
     ],
 )
 def test_a_task_of_which_only_the_answer_was_missing_was_done(story, before, after, is_open):
