@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from compaction.prompts import Prompt
+from compaction.rule_reading import read_rules
+from compaction.summarizers import Answer, Cancellation
+from compaction.summarizers.chain import SummarizerChain
 from eventstore import EventLog
 from eventstore.files.importing import import_file
+from eventstore.writing import SessionWriter
 from tests.support.foreign import Foreign, Points, append_codex, append_opencode
 
 Verdict = Literal["right/useful", "right/useless", "wrong"]
@@ -150,9 +155,9 @@ CORPUS: Final = {
     "k1-first-300": Source("opencode/k1-first-300-messages.json", append_opencode),
 }
 """Real sessions, all of which were looked at while building."""
-STAGED: Final = {name: _in_tests(name) for name in ("logsift", "tally")}
+STAGED: Final = {name: _in_tests(name) for name in ("csvmill", "logsift", "tally")}
 """Sessions that were staged for this purpose and looked at while building."""
-HELD_OUT: Final = {name: _in_tests(name) for name in ("pressroom", "slotbook")}
+HELD_OUT: Final = {name: _in_tests(name) for name in ("dungeon", "feedbot", "pressroom", "ringq", "slotbook")}
 """Staged sessions that nobody looked at while building."""
 SESSIONS: Final = {**CORPUS, **STAGED, **HELD_OUT}
 
@@ -166,6 +171,26 @@ def verdicts_of(session: str) -> list[ReadClaim]:
     """Return the claims about a session that a person has read."""
     path = FOLDER / "verdicts" / f"{session}.toml"
     return msgspec.toml.decode(path.read_bytes(), type=_Verdicts).claims if path.exists() else []
+
+
+class _Answers:
+    """A summarizer that gives a model's recorded answers, in order."""
+
+    name = "answers"
+
+    def __init__(self, answers: Iterable[str]) -> None:
+        self._answers = iter(answers)
+
+    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
+        del prompt, is_cancelled
+        return Answer(text=next(self._answers), model="claude")
+
+
+def read_by_model(log: EventLog, session: str, name: str) -> None:
+    """Store what a model read in a session: its answers to the requests of `refold rules`, in order."""
+    answers = json.loads((FOLDER / "readings" / f"{name}.json").read_bytes())
+    chain = SummarizerChain(summarizers=[_Answers(map(json.dumps, answers))])
+    read_rules(SessionWriter(log, session), chain)
 
 
 def events_at(points: Points, ids: list[str], lines: list[int]) -> frozenset[str]:

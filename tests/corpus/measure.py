@@ -16,12 +16,13 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from eventstore.memory import MemoryLog
 from projections.audit.instruction_fates import Rule, Task
+from projections.audit.restatements import content_words
 from projections.audit.session import Audit, CompactionAudit, audit
 from tests.corpus.labelled import (
     CORPUS,
@@ -37,6 +38,7 @@ from tests.corpus.labelled import (
     Weight,
     events_at,
     labels_of,
+    read_by_model,
     verdicts_of,
 )
 from tests.labels.corpus import corpus_folder
@@ -123,9 +125,13 @@ def claims_of(found: CompactionAudit) -> Iterator[Claim]:
 
 
 def measure_boundary(
-    found: CompactionAudit, boundary: Boundary, points: Points, read: Iterable[ReadClaim] = ()
+    found: CompactionAudit,
+    boundary: Boundary,
+    points: Points,
+    read: Iterable[ReadClaim] = (),
+    gone_before: Container[str] = (),
 ) -> Measured:
-    """Compare an audit of a compaction with the labels of its boundary."""
+    """Compare an audit of a compaction with the labels of its boundary; omit the rules that were gone before."""
     verdicts = {(each.text, tuple(each.ids), each.task): each for each in read}
     judged = [
         judge(claim, boundary, points, verdicts.get((claim.text, claim.events, claim.state)))
@@ -141,7 +147,11 @@ def measure_boundary(
     return Measured(
         judged,
         losses,
-        [_classed(each, given.rules, given.unfinished, "task", points) for each in boundary.rules],
+        [
+            _classed(each, given.rules, given.unfinished, "task", points)
+            for each in boundary.rules
+            if each.what not in gone_before
+        ],
         [_classed(each, given.unfinished, given.rules, "rule", points) for each in boundary.tasks],
     )
 
@@ -211,20 +221,33 @@ def _classed(
     """Return the state of the audited sentence of the label's messages that shares the most words with it."""
     events = events_at(points, label.ids, label.lines)
     if found := [each for each in alike if each.event in events]:
-        words = set(label.what.casefold().split())
-        nearest = max(found, key=lambda each: len(words & set(each.text.casefold().split())))
+        words = content_words(label.what)
+        nearest = max(
+            found,
+            key=lambda each: len(words & content_words(each.text)) / (1 + len(content_words(each.text))),
+        )
         return Classed(label, nearest.state if isinstance(nearest, Rule) else UNFINISHED)
     return Classed(label, other if any(each.event in events for each in others) else "")
 
 
-def measure_session(session: str, corpus: Path) -> list[Measured]:
-    """Audit a labelled session and compare every boundary. Raises ValueError if boundaries are missing."""
+def measure_session(session: str, corpus: Path, *, by_model: bool = False) -> list[Measured]:
+    """Audit a labelled session and compare every boundary. Raises ValueError if boundaries are missing.
+
+    `by_model`: a model read its rules before.
+    """
     source, log = SESSIONS[session], MemoryLog()
     appended = source.append(log, corpus / source.file)
+    if by_model:
+        read_by_model(log, appended.session, session)
     found: Audit = audit(log, appended.session)
-    pairs = zip(found.compactions, labels_of(session).boundaries, strict=True)
+    boundaries = labels_of(session).boundaries
     read = verdicts_of(session)
-    return [measure_boundary(each, boundary, appended.points, read) for each, boundary in pairs]
+    # A rule that an earlier compaction lost is not in the context that this one replaces.
+    lost = [set[str](), *({rule.what for rule in each.rules if rule.state == "gone"} for each in boundaries)]
+    return [
+        measure_boundary(each, boundary, appended.points, read, gone_before)
+        for each, boundary, gone_before in zip(found.compactions, boundaries, lost[:-1], strict=True)
+    ]
 
 
 def unread(measured: Iterable[Measured]) -> Iterator[str]:
@@ -263,6 +286,11 @@ def figures(measured: Sequence[Measured]) -> Iterator[str]:
     ):
         right = sum(each.is_right for each in found)
         yield f"{name:<10} {len(found):4} {name}: {right} classed right, {_confusions(found)}"
+    for name, wanted in (("sure", True), ("arguable", False)):
+        some = [each for one in measured for each in one.rules if getattr(each.label, "sure", True) == wanted]
+        named = sum(each.state not in ("", "task") or each.label.state == "tail" for each in some)
+        right = sum(each.is_right for each in some)
+        yield f"{name:<10} {len(some):4} rules: {named} classed as rules, {right} with the right state"
 
 
 def _confusions(classed: Iterable[Classed]) -> str:
@@ -274,13 +302,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare audits with the labels of their sessions.")
     parser.add_argument("sessions", nargs="*", metavar="SESSION")
     parser.add_argument("--held-out", action="store_true", help="run the sessions that nobody looked at")
+    parser.add_argument(
+        "--by-model", action="store_true", help="with the rules that a model read in staged sessions"
+    )
     given = parser.parse_args()
     chosen = HELD_OUT if given.held_out else {**CORPUS, **STAGED}
     for name in given.sessions:
         if name not in chosen:
             parser.error(f"{name!r} is none of {', '.join(chosen)}")
     corpus = corpus_folder()
-    found = {name: measure_session(name, corpus) for name in given.sessions or chosen}
+    names = given.sessions or [name for name in chosen if not (given.by_model and name in CORPUS)]
+    found = {name: measure_session(name, corpus, by_model=given.by_model) for name in names}
     for name, measured in found.items():
         sys.stdout.write("\n".join([f"# {name}\n", *unread(measured), ""]))
     for name, measured in found.items():
