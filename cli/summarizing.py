@@ -132,15 +132,18 @@ _MANY: Final = 2 * _MINUTE
 
 
 @contextmanager
-def advise_on_failure(ctx: click.Context) -> Iterator[None]:
-    """Report a failed summary in the block with advice, and exit with code 1."""
+def advise_on_failure(ctx: click.Context, remedy: str = "") -> Iterator[None]:
+    """Report a failed request in the block with a remedy, and exit with code 1.
+
+    By default, the session is unchanged, and the remedy depends on the failure.
+    """
     from cli.output import echo_problem
     from compaction.summarizers.chain import SummarizersFailedError
 
     try:
         yield
     except SummarizersFailedError as error:
-        echo_problem(str(error), f"the session is unchanged; {advice(error.failures[-1])}")
+        echo_problem(str(error), remedy or f"the session is unchanged; {advice(error.failures[-1])}")
         ctx.exit(1)
 
 

@@ -308,7 +308,7 @@ class ObservedRewrite(Record, frozen=True, tag="observed_rewrite"):
 
 
 class Note(Record, frozen=True, tag="note"):
-    """Metadata outside of the tree, as a harness recorded it; never becomes the leaf.
+    """Metadata outside of the tree, of a harness or about a reading; never becomes the leaf.
 
     `target_id` is the event that it is about, "" for none.
     """

@@ -331,6 +331,21 @@ def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
     assert all(is_of_type[documented[path]](value) for path, value in printed.items())
 
 
+def _asked_again(refold: Refold) -> str:
+    """Append a session whose task is given again after its compaction; return its name."""
+    task = {"role": "user", "content": "write the parser for invoices"}
+    done = {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+    records = [
+        {"type": "message", "message": task},
+        {"type": "message", "message": done},
+        {"type": "compaction", "summary": "In short.", "firstKeptEntryId": "", "tokensBefore": 1},
+        {"type": "message", "message": done},
+        {"type": "message", "message": task},
+    ]
+    refold("append", "again", stdin="".join(f"{json.dumps(each)}\n" for each in records))
+    return "again"
+
+
 def printed_by(refold: Refold, name: str) -> list[Any]:
     if name == "verify":
         with tables(refold.store) as stored:
@@ -359,11 +374,12 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         refold("--store", "demo", "demo")
         return refold("--store", "demo", *JSON_CALLS[name]).json_lines
     if name == "audit":
-        # The demo's session has every kind of list.
+        # The demo's session has nearly every kind of list.
         refold("--store", "demo", "demo")
         return [
             *refold(*JSON_CALLS[name]).json_lines,
             *refold("--store", "demo", "audit", DEMO, "--json").json_lines,
+            *refold("audit", _asked_again(refold), "--json").json_lines,
         ]
     if name in ENDLESS:
         return run_until_it_watches(refold, *JSON_CALLS[name]).json_lines

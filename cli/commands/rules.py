@@ -10,11 +10,13 @@ from cli.options import as_of_option, json_option, leaf_option
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
-    from compaction.rule_reading import RulesRead
+    from compaction.rule_reader import RulesRead
     from compaction.summarizers import Cancellation
     from eventstore.log import StoredLog
-    from projections.audit.instruction_fates import RuleAtLeaf
+    from projections.audit.rules_at_leaf import RuleAtLeaf
 
+_INDENT: Final = 18
+"""Columns before a rule's text."""
 _STYLES: Final = {"not found": "red", "restated": "", "shown": ""}
 
 
@@ -22,6 +24,7 @@ _STYLES: Final = {"not found": "red", "restated": "", "shown": ""}
 @click.argument("session")
 @leaf_option
 @as_of_option
+@click.option("--again", is_flag=True, help="Have everything read again, also what a model has read before.")
 @summarizer_options_with("nobody: rules are found by their words", "reads the messages")
 @json_option
 @click.pass_context
@@ -31,6 +34,7 @@ def command(
     *,
     leaf: str | None,
     as_of: int | None,
+    again: bool,
     as_json: bool,
     **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
@@ -46,16 +50,22 @@ def command(
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
     from cli.summarizing import advise_on_failure, cancellable
-    from compaction.rule_reading import RulesRead
-    from projections.audit.instruction_fates import rules_at
+    from compaction.rule_reader import RulesRead
+    from projections.audit.rules_at_leaf import rules_at
     from projections.context.cursor import resolve_cursor
 
     asks = any(summarizer_options.values())
-    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
-        read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead()
+    if again and not asks:
+        raise click.UsageError("--again needs --summarizer or --model", ctx)
+    if asks and as_of is not None:
+        raise click.UsageError("--as-of shows the log before a model's answer: leave one of them out", ctx)
+    failure = advise_on_failure(ctx, "what was read before it is kept; try again later")
+    with opened_session(ctx, session) as (log, name), failure, cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
-            at = resolve_cursor(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)
-            found = rules_at(snapshot, at)
+            entry = resolve_leaf(snapshot, name, leaf)
+        read = _read(ctx, log, name, summarizer_options, interrupt, again=again) if asks else RulesRead()
+        with log.snapshot() as snapshot:
+            found = rules_at(snapshot, resolve_cursor(snapshot, name, leaf=entry, as_of=as_of))
     if as_json:
         echo_json({"session": name, "read": read._asdict(), "rules": found})
         return
@@ -70,11 +80,13 @@ def _read(
     session: str,
     summarizer_options: SummarizerOptions,
     is_cancelled: Cancellation,
+    *,
+    again: bool,
 ) -> RulesRead:
     """Have the chosen summarizer read the messages. Raises UsageError if it cannot."""
     from cli.compacting import template_sources
     from cli.summarizing import build_summarizer_chain, choose_summarizer
-    from compaction.rule_reading import read_rules
+    from compaction.rule_reader import read_rules
     from compaction.summarizers.registry import SUMMARIZERS
     from eventstore.writing import SessionWriter
 
@@ -83,23 +95,27 @@ def _read(
         able = ", ".join(name for name, kind in SUMMARIZERS.items() if kind.follows_instructions)
         raise click.UsageError(f"--summarizer {chosen} reads no rules: name one of {able}", ctx)
     chain = build_summarizer_chain(ctx, log, summarizer_options, is_cancelled, session=session)
-    return read_rules(SessionWriter(log, session), chain, sources=template_sources())
+    return read_rules(SessionWriter(log, session), chain, sources=template_sources(), again=again)
 
 
 def _print(rules: list[RuleAtLeaf]) -> None:
-    from cli.output import counted, safe_line, styled_lines
+    from cli.output import console, counted, paged, print_line, safe_line, wrapped
 
-    with styled_lines() as line:
+    out = console()
+    with paged(out):
         for rule in rules:
-            line(
-                (f"{rule.state:<9}  ", _STYLES[rule.state]),
-                (f"#{rule.seq:<5} ", "dim"),
-                (safe_line(rule.text), ""),
+            line = f"{rule.state:<9}  #{rule.seq:<5} {safe_line(rule.text)}"
+            text = wrapped(line, out.width, hanging=_INDENT)
+            out.print(
+                text, style=_STYLES[rule.state], crop=False, no_wrap=True, overflow="ignore", markup=False
             )
         states = [rule.state for rule in rules]
         counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
-        how = "found by a model" if any(rule.is_read for rule in rules) else "found by their words"
-        line((f"{counted(len(rules), 'standing rule')}{f', {how}: {counts}' if counts else ''}", "bold"))
+        read = sum(rule.is_read for rule in rules)
+        by = ((read, "a model"), (len(rules) - read, "their words"))
+        how = ", ".join(f"{number:,} found by {whom}" for number, whom in by if number)
+        found = f" ({how}): {counts}" if counts else " found"
+        print_line(out, counted(len(rules), "standing rule") + found, style="bold")
 
 
 def _report(read: RulesRead) -> str:

@@ -14,7 +14,6 @@ import msgspec
 from projections.audit.measure import MetricStruct, share_of
 from projections.files import files_of_call
 from projections.mentions import MentionKind
-from projections.mentions.commands import VIEWERS
 from projections.mentions.mention import word_set
 from projections.mentions.mention_index import MentionIndex
 from projections.mentions.message_facts import MessageFacts, SessionFacts
@@ -197,6 +196,10 @@ class _Source(StrEnum):
     LOG = "log"
 
 
+_VIEWERS: Final = word_set(
+    "ag awk bat cat diff du fd file find git grep head less ls more nl rg sed stat tail tree type wc which"
+)
+"""Programs that only look: running them takes no knowledge, and their output is cheap."""
 _SCRATCH: Final = word_set("dev tmp proc")
 _FEWEST_NAMES: Final = 2
 _DEFINES: Final = re.compile(
@@ -270,7 +273,7 @@ class _Sources:
             names = [name for name in split_path(value) if name]
             return len(names) >= _FEWEST_NAMES and has_extension(value) and names[0] not in _SCRATCH
         if kind is MentionKind.COMMAND:
-            return value.partition(" ")[0] not in VIEWERS
+            return value.partition(" ")[0] not in _VIEWERS
         if kind is MentionKind.IDENTIFIER:
             return not _writes(need.needed, value)
         if kind is MentionKind.QUANTITY:
@@ -333,5 +336,5 @@ def _is_read(path: str, turn: Sequence[MessageFacts]) -> bool:
         if name in command
     ]
     if commands:
-        return all(command.partition(" ")[0] in VIEWERS for command in commands)
+        return all(command.partition(" ")[0] in _VIEWERS for command in commands)
     return any(split_path(each)[-1:] == (name,) for message in turn for each in message.read)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from eventstore.estimates import fragments
 from eventstore.formats import view_of_message
@@ -35,6 +35,10 @@ _SAYS_RULE: Final = re.compile(
 _HEADING: Final = re.compile(r"\s*#{1,6}\s")
 _NOTE_END: Final = re.compile(r"[;,:()\[\]]+(?=\s|$)|\s[(\[]|\.(?=\s|$)|\s[-–—]\s")  # noqa: RUF001  dashes
 """Ends of the notes in a terse summary."""
+_OF_USER: Final = re.compile(
+    r"(?i)\b(?:user|person|he|she|they|rules?|constraints?|prefer\w*|never|always|must|wants?|likes?|insists?)\b"
+)
+"""Words of a line about what the user demands."""
 SUMMARIES: Final = frozenset({"compactionSummary", "branchSummary"})
 _SPOKEN: Final = SUMMARIES | {"user", "assistant", "custom"}
 """Roles of messages in prose; results of tools resemble any rule in some line."""
@@ -43,7 +47,7 @@ _ENOUGH: Final = 3
 """Content words that identify an instruction without its explanation."""
 _LINE_END: Final = re.compile(r"\n|\\n")
 """A line end, also in its JSON-escaped form in a call's arguments."""
-MESSAGES: Final = 1 << 11
+CACHED_MESSAGES: Final = 1 << 11
 """Messages whose sentences to cache: rewrites in a row have nearly the same contexts."""
 
 
@@ -56,8 +60,13 @@ class Restatements:
         spoken = (line for line in _spoken(parts) if not _HEADING.match(line))
         self._spoken = LineIndex(spoken, frozenset().union(*words))
         summaries = _spoken(part for part in parts if part.role in SUMMARIES)
-        notes = (note for line in summaries if not line.endswith("?") for note in _NOTE_END.split(line))
-        self._notes = [(note.strip(), noted) for note in notes if (noted := content_words(note))]
+        self._notes = [
+            _Note(note.strip(), noted, is_of_user=_OF_USER.search(line) is not None)
+            for line in summaries
+            if not line.endswith("?")
+            for note in _NOTE_END.split(line)
+            if (noted := content_words(note))
+        ]
 
     def find(self, text: str, words: frozenset[str]) -> LineMatch:
         """Return the line most like a sentence of these content words."""
@@ -67,20 +76,44 @@ class Restatements:
     def _note(self, text: str) -> LineMatch | None:
         """Return the note by which a summary restates a sentence: "NO mock" for "i dont like mocks"."""
         words, core = content_words(mend(text.casefold())), content_words(core_of(text))
-        for note, noted in self._notes:
+        for note in self._notes:
             # A typing error may be in one word.
-            if len(noted - words) > 1 or noted != shared_words(noted, words):
+            if len(note.words - words) > 1 or note.words != shared_words(note.words, words):
                 continue
-            forbids = any(each.startswith("not ") and not is_verb(each[4:]) for each in noted)
-            is_rule = len(noted) > _FEW or (len(noted) == _FEW and _SAYS_RULE.search(note))
-            if forbids or (is_rule and noted & core):
-                return LineMatch(note, 1.0, shared=max(len(noted), _FEW + 1))
+            if note.forbids or (note.is_rule and note.words & core):
+                return LineMatch(
+                    note.text, len(note.words) / len(words), is_note=True, shared=len(note.words)
+                )
         return None
+
+
+class _Note(NamedTuple):
+    """A few words of a summary, and their content words.
+
+    `is_of_user`: its line speaks of the user or of rules.
+    """
+
+    text: str
+    words: frozenset[str]
+    is_of_user: bool
+
+    @property
+    def forbids(self) -> bool:
+        """True if it rules something out; a single word does so only in a line about the user."""
+        names_object = any(each.startswith("not ") and not is_verb(each[4:]) for each in self.words)
+        return names_object and (self.is_of_user or len(self.words) > 1)
+
+    @property
+    def is_rule(self) -> bool:
+        """True if it has enough words, or words of a rule's form."""
+        return len(self.words) > _FEW or (
+            len(self.words) == _FEW and _SAYS_RULE.search(self.text) is not None
+        )
 
 
 def is_restated(found: LineMatch) -> bool:
     """Return True if a line says the same, rather than sharing a word or two by chance."""
-    if found.is_verbatim:
+    if found.is_verbatim or found.is_note:
         return True
     is_said = found.shared > _FEW or _SAYS_RULE.search(found.text) is not None
     return found.similarity >= CLOSE_SIMILARITY and is_said
@@ -108,7 +141,7 @@ def _sentences(parts: Iterable[Part]) -> Iterator[str]:
     return chain.from_iterable(_sentences_in(part.raw, part.format) for part in parts)
 
 
-@lru_cache(maxsize=MESSAGES)
+@lru_cache(maxsize=CACHED_MESSAGES)
 def _sentences_in(message: bytes, form: str) -> tuple[str, ...]:
     view = view_of_message(message, form)
     texts = () if view.shell and view.shell.excluded else fragments(view)
@@ -120,6 +153,6 @@ def _spoken(parts: Iterable[Part]) -> Iterator[str]:
     return chain.from_iterable(_spoken_in(part.raw, part.format) for part in parts if part.role in _SPOKEN)
 
 
-@lru_cache(maxsize=MESSAGES)
+@lru_cache(maxsize=CACHED_MESSAGES)
 def _spoken_in(message: bytes, form: str) -> tuple[str, ...]:
     return tuple(sentences(view_of_message(message, form).text.split("\n")))

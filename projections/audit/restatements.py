@@ -55,23 +55,23 @@ _STOP_WORDS: Final = frozenset(
     " where which while who will with without would you your".split()
 )
 """Words that carry no meaning of their own, and negations."""
-_SAME: Final = {
-    same: words.split()[0]
-    for words in (
-        "chang alter edit leav modifi rewrit touch",
-        "delet drop eras remov",
-        "keep maintain preserv retain",
-        "execut run",
-        "approv agre confirm consent permiss ask",
-        "depend librari packag",
-        "doc document docstr",
-        "repo repositori",
-        "e2e end-to-end",
-        "config configur",
-    )
-    for same in words.split()
-}
+_ACTS_ALIKE: Final = (
+    "chang alter edit leav modifi rewrit touch",
+    "delet drop eras remov",
+    "keep maintain preserv retain",
+    "execut run",
+    "approv agre confirm consent permiss ask",
+)
+_THINGS_ALIKE: Final = (
+    "depend librari packag",
+    "doc document docstr",
+    "repo repositori",
+    "e2e end-to-end",
+    "config configur",
+)
+_SAME: Final = {same: words.split()[0] for words in (*_ACTS_ALIKE, *_THINGS_ALIKE) for same in words.split()}
 """Stems that count as the first of their line."""
+_ACTS: Final = frozenset(words.split()[0] for words in _ACTS_ALIKE)
 _MARKS: Final = re.compile(r"[*`]+|~~|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _ENDS: Final = " .!;:,…\"'“”()"
 _PIECE: Final = 40
@@ -86,13 +86,15 @@ _REMEMBERED_WORDS: Final = 1 << 14
 class LineMatch(NamedTuple):
     """A line that resembles a sentence.
 
-    `similarity` is the share of the sentence's content words that the line has, `shared` their number.
+    `similarity` is the share of the sentence's content words that the line has, `shared` their number. `is_note`
+    means that it is a summary's note of the sentence, in few words.
     """
 
     text: str
     similarity: float
     is_verbatim: bool = False
     shared: int = 0
+    is_note: bool = False
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -140,7 +142,7 @@ def _content_word(found: str) -> str:
 
 @lru_cache(maxsize=1)
 def _verbs() -> frozenset[str]:
-    return frozenset((*map(_stem, VERBS), *_SAME.values()))
+    return frozenset(map(_stem, VERBS)) | _ACTS
 
 
 def is_verb(stem: str) -> bool:

@@ -15,7 +15,6 @@ from projections.audit.measure import EventRef
 from projections.audit.restatements import content_words, shared_words
 from projections.context.parts import is_by_person
 from projections.files import files_of_call
-from projections.mentions.commands import VIEWERS
 from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
 from projections.mentions.path_names import split_path
@@ -40,11 +39,6 @@ class _Act(NamedTuple):
     call: ToolCall
     ran: tuple[str, ...]
     changed: tuple[tuple[str, ...], ...]
-
-    @property
-    def only_looks(self) -> bool:
-        """True if it changed no file and ran only programs that look at files."""
-        return not self.changed and all(command.split()[0] in VIEWERS for command in self.ran)
 
 
 class Step(NamedTuple):

@@ -34,7 +34,7 @@ class RuleReading(MetricStruct, frozen=True, kw_only=True, tag_field="type", tag
 
 
 class SummaryReading(MetricStruct, frozen=True, kw_only=True, tag_field="type", tag="summary"):
-    """The data of a `note`: the rules that a summary has to a model, and those that it has not.
+    """The data of a `note`: the rules that a model found in a summary, and those that it missed.
 
     `compaction` is the id of the summary's event.
     """
@@ -82,18 +82,18 @@ def with_reading(found: Sequence[Instruction], read: Sequence[str] | None) -> li
     """
     if read is None:
         return list(found)
-    others = [each for each in found if not any(_overlap(each.text, rule) for rule in read)]
-    return [
-        *(Instruction(rule, InstructionKind.RULE) for rule in read),
-        *(
-            each._replace(kind=InstructionKind.LIMIT) if each.kind is InstructionKind.RULE else each
-            for each in others
-        ),
+    rules = [Instruction(rule, InstructionKind.RULE) for rule in read]
+    tasks = [each for each in found if each.kind is InstructionKind.TASK]
+    limits = [
+        Instruction(each.text, InstructionKind.LIMIT)
+        for each in found
+        if each.kind is not InstructionKind.TASK and not any(_overlap(each.text, rule) for rule in read)
     ]
+    return [*rules, *tasks, *limits]
 
 
 def _overlap(sentence: str, rule: str) -> bool:
-    one, other = collapsed(sentence), collapsed(rule)
+    one, other = (f" {collapsed(text)} " for text in (sentence, rule))
     return one in other or other in one
 
 

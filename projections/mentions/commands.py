@@ -17,10 +17,6 @@ _NOISE: Final = word_set(
     " return set shift shopt sleep source true false trap ulimit umask unset wait . [ [[ } for case select function"
 )
 """Commands that only change the shell or print; the heads and ends of loops and conditions."""
-VIEWERS: Final = word_set(
-    "ag awk bat cat diff du fd file find git grep head less ls more nl rg sed stat tail tree type wc which"
-)
-"""Programs that only look: running them takes no knowledge, and their output is cheap."""
 _INTRODUCTIONS: Final = word_set("! { do elif else if then time until while")
 """Words that may come before a command."""
 

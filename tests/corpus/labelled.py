@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from compaction.prompts import Prompt
-from compaction.rule_reading import read_rules
+from compaction.rule_reader import read_rules
 from compaction.summarizers import Answer, Cancellation
 from compaction.summarizers.chain import SummarizerChain
 from eventstore import EventLog

@@ -294,13 +294,13 @@ def reminded(scene: Scene) -> Iterator[Finding]:
         since += [scene.facts.derive(_spoken, each) for each in (turn.person, *turn.messages) if each]
 
 
+_BEGINNING: Final = 250
+"""Characters of a message that say what it is about."""
+
+
 def _is_reminder(turn: Turn) -> bool:
     # Further back it is an aside: "…, and the same bank file fails. 1974, as I said."
     return turn.is_short and turn.follows_work and _REMINDS.search(turn.prose[:_BEGINNING]) is not None
-
-
-_BEGINNING: Final = 250
-"""Characters of a message that say what it is about."""
 
 
 def _reminder_in(prose: str) -> str:

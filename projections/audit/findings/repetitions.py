@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from projections.audit.findings.finding import Finding, cut, ref, refs
 from projections.audit.findings.scene import Scene, Turn
@@ -26,66 +26,90 @@ _FEWEST_FAILED: Final = 2
 
 def repeated_messages(scene: Scene) -> Iterator[Finding]:
     """Find sentences that a person had to say again, and errors that they reported again."""
-    said = {
-        (turn.person.seq, sentence): turn.person
+    said = [
+        _Said(turn.person, words)
         for turn in scene.turns_before
         if turn.person and not scene.is_shown(turn.person)
-        for sentence in _telling_sentences(turn)
-    }
-    times = Counter(word for _, sentence in said for word in words_of(sentence))
+        for sentence in sentences([turn.prose])
+        if len(words := words_of(sentence)) >= _FEWEST_WORDS
+    ]
+    having: dict[str, list[int]] = defaultdict(list)
+    for place, each in enumerate(said):
+        for word in each.words:
+            having[word].append(place)
     for turn in scene.turns:
         if turn.person is None or not turn.follows_work:
             continue
-        for error in turn.person.mentions.get(MentionKind.ERROR, ()):
-            if scene.is_lost(MentionKind.ERROR, error):
-                first = scene.first_known(MentionKind.ERROR, error)
-                sentence = f"you had to report an error (#{turn.person.seq}) that had occurred before"
-                yield Finding(
-                    kind="repeated",
-                    weight="serious",
-                    sentence=f"{sentence}{f' (#{first.seq})' if first else ''}: {cut(error)}",
-                    known=refs([first]),
-                    trouble=[ref(turn.person)],
-                    names=[error],
-                )
+        yield from _errors_again(scene, turn.person)
         for again in turn.complaints if turn.pushback < 1 else sentences([turn.prose]):
             words = words_of(again)
-            # Words that a person uses often say little.
-            nearest = max(
-                said,
-                key=lambda each: sum(1 / times[word] for word in words & words_of(each[1])),
-                default=None,
+            scores: dict[int, float] = defaultdict(float)
+            for word in words & having.keys():
+                for place in having[word]:
+                    # Words that a person uses often say little.
+                    scores[place] += 1 / len(having[word])
+            nearest = (
+                said[max(scores, key=lambda each: scores[each])]
+                if scores
+                else _Said(turn.person, frozenset())
             )
-            common = words & words_of(nearest[1]) if nearest else frozenset[str]()
+            common = words & nearest.words
             if (
-                nearest
-                and len(common) >= _FEWEST_WORDS
-                and 2 * len(common) >= min(len(words), len(words_of(nearest[1])))
-                and not _is_said(common, scene, turn)
+                len(common) >= _FEWEST_WORDS
+                and 2 * len(common) >= min(len(words), len(nearest.words))
+                and not _is_told(common, scene, turn)
             ):
                 yield Finding(
                     kind="repeated",
                     weight="serious",
-                    sentence=f"you had to say again (#{turn.person.seq}) what you had said (#{nearest[0]}):"
+                    sentence=f"you had to say again (#{turn.person.seq}) what you had said (#{nearest.person.seq}):"
                     f" “{cut(again)}”",
-                    known=refs([said[nearest]]),
+                    known=refs([nearest.person]),
                     trouble=[ref(turn.person)],
                     names=sorted(common),
                 )
                 break
 
 
-def _telling_sentences(turn: Turn) -> list[str]:
-    """Return a person's sentences that have enough words to be recognized."""
-    return [each for each in sentences([turn.prose]) if len(words_of(each)) >= _FEWEST_WORDS]
+def _errors_again(scene: Scene, person: MessageFacts) -> Iterator[Finding]:
+    """Yield the errors in a person's message that had occurred before the replacement."""
+    for error in person.mentions.get(MentionKind.ERROR, ()):
+        if scene.is_lost(MentionKind.ERROR, error):
+            first = scene.first_known(MentionKind.ERROR, error)
+            sentence = f"you had to report an error (#{person.seq}) that had occurred before"
+            yield Finding(
+                kind="repeated",
+                weight="serious",
+                sentence=f"{sentence}{f' (#{first.seq})' if first else ''}: {cut(error)}",
+                known=refs([first]),
+                trouble=[ref(person)],
+                names=[error],
+            )
 
 
-def _is_said(words: frozenset[str], scene: Scene, until: Turn) -> bool:
-    """Return True if a line of the context, up to a person's message, has most of some words."""
-    until_then = takewhile(lambda each: each is not until.person, scene.all_behind)
-    spoken = (each for each in (*scene.after, *until_then) if each.role != "toolResult")
-    lines = (line for each in spoken for text in each.texts for line in text.splitlines())
-    return any(2 * len(words & words_of(line)) > len(words) for line in lines)
+class _Said(NamedTuple):
+    """A sentence of a person's before the replacement: the message, and its content words."""
+
+    person: MessageFacts
+    words: frozenset[str]
+
+
+_MOST: Final = 0.6
+"""The share of a sentence's words by which another one tells the same."""
+
+
+def _is_told(words: frozenset[str], scene: Scene, until: Turn) -> bool:
+    """Return True if a summary, or the person since, told the model what some words are about."""
+    later = takewhile(lambda each: each is not until, scene.turns)
+    people = (each.person for each in later if each.person)
+    told = (each for each in scene.after if each.role in ("user", "compactionSummary", "branchSummary"))
+    least = max(_FEWEST_WORDS, _MOST * len(words))
+    return any(
+        len(words & words_of(sentence)) >= least
+        for each in chain(told, people)
+        for text in each.texts
+        for sentence in sentences(text.splitlines())
+    )
 
 
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:

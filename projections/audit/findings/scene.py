@@ -25,7 +25,7 @@ _LONGEST_OBJECTION: Final = 500
 """Characters; anything longer is a specification or a review."""
 _LONGEST_TALK: Final = 2_000
 """Characters of a message of which a part may object."""
-_SELF: Final = re.compile(r"\W*(?:no|nope|nah|wait|hm+)\b\W*", re.IGNORECASE)
+_CORRECTS_SELF: Final = re.compile(r"\W*(?:no|nope|nah|wait|hm+)\b\W*", re.IGNORECASE)
 _REFUSAL: Final = 0.5
 """The pushback of refusing a call: its words may also be a question, or a new task."""
 _REVIEW: Final = re.compile(
@@ -83,23 +83,27 @@ class Turn:
     @property
     def is_short(self) -> bool:
         """True if a person's message is neither a specification nor a review."""
-        is_said = len(self.prose) <= _LONGEST_OBJECTION and _REVIEW.match(self.prose) is None
-        return self.person is not None and is_said
+        return self._is_said(_LONGEST_OBJECTION)
+
+    def _is_said(self, longest: int) -> bool:
+        return self.person is not None and len(self.prose) <= longest and _REVIEW.match(self.prose) is None
 
     @cached_property
     def complaints(self) -> list[str]:
-        """The person's sentences that push back, by themselves or by the sentence before; also in longer messages."""
-        is_said = len(self.prose) <= _LONGEST_TALK and _REVIEW.match(self.prose) is None
-        if self.person is None or not self.follows_work or not is_said:
+        """The person's sentences that push back, by themselves or by the sentence before."""
+        if not (self.follows_work and self._is_said(_LONGEST_TALK)):
             return []
         said = list(sentences([self.prose]))
         # Later in a message, "no" and "wait" correct the person's own words.
-        felt = [
+        scores = [
             0.0,
             *map(pushback, said[:1]),
-            *(pushback(each[found.end() :] if (found := _SELF.match(each)) else each) for each in said[1:]),
+            *(
+                pushback(each[found.end() :] if (found := _CORRECTS_SELF.match(each)) else each)
+                for each in said[1:]
+            ),
         ]
-        return [each for place, each in enumerate(said) if max(felt[place : place + 2]) >= 1]
+        return [each for place, each in enumerate(said) if max(scores[place : place + 2]) >= 1]
 
     @cached_property
     def pushback(self) -> float:

@@ -81,7 +81,7 @@ def test_three_words_of_five_are_enough_and_two_are_not(after, summary, expected
         ("mock.patch is silly though, i dont like mock in tests at all", "User: NO mock; silent if ok"),
         (
             "the day comes from the argument, i dont want a clock read anywhere",
-            "Python 3.11 (no clock, no class zoo)",
+            "Rules: Python 3.11 (no clock, no class zoo)",
         ),
     ],
 )
@@ -96,31 +96,35 @@ def test_a_note_about_something_else_does_not(after, note):
     assert [state for state, _ in fates(after("i dont like mock in tests at all", note))] == ["gone"]
 
 
-def unfinished(story, *before_and_after):
-    """The unfinished tasks at a compaction in the middle of a turn."""
-    before, after = before_and_after
-    story.says(user("hello"), assistant("hi"), user("write the parser"), *before)
-    story.add(Compaction(summary="working on the parser", first_kept_entry_id="", tokens_before=1))
-    story.says(*after)
-    return [task.text for task in instructions(replacements(story.log)[0]).unfinished]
+@pytest.mark.parametrize(
+    ("rule", "note"),
+    [
+        ("i dont like mock in tests at all", "Parser written (no tests)"),
+        ("never push to main without asking me", "Status: not on main"),
+        ("never commit secrets to the repo", "State: no commit; clean"),
+        ("never run the migrations without a backup", "Files: (no backup)"),
+    ],
+)
+def test_a_status_in_the_words_of_a_rule_does_not_say_it(after, rule, note):
+    assert [state for state, _ in fates(after(rule, note))] == ["gone"]
 
 
-WRITES = assistant(call("write", path="parser.py", content="x = 1"))
-READS = assistant(call("read", path="grammar.md"))
-LOOKS = assistant(call("bash", command="git status --short && cat parser.py"))
+@pytest.mark.parametrize("thing", ["docs", "repo"])
+def test_a_rule_about_the_docs_can_be_noted_as_any_other(after, thing):
+    assert [state for state, _ in fates(after(f"dont ever write {thing} here", f"User: no {thing}"))] == [
+        "kept"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "is_open"),
-    [
-        ([WRITES], [WRITES, assistant("Done.")], True),
-        ([READS], [assistant("Done.")], True),
-        ([WRITES], [assistant("Done.")], False),
-        ([WRITES], [LOOKS, assistant("Done.")], False),
-    ],
+    ("then", "open_tasks"),
+    [("go on", []), ("you have to write the parser for invoices", ["write the parser for invoices"])],
 )
-def test_a_task_of_which_only_the_answer_was_missing_was_done(story, before, after, is_open):
-    assert unfinished(story, before, after) == ["write the parser"] * is_open
+def test_a_task_that_is_given_again_was_not_done(story, then, open_tasks):
+    story.says(user("write the parser for invoices"), assistant("Ok."))
+    story.add(Compaction(summary="in short", first_kept_entry_id="", tokens_before=1))
+    story.says(assistant("Done."), user(then))
+    assert [task.text for task in instructions(replacements(story.log)[0]).unfinished] == open_tasks
 
 
 @pytest.mark.parametrize("mark", [":", ";", " -", " because", ", so that"])

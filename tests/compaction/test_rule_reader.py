@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from compaction.rule_reading import RulesRead, read_rules
+from compaction.rule_reader import RulesRead, read_rules
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction
 from eventstore.writing import SessionWriter
-from projections.audit.instruction_fates import RuleAtLeaf, rules_at
+from projections.audit.rules_at_leaf import RuleAtLeaf, rules_at
 from projections.audit.session import audit
 from projections.context.cursor import resolve_cursor
 from tests.compaction.scripted import Scripted, kinds
@@ -99,7 +99,7 @@ def test_each_message_is_read_once(story: Story) -> None:
 def test_words_that_are_in_no_message_are_left_out_and_counted(story: Story) -> None:
     given = listed((1, "always be kind"), (2, "Done"), (99, "Never push"), (3, " never\n PUSH "), (3, " "))
     assert read(story, given) == RulesRead(messages=2, rules=1, unmatched=4)
-    assert [text for text, _, _ in rules(story)] == ["never PUSH"]
+    assert [text for text, _, _ in rules(story)] == ["Never push"]
 
 
 def test_a_fence_and_words_around_the_list_do_no_harm(story: Story) -> None:
