@@ -34,14 +34,19 @@ def story() -> Story:
 
 
 def read(
-    story: Story, answer: str, scripted: list[Scripted] | None = None, *, kept: Sequence[int] = ()
+    story: Story,
+    answer: str,
+    scripted: list[Scripted] | None = None,
+    *,
+    kept: Sequence[int] = (),
+    again: bool = False,
 ) -> RulesRead:
     """Have a model read that names these rules, and says that summaries have those with these numbers."""
     reader = Scripted(lambda prompt: answer if prompt.template.name == "rules" else json.dumps(kept))
     if scripted is not None:
         scripted.append(reader)
     chain = SummarizerChain(summarizers=[reader], wait=lambda _: None)
-    return read_rules(SessionWriter(story.log, story.session), chain)
+    return read_rules(SessionWriter(story.log, story.session), chain, again=again)
 
 
 def listed(*rules: tuple[int, str]) -> str:
@@ -106,7 +111,18 @@ def test_a_fence_and_words_around_the_list_do_no_harm(story: Story) -> None:
     assert read(story, f"Here they are:\n```json\n{listed((3, 'Never push'))}\n```\n").rules == 1
 
 
-@pytest.mark.parametrize("answer", ["There are none.", '[{"message": "3"}]', "[1, 2", "{}"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "There are none.",
+        '[{"message": "3"}]',
+        "[1, 2",
+        "{}",
+        '{"rules": []}',
+        "The messages [] hold no rule.",
+        listed((3, "words of nobody")),
+    ],
+)
 def test_an_answer_that_is_no_such_list_is_an_error_with_its_cost_in_the_log(
     story: Story, answer: str
 ) -> None:
@@ -114,6 +130,38 @@ def test_an_answer_that_is_no_such_list_is_an_error_with_its_cost_in_the_log(
         read(story, answer)
     assert kinds(story)[-1] == "attempt"
     assert rules(story) == [("Never push.", "shown", False)]
+
+
+@pytest.mark.parametrize("words", ["I found [1] rule:\n{}", "{}\n\nNone is [certain].", "  {}  "])
+def test_the_list_is_found_among_other_words(story: Story, words: str) -> None:
+    assert read(story, words.format(listed((3, "Never push")))).rules == 1
+
+
+def test_a_message_that_is_too_long_is_not_sent_and_its_rules_are_found_by_their_words(story: Story) -> None:
+    story.says(user("x " * 3_200 + "\n\nNever push to main."))
+    scripted: list[Scripted] = []
+    assert read(story, "[]", scripted).messages == 2
+    assert "push to main" not in scripted[0].prompts[0].text
+    assert [text for text, _, _ in rules(story)] == ["Never push to main."]
+
+
+def test_a_word_that_says_nothing_is_no_rule(story: Story) -> None:
+    with pytest.raises(SummarizerError):
+        read(story, listed((1, "the"), (3, ".")))
+
+
+def test_a_task_stays_one_if_a_rule_is_part_of_its_sentence(story: Story) -> None:
+    story.says(user("write the parser, one question at a time"), assistant("Ok."))
+    story.add(Compaction(summary="In short.", first_kept_entry_id="", tokens_before=1))
+    before = audit(story.log, story.session).compactions[0].metrics.instructions.tasks
+    read(story, listed((5, "one question at a time")))
+    assert audit(story.log, story.session).compactions[0].metrics.instructions.tasks == before
+
+
+def test_everything_can_be_read_again(story: Story) -> None:
+    read(story, "[]")
+    assert read(story, listed((3, "Never push")), again=True).messages == 2
+    assert [text for text, _, _ in rules(story)] == ["Never push"]
 
 
 def test_many_messages_take_several_requests(story: Story) -> None:
@@ -178,6 +226,24 @@ def test_each_summary_is_read_once_with_the_rules_above_it(compacted: Story) -> 
     assert [len(each.prompts) for each in scripted] == [2, 0]
     assert "1. one question at a time plz\n2. Never push\n\nSummary:\nSet up." in scripted[0].prompts[1].text
     assert fates(compacted) == ["kept", "kept"]
+
+
+def test_a_rule_that_another_message_restates_is_not_lost_though_the_summary_has_it_not(
+    compacted: Story,
+) -> None:
+    compacted.says(assistant("You never want me to push."))
+    read(compacted, RULES)
+    assert ("Never push", "restated", True) in rules(compacted)
+
+
+def test_a_rule_that_only_the_next_summary_loses_is_that_ones_loss(compacted: Story) -> None:
+    compacted.add(Compaction(summary="Set up again.", first_kept_entry_id="", tokens_before=1))
+    answers = iter([RULES, "[2]", "[]"])
+    chain = SummarizerChain(summarizers=[Scripted(lambda _: next(answers))], wait=lambda _: None)
+    read_rules(SessionWriter(compacted.log, compacted.session), chain)
+    first, second = audit(compacted.log, compacted.session).compactions
+    assert [rule.state for rule in first.metrics.instructions.rules] == ["gone", "kept"]
+    assert "Never push" in [rule.text for rule in second.metrics.instructions.rules if rule.state == "gone"]
 
 
 def test_a_summary_without_rules_above_it_is_not_read(compacted: Story) -> None:

@@ -19,7 +19,6 @@ from projections.audit.findings.reminders import (
     dropped_items,
     reminded,
     repeated_facts,
-    repeated_preferences,
     unanswered,
 )
 from projections.audit.findings.repetitions import ended_habits, failed_again, gone_rules, repeated_messages
@@ -35,7 +34,6 @@ _FINDERS: Final[Sequence[Callable[[Scene], Iterator[Finding]]]] = (
     objections,
     repeated_messages,
     repeated_facts,
-    repeated_preferences,
     unanswered,
     dropped_items,
     reminded,

@@ -1,4 +1,4 @@
-"""Find messages, facts, wishes and items of a plan that a person had to come back to."""
+"""Find messages, facts and items of a plan that a person had to come back to."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from projections.audit.findings.finding import Finding, cut, refs
-from projections.audit.findings.scene import Scene, Turn, places_in
+from projections.audit.findings.scene import Scene, Turn
 from projections.audit.restatements import words_of
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts
-from projections.mentions.path_names import split_path
 from projections.mentions.prose import sentences
 
 _FEWEST_WORDS: Final = 2
@@ -34,6 +33,8 @@ def unanswered(scene: Scene) -> Iterator[Finding]:
     if any(message.calls for message in first.messages):
         return
     words = words_of(asked.prose)
+    if scene.is_told(words):
+        return
     for turn in scene.turns[1:]:
         if turn.person and turn.pushback >= _HINT and len(words & words_of(turn.prose)) >= _FEWEST_WORDS:
             yield Finding(
@@ -122,78 +123,6 @@ def _question(turn: Turn) -> MessageFacts | None:
     end = last.texts[-1].strip()[-_END:]
     question = re.split(r"[.!:]\s|\n", end)[-1]
     return last if end.endswith("?") and not _OFFERS.search(end) and _ASKS_FOR.search(question) else None
-
-
-_MANNER: Final = re.compile(
-    r"(?i)\b(?:in full|fully|completely|entirely|carefully|thoroughly|properly|step by step|one by one|one at a time"
-    r"|verbatim|word for word|from scratch|in detail|in depth|concise|concisely|briefly|surgical|surgically|minimal"
-    r"|short and simple|as is|end to end|by hand)\b"
-)
-"""Words about the manner of work, rather than its object."""
-_OFTEN: Final = 2
-
-
-def repeated_preferences(scene: Scene) -> Iterator[Finding]:
-    """Find a wish about how to work, stated twice before, that the model did not follow.
-
-    To state it once more is no trouble in itself: the person objects, or names a file that was changed meanwhile.
-    """
-    lost = dict(_lost_preferences(scene))
-    changed: dict[str, MessageFacts] = {}
-    for turn in scene.turns:
-        for manner in sorted(_manners(turn) & lost.keys()):
-            named = (
-                scene.paths.longest_form(path)
-                for kind, path in places_in(filter(None, [turn.person]))
-                if kind is MentionKind.PATH
-            )
-            path = next((each for each in named if each in changed), "")
-            if path or turn.pushback >= 1:
-                yield _repeated_wish(turn, manner, lost[manner], path, changed.get(path))
-        for message in turn.messages:
-            changed.update((scene.paths.longest_form(path), message) for path in message.modified)
-
-
-def _lost_preferences(scene: Scene) -> Iterator[tuple[str, list[MessageFacts]]]:
-    """Yield the wishes stated twice before that C′ does not have, with the messages."""
-    stated: dict[str, list[MessageFacts]] = {}
-    for turn in scene.turns_before:
-        for manner in _manners(turn):
-            stated.setdefault(manner, []).extend(filter(None, [turn.person]))
-    shown = [text.lower() for each in scene.after if each.role != "toolResult" for text in each.texts]
-    for manner, said in stated.items():
-        is_kept = any(map(scene.is_shown, said)) or any(manner in text for text in shown)
-        if len(said) >= _OFTEN and not is_kept:
-            yield manner, said
-
-
-def _repeated_wish(
-    turn: Turn, manner: str, said: list[MessageFacts], path: str, change: MessageFacts | None
-) -> Finding:
-    again, before = refs([turn.person]), ", ".join(f"#{each.seq}" for each in said)
-    wish = f"you had to ask once more: “{_with_its_verb(turn.prose, manner)}” (#{again[0].seq}), as before"
-    changed = f"; by then the model had changed {split_path(path)[-1]} (#{change.seq})" if change else ""
-    return Finding(
-        kind="repeated",
-        weight="minor",
-        sentence=f"{wish}{' for other work' if changed else ''} ({before}){changed}.",
-        known=refs(said),
-        trouble=[*refs([change]), *again],
-        names=[manner],
-    )
-
-
-_FOLDERS: Final = re.compile(r"\S*/(?=\S)")
-
-
-def _with_its_verb(prose: str, manner: str) -> str:
-    """Return a manner of work with the few words before it, which say what is done that way."""
-    found = re.search(rf"(?i)(?:\S*[^\s.,;:?!]\s+){{0,4}}{re.escape(manner)}\b", _FOLDERS.sub("", prose))
-    return " ".join(found[0].split()) if found else manner
-
-
-def _manners(turn: Turn) -> set[str]:
-    return {each.lower() for each in _MANNER.findall(turn.prose)} if turn.is_short else set()
 
 
 _DONE: Final = frozenset({"completed", "complete", "done", "cancelled", "canceled"})

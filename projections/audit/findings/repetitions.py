@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain, takewhile
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -57,7 +56,7 @@ def repeated_messages(scene: Scene) -> Iterator[Finding]:
             if (
                 len(common) >= _FEWEST_WORDS
                 and 2 * len(common) >= min(len(words), len(nearest.words))
-                and not _is_told(common, scene, turn)
+                and not scene.is_told(common, turn)
             ):
                 yield Finding(
                     kind="repeated",
@@ -92,24 +91,6 @@ class _Said(NamedTuple):
 
     person: MessageFacts
     words: frozenset[str]
-
-
-_MOST: Final = 0.6
-"""The share of a sentence's words by which another one tells the same."""
-
-
-def _is_told(words: frozenset[str], scene: Scene, until: Turn) -> bool:
-    """Return True if a summary, or the person since, told the model what some words are about."""
-    later = takewhile(lambda each: each is not until, scene.turns)
-    people = (each.person for each in later if each.person)
-    told = (each for each in scene.after if each.role in ("user", "compactionSummary", "branchSummary"))
-    least = max(_FEWEST_WORDS, _MOST * len(words))
-    return any(
-        len(words & words_of(sentence)) >= least
-        for each in chain(told, people)
-        for text in each.texts
-        for sentence in sentences(text.splitlines())
-    )
 
 
 def gone_rules(scene: Scene, rules: Sequence[Rule]) -> Iterator[Finding]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Final
 
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.views import ToolCall
+from projections.audit.restatements import words_of
 from projections.context.parts import is_by_person
 from projections.mentions import MentionKind
 from projections.mentions.mention_index import MentionIndex
@@ -26,6 +27,9 @@ _LONGEST_OBJECTION: Final = 500
 _LONGEST_TALK: Final = 2_000
 """Characters of a message of which a part may object."""
 _CORRECTS_SELF: Final = re.compile(r"\W*(?:no|nope|nah|wait|hm+)\b\W*", re.IGNORECASE)
+_FEWEST_TOLD: Final = 3
+_MOST_TOLD: Final = 0.6
+"""The number and the share of a sentence's content words by which another one tells the same."""
 _REFUSAL: Final = 0.5
 """The pushback of refusing a call: its words may also be a question, or a new task."""
 _REVIEW: Final = re.compile(
@@ -215,6 +219,19 @@ class Scene:
     def is_shown(self, message: MessageFacts) -> bool:
         """Return True if C′ shows a message itself."""
         return message.seq in self._shown
+
+    def is_told(self, words: frozenset[str], until: Turn | None = None) -> bool:
+        """Return True if a summary tells what some words are about, or a person does before a turn."""
+        later = takewhile(lambda each: each is not until, self.turns) if until else ()
+        people = (each.person for each in later if each.person)
+        told = (each for each in self.after if each.role in ("user", "compactionSummary", "branchSummary"))
+        least = max(_FEWEST_TOLD, _MOST_TOLD * len(words))
+        return any(
+            len(words & words_of(sentence)) >= least
+            for each in chain(told, people)
+            for text in each.texts
+            for sentence in sentences(text.splitlines())
+        )
 
     def was_known(self, kind: MentionKind, value: str) -> bool:
         """Return True if a thing was mentioned before the replacement."""

@@ -285,6 +285,24 @@ def test_a_sentence_that_the_summary_says_was_not_lost(agent):
     assert agent.found() == []
 
 
+@pytest.mark.parametrize(
+    "since",
+    [
+        assistant("The prices come from the cash desk in euros."),
+        assistant("I looked at the desk. Then I counted cash. All prices are there."),
+        assistant(call("write", path="a.py", content="desk cents cash prices")),
+    ],
+)
+def test_words_of_the_model_do_not_tell_what_a_person_says_again(agent, since):
+    agent.says(user("the import works. prices come in cents from the cash desk. next the report"))
+    agent.says(assistant("Understood."))
+    agent.compacts()
+    agent.goes_on()
+    agent.says(since)
+    again = agent.says(user("no, this is wrong. the cash desk gives prices in cents, look at line 4"))
+    assert agent.found() == [("repeated", "serious", [again])]
+
+
 def test_an_error_that_a_person_reports_again_is_serious(agent):
     agent.does("bash", "TypeError: cannot read header of undefined stream", fails=True, command="make")
     agent.compacts()
@@ -554,6 +572,15 @@ def test_a_message_that_the_model_dropped_and_the_person_comes_back_to_is_a_find
     assert agent.found() == [("unanswered", "minor", [stopped, back])]
 
 
+def test_a_message_that_the_summary_says_was_not_dropped(agent):
+    agent.says(user("the totals of the report should be right, why are they not?"))
+    agent.does("bash", "12 rows", command="cat report.csv")
+    agent.compacts("The user asked why the totals of the report are not right, although they should be.")
+    agent.says(assistant("The report is complete."))
+    agent.says(user("can you look at the totals of that report again?"))
+    assert agent.found() == []
+
+
 def test_a_dropped_message_leads_to_the_text_of_the_answer_not_to_the_thinking_before_it(agent):
     agent.says(user("the totals of the report should be right, why are they not?"))
     agent.does("bash", "12 rows", command="cat report.csv")
@@ -613,41 +640,6 @@ def test_a_fact_that_a_tool_finds_was_not_told_again(agent):
     agent.says(user("the fixtures are in data/people.csv"))
     agent.compacts()
     agent.does("bash", "data/people.csv", command="ls data")
-    assert agent.found() == []
-
-
-@pytest.mark.parametrize(
-    ("changed", "words", "is_found"),
-    [
-        ("src/printer.py", "read src/printer.py in full", True),
-        ("src/other.py", "read src/printer.py in full", False),
-        ("src/other.py", "no, you did not read the printer in full", True),
-    ],
-)
-def test_a_wish_that_was_uttered_twice_and_not_followed_is_a_finding(agent, changed, words, is_found):
-    agent.says(user("please read the parser in full"))
-    agent.says(user("and read the lexer in full, too"))
-    agent.compacts()
-    change = agent.does("write", path=changed, content="x = 1")
-    again = agent.says(user(words))
-    trouble = [change, again] if words.startswith("read") else [again]
-    assert agent.found() == [("repeated", "minor", trouble)] * is_found
-
-
-def test_a_wish_that_was_uttered_once_is_no_finding(agent):
-    agent.says(user("please read the parser in full"))
-    agent.compacts()
-    agent.goes_on()
-    agent.says(user("no, you did not read the printer in full"))
-    assert agent.found() == []
-
-
-def test_a_wish_that_the_summary_says_is_not_lost(agent):
-    agent.says(user("please read the parser in full"))
-    agent.says(user("and read the lexer in full, too"))
-    agent.compacts("The user wants files read in full.")
-    agent.goes_on()
-    agent.says(user("no, you did not read the printer in full"))
     assert agent.found() == []
 
 

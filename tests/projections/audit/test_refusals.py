@@ -8,7 +8,9 @@ import pytest
 
 from eventstore.formats import view_of_event
 from eventstore.memory import MemoryLog
+from projections.audit.rules_at_leaf import rules_at
 from projections.audit.session import audit
+from projections.context.cursor import resolve_cursor
 from tests.support.claude_code import SESSION, answer, boundary, bring, call, result, said, summary
 from tests.support.events import events
 
@@ -90,3 +92,17 @@ def test_a_rule_given_in_a_refusal_is_a_rule(tmp_path: Path) -> None:
     (compaction,) = audit(log, SESSION).compactions
     (rule,) = compaction.metrics.instructions.rules
     assert (rule.event, rule.state) == ("r", "gone")
+
+
+def test_a_rule_given_in_a_refusal_is_listed_at_the_leaf(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u", None, "fix it"),
+        answer("a", "u", "m", call("c")),
+        result("r", "a", "c", f"{REFUSED}Never push to main.{NOTE}", fails=True),
+    )
+    with log.snapshot() as snapshot:
+        found = rules_at(snapshot, resolve_cursor(snapshot, SESSION))
+    assert [(rule.text, rule.event) for rule in found] == [("Never push to main.", "r")]
