@@ -101,9 +101,8 @@ def read_rules(
         found, request = _ask(writer, chain, template, messages, list[_Found])
         given = list(_matched(found, batch))
         if found and not given:
-            raise SummarizerError(
-                chain.summarizers[0].name, "none of the rules in the answer is in a message"
-            )
+            with recording_failed_attempt(writer, RULES, answered=request["requests"]):
+                raise SummarizerError(chain.summarizers[0].name, "no rule in the answer is in its message")
         ids = [each.id for each in batch]
         writer.append(Note(data=msgspec.to_builtins(RuleReading(messages=ids, rules=given, request=request))))
         rules, unmatched = rules + len(given), unmatched + len(found) - len(given)

@@ -29,7 +29,7 @@ _LONGEST_TALK: Final = 2_000
 _CORRECTS_SELF: Final = re.compile(r"\W*(?:no|nope|nah|wait|hm+)\b\W*", re.IGNORECASE)
 _FEWEST_TOLD: Final = 3
 _MOST_TOLD: Final = 0.6
-"""The number and the share of a sentence's content words by which another one tells the same."""
+"""The number and share of content words by which another sentence tells the same."""
 _REFUSAL: Final = 0.5
 """The pushback of refusing a call: its words may also be a question, or a new task."""
 _REVIEW: Final = re.compile(
