@@ -45,11 +45,8 @@ def test_labels_are_of_messages_and_each_is_there_once(held_out: bool) -> None: 
         assert len({rule.message for rule in source.rules}) == len(source.rules)
 
 
-def test_a_model_finds_nine_of_ten_rules_and_is_right_in_nine_of_ten() -> None:
-    found = figures_of_model()
-    assert found.messages == WORDS[True].messages
-    assert found.found >= 0.9 * found.sure
-    assert found.named_right >= 0.9 * found.named
+def test_what_is_published_of_a_model_is_what_it_answered() -> None:
+    assert figures_of_model() == Figures(messages=933, sure=63, found=60, named=104, named_right=103)
 
 
 @pytest.mark.parametrize("held_out", WORDS)

@@ -52,14 +52,3 @@ def test_rules_are_gone_or_kept_as_a_reader_says(pairs: list[tuple[dict[str, Any
     ]
     assert len(states) >= 10
     assert sum(state == labelled for state, labelled in states) / len(states) >= 0.9
-
-
-def test_unfinished_tasks_are_unfinished_to_a_reader(pairs: list[tuple[dict[str, Any], Any]]) -> None:
-    states = [
-        label["state"]
-        for boundary, found in pairs
-        for task in found.unfinished
-        for label in boundary["task"]
-        if task.event in label["ids"]
-    ]
-    assert states == ["unfinished"] * 2

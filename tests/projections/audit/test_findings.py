@@ -700,6 +700,25 @@ def test_a_reminder_of_what_was_said_since_is_no_finding(agent):
     assert agent.found() == []
 
 
+def test_a_reminder_is_about_its_own_sentence_and_the_one_before(agent):
+    agent.says(assistant("All invoices round to whole cents, as the tax office wants."))
+    agent.compacts()
+    agent.goes_on()
+    agent.says(user("as i said, be brief. the title is ugly. invoices of the tax office round oddly"))
+    assert agent.found() == []
+
+
+def test_a_long_specification_says_nothing_again(agent):
+    agent.says(user("prices come in cents from the cash desk"))
+    agent.says(assistant("Understood."))
+    agent.compacts()
+    agent.goes_on()
+    agent.says(
+        user("one more point for the plan. " * 80 + "this is wrong. the cash desk gives prices in cents")
+    )
+    assert agent.found() == []
+
+
 def test_an_aside_at_the_end_of_a_report_is_no_reminder(agent):
     agent.says(assistant("All invoices round to whole cents, because the bank is from 1974."))
     agent.compacts()

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.cli.golden import Scene
-from tests.cli.golden.steps import help_of, the_tale
+from tests.cli.golden.steps import help_of, the_demo, the_tale, the_talk
 
 SCENES: Final[Sequence[Scene]] = [
     help_of("rules"),
-    Scene(the_tale, ["rules @last", "rules @last --summarizer extractive"]),
+    Scene(the_tale, ["rules @last", "rules @last --summarizer extractive", "rules @last --again"]),
+    Scene(the_talk, ["rules @last", "rules @last --as-of 3 --model claude-test-1"]),
+    Scene(the_demo, ["rules demo-rate-limiter", "rules demo-rate-limiter --leaf '#131'"]),
 ]
