@@ -45,6 +45,8 @@ _BATCH: Final = 60_000
 """Characters of messages in one request."""
 _LONGEST: Final = 6_000
 """Characters of a message; a longer one is a specification or pasted, and is not read."""
+_SHOWN: Final = 60
+"""Characters of an unusable answer that its error shows."""
 _MAX_TOKENS: Final = 8_192
 """Tokens of an answer."""
 
@@ -102,7 +104,8 @@ def read_rules(
         given = list(_matched(found, batch))
         if found and not given:
             with recording_failed_attempt(writer, RULES, answered=request["requests"]):
-                raise SummarizerError(chain.summarizers[0].name, "no rule in the answer is in its message")
+                problem = "no rule in the answer is in its message; ask again, or another model"
+                raise SummarizerError(chain.summarizers[0].name, problem)
         ids = [each.id for each in batch]
         writer.append(Note(data=msgspec.to_builtins(RuleReading(messages=ids, rules=given, request=request))))
         rules, unmatched = rules + len(given), unmatched + len(found) - len(given)
@@ -113,6 +116,11 @@ def read_rules(
         numbered = "\n".join(f"{number}. {rule.text}" for number, rule in enumerate(each.rules, 1))
         text = f"Rules:\n{numbered}\n\nSummary:\n{each.text}"
         numbers, request = _ask(writer, chain, template, text, list[int])
+        if not set(numbers) <= set(range(1, len(each.rules) + 1)):
+            with recording_failed_attempt(writer, RULES_KEPT, answered=request["requests"]):
+                raise SummarizerError(
+                    chain.summarizers[0].name, "the answer has a number of no rule; ask again"
+                )
         reading = SummaryReading(
             compaction=each.id,
             kept=[rule for number, rule in enumerate(each.rules, 1) if number in numbers],
@@ -142,7 +150,8 @@ def _ask(
     with recording_failed_attempt(writer, template.name, answered=reply.requests):
         found = _last_list(reply.text, shape)
         if found is None:
-            problem = "the answer has no JSON list of the kind that was asked for"
+            begins = " ".join(reply.text[:_SHOWN].split())
+            problem = f"the answer to {template.name} is not the JSON list that was asked for: “{begins}”; ask again"
             raise SummarizerError(chain.summarizers[0].name, problem)
     return found, request_record(reply.requests)
 

@@ -112,7 +112,7 @@ def _print(rules: list[RuleAtLeaf]) -> None:
         states = [rule.state for rule in rules]
         counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
         read = sum(rule.is_read for rule in rules)
-        by = ((read, "a model"), (len(rules) - read, "their words"))
+        by = ((read, "a model"), (len(rules) - read, "their words, which miss most"))
         how = ", ".join(f"{number:,} found by {whom}" for number, whom in by if number)
         found = f" ({how}): {counts}" if counts else " found"
         print_line(out, counted(len(rules), "standing rule") + found, style="bold")
@@ -123,7 +123,12 @@ def _report(read: RulesRead) -> str:
     from cli.output import counted
 
     if not read.messages and not read.summaries:
-        return "a model had already read everything"
+        return "a model had already read everything; --again asks once more"
     unmatched = f"; {counted(read.unmatched, 'quotation')} in no message left out" if read.unmatched else ""
     messages, summaries = counted(read.messages, "message"), counted(read.summaries, "summary", "summaries")
-    return f"a model read {messages} and {summaries}: {counted(read.rules, 'new rule')}{unmatched}"
+    none = (
+        ""
+        if read.rules or not read.messages
+        else "; rules by their words are no longer listed, --again asks once more"
+    )
+    return f"a model read {messages} and {summaries}: {counted(read.rules, 'new rule')}{unmatched}{none}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -93,10 +94,8 @@ def with_reading(found: Sequence[Instruction], read: Sequence[str] | None) -> li
 
 
 def _overlap(sentence: str, rule: str) -> bool:
-    one, other = (f" {collapsed(text)} " for text in (sentence, rule))
+    one, other = (f" {' '.join(_WORD.findall(text.casefold()))} " for text in (sentence, rule))
     return one in other or other in one
 
 
-def collapsed(text: str) -> str:
-    """Return a text in lower case with single spaces, to compare rules with messages."""
-    return " ".join(text.casefold().split())
+_WORD: Final = re.compile(r"\w+")

@@ -221,7 +221,7 @@ def test_a_model_says_which_rules_a_summary_has_in_other_words(compacted: Story)
 
 def test_each_summary_is_read_once_with_the_rules_above_it(compacted: Story) -> None:
     scripted: list[Scripted] = []
-    read(compacted, RULES, scripted, kept=[1, 2, 99])
+    read(compacted, RULES, scripted, kept=[1, 2])
     read(compacted, RULES, scripted)
     assert [len(each.prompts) for each in scripted] == [2, 0]
     assert "1. one question at a time plz\n2. Never push\n\nSummary:\nSet up." in scripted[0].prompts[1].text
@@ -244,6 +244,25 @@ def test_a_rule_that_only_the_next_summary_loses_is_that_ones_loss(compacted: St
     first, second = audit(compacted.log, compacted.session).compactions
     assert [rule.state for rule in first.metrics.instructions.rules] == ["gone", "kept"]
     assert "Never push" in [rule.text for rule in second.metrics.instructions.rules if rule.state == "gone"]
+
+
+@pytest.mark.parametrize("kept", [[77], [0], [1, 3]])
+def test_a_number_of_no_rule_is_an_error(compacted: Story, kept: list[int]) -> None:
+    with pytest.raises(SummarizerError):
+        read(compacted, RULES, kept=kept)
+    assert kinds(compacted)[-1] == "attempt"
+
+
+def test_a_quotation_replaces_the_sentence_that_it_is_from(compacted: Story) -> None:
+    compacted.says(user("Never touch anything in migrations/, neither old nor new: the schema is mine."))
+    compacted.add(Compaction(summary="In short.", first_kept_entry_id="", tokens_before=1))
+    compacted.says(user("I said: never touch anything in migrations/, neither old nor new"))
+    number = next(rule.seq for rule in at_leaf(compacted) if "migrations" in rule.text)
+    read(compacted, listed((number, "Never touch anything in migrations/")))
+    found = audit(compacted.log, compacted.session).compactions[-1].metrics.instructions.rules
+    assert [rule.text for rule in found if "migrations" in rule.text] == [
+        "Never touch anything in migrations/"
+    ]
 
 
 def test_a_summary_without_rules_above_it_is_not_read(compacted: Story) -> None:
