@@ -96,8 +96,18 @@ def read_rules(
     with checked(writer.log) as snapshot:
         unread = list(_unread(snapshot, writer.session, again=again))
         places = with_session(sources, snapshot, resolve_cursor(snapshot, writer.session))
+    rules, unmatched = _read_messages(writer, chain, unread, find_template(RULES, places))
+    with checked(writer.log) as snapshot:
+        summaries = list(_unread_summaries(snapshot, writer.session, again=again))
+    _read_summaries(writer, chain, summaries, find_template(RULES_KEPT, places))
+    return RulesRead(len(unread), len(summaries), rules, unmatched)
+
+
+def _read_messages(
+    writer: SessionWriter, chain: SummarizerChain, unread: Sequence[_Said], template: Template
+) -> tuple[int, int]:
+    """Return the numbers of rules that a model found in messages, and of unmatched quotations."""
     rules = unmatched = 0
-    template = find_template(RULES, places)
     for batch in _batches(unread):
         messages = "\n".join(f"#{each.seq}\n{each.text}\n" for each in batch)
         found, request = _ask(writer, chain, template, messages, list[_Found])
@@ -109,9 +119,13 @@ def read_rules(
         ids = [each.id for each in batch]
         writer.append(Note(data=msgspec.to_builtins(RuleReading(messages=ids, rules=given, request=request))))
         rules, unmatched = rules + len(given), unmatched + len(found) - len(given)
-    with checked(writer.log) as snapshot:
-        summaries = list(_unread_summaries(snapshot, writer.session, again=again))
-    template = find_template(RULES_KEPT, places)
+    return rules, unmatched
+
+
+def _read_summaries(
+    writer: SessionWriter, chain: SummarizerChain, summaries: Sequence[_Summary], template: Template
+) -> None:
+    """Have a model say which of the rules above each summary it still says."""
     for each in summaries:
         numbered = "\n".join(f"{number}. {rule.text}" for number, rule in enumerate(each.rules, 1))
         text = f"Rules:\n{numbered}\n\nSummary:\n{each.text}"
@@ -128,7 +142,6 @@ def read_rules(
             request=request,
         )
         writer.append(Note(data=msgspec.to_builtins(reading)))
-    return RulesRead(len(unread), len(summaries), rules, unmatched)
 
 
 def _ask(

@@ -11,7 +11,7 @@ from eventstore.formats import view_of_event, view_of_message
 from eventstore.paths import LazyEvent, SnapshotCache
 from projections.audit.restated_rules import CACHED_MESSAGES, Restatements, core_words, is_restated
 from projections.audit.restatements import LineMatch, normalize
-from projections.audit.rule_readings import with_reading
+from projections.audit.rule_readings import RuleReadings, with_reading
 from projections.context.parts import Part, is_by_person
 from projections.mentions.message_facts import SessionFacts
 from projections.mentions.standing_rules import Instruction, InstructionKind, find_instructions
@@ -42,7 +42,10 @@ _INSTRUCTIONS: Final = SnapshotCache[tuple[Instruction, ...]](1 << 16)
 """A cache of the instructions in the user's events: every later compaction needs them."""
 
 
-def user_messages(parts: Iterable[Part], facts: SessionFacts) -> Iterator[UserMessage]:
+def user_messages(
+    parts: Iterable[Part], facts: SessionFacts, readings: RuleReadings
+) -> Iterator[UserMessage]:
+    """Yield the user's messages in a context, with the rules that a model found in them."""
     for part in parts:
         if part.by_person:
             found = _instructions_in(part.raw, part.format)
@@ -50,7 +53,7 @@ def user_messages(parts: Iterable[Part], facts: SessionFacts) -> Iterator[UserMe
             found = tuple(find_instructions(feedback))
         else:
             continue
-        read = facts.readings.rules.get(part.id)
+        read = readings.rules.get(part.id)
         yield UserMessage(part.id, part.seq, tuple(with_reading(found, read)))
 
 
@@ -59,11 +62,11 @@ def _instructions_in(message: bytes, form: str) -> tuple[Instruction, ...]:
     return tuple(find_instructions(view_of_message(message, form).text))
 
 
-def recorded_messages(entries: Iterable[Event], facts: SessionFacts) -> Iterator[UserMessage]:
+def recorded_messages(entries: Iterable[Event], readings: RuleReadings) -> Iterator[UserMessage]:
     """Yield the user's messages among entries that instruct something."""
     for event in entries:
         found = _INSTRUCTIONS.get(event.digest, partial(_instructions_of, event))
-        if given := with_reading(found, facts.readings.rules.get(event.id)):
+        if given := with_reading(found, readings.rules.get(event.id)):
             yield UserMessage(event.id, event.seq, tuple(given))
 
 
@@ -74,7 +77,9 @@ def _instructions_of(event: Event) -> tuple[Instruction, ...]:
 
 def words_of_user(event: Event | LazyEvent) -> str:
     """Return what the user wrote in an event, as a message or when they refused a call."""
-    if event.kind not in ("message", "custom_message"):
+    if event.kind != "custom_message" and (
+        event.kind != "message" or event.role not in ("user", "toolResult")
+    ):
         return ""
     view = view_of_event(event)
     if view is None:
@@ -108,12 +113,12 @@ class RuleInContext(NamedTuple):
     is_said: bool
 
 
-def look_for(given: Given, parts: Sequence[Part], facts: SessionFacts) -> Iterator[RuleInContext]:
+def look_for(given: Given, parts: Sequence[Part], readings: RuleReadings) -> Iterator[RuleInContext]:
     """Yield rules with what the messages of a context say of them.
 
     Where a model read a summary, its verdict counts instead of the summary's words.
     """
-    read = facts.readings.kept
+    read = readings.kept
     verdicts = {rule: says for part in parts for rule, says in read.get(part.id, {}).items()}
     words = {text: core_words(text) for text in given}
     whole = Restatements(parts, words.values())

@@ -21,6 +21,7 @@ from projections.audit.measure import EventRef, MetricStruct, share_of
 from projections.audit.restated_rules import CLOSE_SIMILARITY, SUMMARIES, core_words
 from projections.audit.restatements import content_words, normalize, shared_words
 from projections.audit.rule_evidence import Step, broken_by, repeated_by, steps_after
+from projections.audit.rule_readings import NO_READINGS, RuleReadings
 from projections.mentions.instructions import mend
 from projections.mentions.message_facts import MessageFacts, SessionFacts
 from projections.mentions.standing_rules import InstructionKind
@@ -76,7 +77,9 @@ class Instructions(MetricStruct, frozen=True):
     unfinished: list[Task]
 
 
-def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
+def instructions(
+    replacement: Replacement, facts: SessionFacts, readings: RuleReadings = NO_READINGS
+) -> Instructions:
     """Return the state of each rule and task in C, by the first user message that gives it.
 
     Includes rules from before C that a summary in H still carried, because a summary of a summary may lose
@@ -84,12 +87,12 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     """
     parts = replacement.before.parts
     persons = [place for place, part in enumerate(parts) if part.by_person]
-    given = first_given(user_messages(parts, facts))
-    rules = {**_carried_by_summaries(replacement, facts), **of_kind(given, InstructionKind.RULE)}
+    given = first_given(user_messages(parts, facts, readings))
+    rules = {**_carried_by_summaries(replacement, readings), **of_kind(given, InstructionKind.RULE)}
     limits = of_kind(given, InstructionKind.LIMIT)
     steps = steps_after(replacement, facts) if given or rules else []
     raised = {text: each for text, each in limits.items() if repeated_by(core_words(text), steps)}
-    found = _rules(replacement, rules | raised, steps, facts) if rules or raised else []
+    found = _rules(replacement, rules | raised, steps, facts, readings) if rules or raised else []
     tasks = of_kind(given, InstructionKind.TASK)
     states = Counter(each.state for each in found)
     left = states["kept"] + states["gone"]
@@ -105,16 +108,20 @@ def instructions(replacement: Replacement, facts: SessionFacts) -> Instructions:
     )
 
 
-def _rules(replacement: Replacement, given: Given, steps: Sequence[Step], facts: SessionFacts) -> list[Rule]:
+def _rules(
+    replacement: Replacement, given: Given, steps: Sequence[Step], facts: SessionFacts, readings: RuleReadings
+) -> list[Rule]:
     tail = {
-        normalize(each.text) for said in user_messages(replacement.kept, facts) for each in said.instructions
+        normalize(each.text)
+        for said in user_messages(replacement.kept, facts, readings)
+        for each in said.instructions
     }
     steps = [step for step in steps if step.said or step.acts or step.facts.is_error]
     # Another compaction may lose what this one kept.
     next_loss = next((each.seq for each in replacement.later if each.kind == "compaction"), None)
     until_then = [each for each in steps if next_loss is None or each.facts.seq < next_loss]
     rules = []
-    for rule in look_for(given, replacement.after.parts, facts):
+    for rule in look_for(given, replacement.after.parts, readings):
         state = "tail" if normalize(rule.text) in tail else "kept" if rule.is_said else "gone"
         following = steps if state == "gone" else until_then
         rules.append(
@@ -132,21 +139,21 @@ def _rules(replacement: Replacement, given: Given, steps: Sequence[Step], facts:
     return rules
 
 
-def _earlier_user_messages(replacement: Replacement, facts: SessionFacts) -> Iterator[UserMessage]:
+def _earlier_user_messages(replacement: Replacement, readings: RuleReadings) -> Iterator[UserMessage]:
     """Yield the user's messages above the replacement that C does not show."""
     shown = {each for part in replacement.before.parts for each in part.events}
     yield from recorded_messages(
-        (event for event in replacement.earlier if (event.session, event.seq) not in shown), facts
+        (event for event in replacement.earlier if (event.session, event.seq) not in shown), readings
     )
 
 
-def _carried_by_summaries(replacement: Replacement, facts: SessionFacts) -> Given:
+def _carried_by_summaries(replacement: Replacement, readings: RuleReadings) -> Given:
     """Return the rules from before C that a summary in H restates."""
     summaries = [part for part in replacement.removed if part.role in SUMMARIES]
-    earlier = first_given(_earlier_user_messages(replacement, facts)) if summaries else {}
+    earlier = first_given(_earlier_user_messages(replacement, readings)) if summaries else {}
     given = of_kind(earlier, InstructionKind.RULE)
     return (
-        {rule.text: rule.source for rule in look_for(given, summaries, facts) if rule.is_said}
+        {rule.text: rule.source for rule in look_for(given, summaries, readings) if rule.is_said}
         if given
         else {}
     )

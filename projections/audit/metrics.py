@@ -19,6 +19,7 @@ from projections.audit.losses import Recall, recall
 from projections.audit.measure import MetricStruct, Size, size
 from projections.audit.prices import Prices
 from projections.audit.rework import Rework, rework
+from projections.audit.rule_readings import RuleReadings
 from projections.audit.summary_text import TURN_PREFIX, Growth, Sections, growth, sections
 from projections.context.parts import Part, view_of_part
 from projections.mentions.message_facts import SessionFacts
@@ -45,13 +46,14 @@ def measure(
     *,
     tokens: Counter,
     facts: SessionFacts,
+    readings: RuleReadings,
     prices: Prices,
     calls: Sequence[ModelCall],
 ) -> Metrics:
     """Return all metrics of a replacement.
 
-    `facts` are those of its session, so that each message is read once; `calls` are the model calls on its
-    path.
+    `facts` are those of its session, so that each message is read once. `readings` are what a model read in it, `calls`
+    the model calls on its path.
     """
     summary = _text(replacement.summary)
     previous = next((part for part in replacement.before.parts if part.role == "compactionSummary"), None)
@@ -59,7 +61,7 @@ def measure(
         size=size(replacement, tokens),
         recall=recall(replacement, facts),
         future_use=future_use(replacement, facts),
-        instructions=instructions(replacement, facts),
+        instructions=instructions(replacement, facts, readings),
         rework=rework(replacement, facts),
         sections=None if summary is None else _sections(summary, replacement.event),
         growth=None if summary is None else growth(summary, _text(previous)),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -12,7 +13,6 @@ from eventstore.log import Snapshot
 from eventstore.paths import events_of_kinds
 from eventstore.records import FORMAT, Note, record_of
 from projections.audit.measure import MetricStruct
-from projections.mentions.message_facts import RuleReadings
 from projections.mentions.standing_rules import Instruction, InstructionKind
 
 
@@ -44,6 +44,20 @@ class SummaryReading(MetricStruct, frozen=True, kw_only=True, tag_field="type", 
     kept: list[ReadRule]
     gone: list[ReadRule]
     request: dict[str, Any]
+
+
+class RuleReadings(NamedTuple):
+    """Readings of a session by a model.
+
+    `rules` are the standing rules in each of the user's messages that it read, by the message's id. `kept` tells for
+    each summary that it read, by the compaction's id, and each rule, by message and words, if the summary says it.
+    """
+
+    rules: Mapping[str, Sequence[str]] = MappingProxyType({})
+    kept: Mapping[str, Mapping[tuple[str, str], bool]] = MappingProxyType({})
+
+
+NO_READINGS: Final = RuleReadings()
 
 
 def rule_readings(snapshot: Snapshot, session: str, *, as_of: int | None = None) -> RuleReadings:

@@ -38,11 +38,13 @@ class RuleAtLeaf(MetricStruct, frozen=True):
 
 def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
     """Return the standing rules that the user gave on the path to a cursor, in order."""
-    facts = SessionFacts(rule_readings(snapshot, cursor.session, as_of=cursor.as_of))
+    readings = rule_readings(snapshot, cursor.session, as_of=cursor.as_of)
     context = context_at(snapshot, cursor)
-    given = of_kind(first_given(recorded_messages(path(snapshot, cursor), facts)), InstructionKind.RULE)
+    given = of_kind(first_given(recorded_messages(path(snapshot, cursor), readings)), InstructionKind.RULE)
     shown = {
-        normalize(each.text) for said in user_messages(context.parts, facts) for each in said.instructions
+        normalize(each.text)
+        for said in user_messages(context.parts, SessionFacts(), readings)
+        for each in said.instructions
     }
     return [
         RuleAtLeaf(
@@ -51,7 +53,7 @@ def rules_at(snapshot: Snapshot, cursor: Cursor) -> list[RuleAtLeaf]:
             seq=rule.source.seq,
             state="shown" if normalize(rule.text) in shown else "restated" if rule.is_said else "not found",
             nearest=rule.nearest.text[:LONGEST_LINE],
-            is_read=rule.source.id in facts.readings.rules,
+            is_read=rule.source.id in readings.rules,
         )
-        for rule in look_for(given, context.parts, facts)
+        for rule in look_for(given, context.parts, readings)
     ]

@@ -26,7 +26,7 @@ from projections.audit.gaps import path_gaps
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
-from projections.audit.rule_readings import rule_readings
+from projections.audit.rule_readings import RuleReadings, rule_readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -217,8 +217,9 @@ def audit(
     """
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
+    facts = SessionFacts()
     with log.snapshot() as snapshot:
-        facts = SessionFacts(rule_readings(snapshot, session, as_of=as_of))
+        readings = rule_readings(snapshot, session, as_of=as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         compactions: list[CompactionAudit] = []
         branch_summaries: list[BranchSummaryAudit] = []
@@ -228,7 +229,9 @@ def audit(
         made = session_calls(answered)
         calls: list[ModelCall] | None = None
         for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
-            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, facts, prices=prices, calls=made)
+            branch = _Branch(
+                snapshot, cursor.at_leaf(tip), tokens, facts, readings=readings, prices=prices, calls=made
+            )
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             for event in fresh:
@@ -302,13 +305,14 @@ class _Branch:
         tokens: Counter,
         facts: SessionFacts,
         *,
+        readings: RuleReadings,
         prices: Prices,
         calls: Sequence[SessionCall],
     ) -> None:
         """Read the path; `calls` are the session's, on every branch."""
         self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
         self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
-        self._facts, self._prices = facts, prices
+        self._facts, self._readings, self._prices = facts, readings, prices
         self.entries = path(snapshot, cursor)
         self.calls = calls_on_path(snapshot, cursor, tokens, calls, self.entries)
         others = [entry.decode() for entry in beside(snapshot, self.entries)] if self.entries else []
@@ -401,6 +405,7 @@ class _Branch:
             replacement,
             tokens=self._tokens,
             facts=self._facts,
+            readings=self._readings,
             prices=self._prices,
             calls=self.calls,
         )

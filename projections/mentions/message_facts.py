@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, filterfalse
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -124,25 +123,10 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.mentions.get(MentionKind.PATH, ())
 
 
-class RuleReadings(NamedTuple):
-    """Readings of a session by a model.
-
-    `rules` are the standing rules in each of the user's messages that it read, by the message's id. `kept` tells for
-    each summary that it read, by the compaction's id, and each rule, by message and words, if the summary says it.
-    """
-
-    rules: Mapping[str, Sequence[str]] = MappingProxyType({})
-    kept: Mapping[str, Mapping[tuple[str, str], bool]] = MappingProxyType({})
-
-
 class SessionFacts:
-    """The facts of a session's messages, each read once; memory use follows the session's size.
+    """The facts of a session's messages, each read once; memory use follows the session's size."""
 
-    `readings` are what a model read in the session before.
-    """
-
-    def __init__(self, readings: RuleReadings = RuleReadings()) -> None:  # noqa: B008  immutable
-        self.readings = readings
+    def __init__(self) -> None:
         self.index = MessageIndex()
         self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
         # Several metrics request the contexts of one replacement.

@@ -11,7 +11,7 @@ from eventstore.memory import MemoryLog
 from projections.audit.rules_at_leaf import rules_at
 from projections.audit.session import audit
 from projections.context.cursor import resolve_cursor
-from tests.support.claude_code import SESSION, answer, boundary, bring, call, result, said, summary
+from tests.support.claude_code import SESSION, Json, answer, boundary, bring, call, result, said, summary
 from tests.support.events import events
 
 REFUSED = (
@@ -22,6 +22,15 @@ NOTE = "\n\nNote: The user's next message may contain a correction or preference
 CLASS = "class SessionStore:\n" + "    def read_queue(self): ...\n" * 40
 OTHERS = 6
 """Files read after the one that is missed: Claude Code shows the last five again."""
+
+
+def refused(words: str) -> list[Json]:
+    """A request, a call, and the words with which the user refuses the call."""
+    return [
+        said("u", None, "go"),
+        answer("a", "u", "m", call("c", "Bash", command="git push")),
+        result("r", "a", "c", f"{REFUSED}{words}", fails=True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,9 +91,7 @@ def test_a_rule_given_in_a_refusal_is_a_rule(tmp_path: Path) -> None:
     bring(
         log,
         tmp_path / "s.jsonl",
-        said("u", None, "go"),
-        answer("a", "u", "m", call("c", "Bash", command="git push")),
-        result("r", "a", "c", f"{REFUSED}never push without asking me", fails=True),
+        *refused("never push without asking me"),
         boundary("b", "r"),
         summary("s", "b"),
         answer("x", "s", "mx", "done"),
@@ -99,9 +106,7 @@ def test_a_rule_given_in_a_refusal_is_listed_at_the_leaf(tmp_path: Path) -> None
     bring(
         log,
         tmp_path / "s.jsonl",
-        said("u", None, "fix it"),
-        answer("a", "u", "m", call("c")),
-        result("r", "a", "c", f"{REFUSED}Never push to main.{NOTE}", fails=True),
+        *refused(f"Never push to main.{NOTE}"),
     )
     with log.snapshot() as snapshot:
         found = rules_at(snapshot, resolve_cursor(snapshot, SESSION))
