@@ -31,19 +31,18 @@ def command(ctx: click.Context, session: str, *, expected: int | None, _as_json:
     """Append events from standard input, one JSON object per line.
 
     Each line is acknowledged when it is on disk. SESSION is @last or a complete id; if there is no such
-    session, the first line creates it. A line is an entry in pi's shape: {"type":"message","message":{...}};
-    "id", "parentId", "timestamp" and "cause" are optional. An acknowledgement is
-    {"line","id","seq","version","added"}. With --expected, the session must be at that version, and each line
-    expects the version that the previous one made. The first line that fails ends the command with exit code
-    1; lines acknowledged before it are stored.
+    session, the first line creates it; the beginning of another session's id needs --expected 0. A line is an
+    entry in pi's shape: {"type":"message","message":{...}}; "id", "parentId", "timestamp" and "cause" are
+    optional. An acknowledgement is {"line","id","seq","version","added"}. With --expected, the session must
+    be at that version, and each line expects the version that the previous one made. The first line that
+    fails ends the command with exit code 1; lines acknowledged before it are stored.
     """
-    from cli.store import opened, resolve_session
-    from eventstore.append import check_session_id
+    from cli.store import opened
     from eventstore.errors import BadInputError, RefoldError
 
     with opened(ctx, create=True) as log:
         version = expected
-        session = resolve_session(log, session) if session == "@last" else check_session_id(session)
+        session = _named(log, session, is_new=expected == 0)
         for number, line in enumerate(sys.stdin.buffer, 1):
             if line.strip():
                 try:
@@ -54,6 +53,29 @@ def command(ctx: click.Context, session: str, *, expected: int | None, _as_json:
                     raise click.ClickException(f"standard input:{number}: {error}") from error
                 version = None if version is None else acknowledgement["version"]
                 _acknowledge(acknowledgement)
+
+
+def _named(log: StoredLog, name: str, *, is_new: bool) -> str:
+    """Return a session's id, given it or `@last`.
+
+    Raises BadInputError for the beginning of another id, unless the session is to be new.
+    """
+    from cli.store import begin_with, resolve_session
+    from eventstore.append import check_session_id
+    from eventstore.errors import BadInputError
+
+    if name == "@last":
+        return resolve_session(log, name)
+    check_session_id(name)
+    with log.snapshot() as snapshot:
+        names = [] if is_new else [head.name for head in snapshot.heads()]
+    # A new session of this name would take it over: a whole id goes before a beginning.
+    if name not in names and (found := begin_with(name, names)):
+        problem = f"it is only the beginning of session {found[0]!r}"
+        raise BadInputError(
+            f"session {name!r}", problem, "give the whole id, or --expected 0 for a new session"
+        )
+    return name
 
 
 def _append(log: StoredLog, session: str, line: bytes, number: int, expected: int | None) -> dict[str, Any]:

@@ -39,6 +39,15 @@ def test_a_session_that_is_not_there_comes_to_be(refold: Refold) -> None:
     assert refold("tree", "my-session", "--json").json["leaf"] == "m1"
 
 
+def test_the_beginning_of_an_id_is_refused(refold: Refold) -> None:
+    refold("append", "my-session", stdin=HELLO)
+    told = refold.refused(BadInputError, "append", "my-s", stdin=CUSTOM)
+    assert (told.source, told.problem) == (
+        "session 'my-s'",
+        "it is only the beginning of session 'my-session'",
+    )
+
+
 def test_nothing_is_appended_of_nothing(refold: Refold) -> None:
     assert refold("append", "s").out == ""
     assert refold("sessions", "--json").json["sessions"] == []
@@ -180,8 +189,8 @@ def test_at_last_is_the_session_that_was_written_to_last(told: Refold) -> None:
     assert told("tree", SESSION, "--json").json["leaf"] == "m1"
 
 
-def test_a_beginning_of_an_id_is_a_session_of_its_own(told: Refold) -> None:
-    told("append", SESSION[:8], stdin=HELLO)
+def test_the_beginning_of_an_id_can_be_new(told: Refold) -> None:
+    told("append", SESSION[:8], "--expected", "0", stdin=HELLO)
     assert told("sessions", "--json").json["sessions"][-1]["id"] == SESSION[:8]
 
 
