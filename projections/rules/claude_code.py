@@ -324,8 +324,12 @@ class _Joined:
         self._process = process
 
     def _belongs(self, entry: LazyEvent) -> bool:
+        if entry.format != VERSION:
+            return False
         above = entry.parent_seq
-        if entry.format != VERSION or (above not in self._on_path and above not in self._joined):
+        if entry.role in ("assistant", "toolResult"):
+            above = self._past_progress(above)
+        if above not in self._on_path and above not in self._joined:
             return False
         if entry.flags & Flag.ORPHAN and self._is_copied(entry):
             return False
@@ -335,6 +339,15 @@ class _Joined:
         if entry.role == "toolResult":
             return parent.role == "assistant"
         return above in self._joined and entry.kind in ("custom", "custom_message")
+
+    def _past_progress(self, seq: int) -> int:
+        """Return an entry's number, or that of the nearest entry above it that is no record of progress.
+
+        While one call runs, its progress comes between the records of parallel calls.
+        """
+        while seq and _is_progress(each := event(self._snapshot, self._session, seq)):
+            seq = each.parent_seq
+        return seq
 
     def _is_copied(self, entry: LazyEvent) -> bool:
         """Return True if an entry has a copy below its parent, which came with a later import."""
@@ -346,6 +359,11 @@ class _Joined:
         while entry.role != "assistant" and entry.parent_seq and entry.role != "user":
             entry = event(self._snapshot, self._session, entry.parent_seq)
         return _group(entry) if entry.role == "assistant" else ""
+
+
+def _is_progress(entry: Event | LazyEvent) -> bool:
+    """Return True for a record that a running call or hook wrote about itself; it is in no request."""
+    return entry.kind == "custom" and entry.format == VERSION and fields_of(entry.body).type == "progress"
 
 
 class _Memory:

@@ -40,18 +40,22 @@ def _beside(tree: dict[str, Json], way: Sequence[str]) -> set[str]:
     found, joined = set(way), set[str]()
     for name, record in tree.items():
         parent = tree.get(record["parentUuid"])
-        if name in found or parent is None or record["parentUuid"] not in found:
+        while parent is not None and parent["type"] == "progress":
+            parent = tree.get(parent["parentUuid"])
+        if name in found or parent is None or parent["uuid"] not in found:
             continue
         is_answer = record["type"] == "assistant" and _group(record) == _group(_answer(tree, parent))
         is_result = _is_result(record) and parent["type"] == "assistant"
-        if is_answer or is_result or (record["type"] == "attachment" and record["parentUuid"] in joined):
+        if is_answer or is_result or (record["type"] == "attachment" and parent["uuid"] in joined):
             found.add(name)
             joined.add(name)
     return found
 
 
 def _answer(tree: dict[str, Json], record: Json) -> Json:
-    while record["type"] != "assistant" and (_is_result(record) or record["type"] == "attachment"):
+    while record["type"] != "assistant" and (
+        _is_result(record) or record["type"] in ("attachment", "progress")
+    ):
         record = tree.get(record["parentUuid"], {"type": "assistant"})
     return record
 

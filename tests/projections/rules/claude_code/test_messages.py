@@ -63,6 +63,21 @@ def test_a_result_beside_the_path_brings_what_hangs_on_it(log: MemoryLog, tmp_pa
     ]
 
 
+def test_progress_between_parallel_calls_hides_none(log: MemoryLog, tmp_path: Path) -> None:
+    lines = [
+        *PARALLEL[:3],
+        record("p1", "a2", "progress", data={"type": "bash_progress"}),
+        record("p2", "p1", "progress", data={"type": "bash_progress"}),
+        answer("a3", "p2", "m1", call("y")),
+        record("p3", "a3", "progress", data={"type": "bash_progress"}),
+        PARALLEL[5],
+        PARALLEL[4],
+        answer("b", "r1", "m2", "done"),
+    ]
+    bring(log, tmp_path / "s.jsonl", *lines)
+    assert shown(log) == [*JOINED[:2], JOINED[3], JOINED[2], ("assistant", ["done"])]
+
+
 def test_a_rewind_is_a_branch(log: MemoryLog, tmp_path: Path) -> None:
     bring(
         log,
