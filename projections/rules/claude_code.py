@@ -341,7 +341,7 @@ class _Joined:
         return above in self._joined and entry.kind in ("custom", "custom_message")
 
     def _past_progress(self, seq: int) -> int:
-        """Return an entry's number, or that of the nearest entry above it that is no record of progress.
+        """Return an entry's number; for a record of progress, that of the nearest other entry above.
 
         While one call runs, its progress comes between the records of parallel calls.
         """
@@ -362,7 +362,7 @@ class _Joined:
 
 
 def _is_progress(entry: Event | LazyEvent) -> bool:
-    """Return True for a record that a running call or hook wrote about itself; it is in no request."""
+    """Return True for a record of how a running call or hook goes on, which is in no request."""
     return entry.kind == "custom" and entry.format == VERSION and fields_of(entry.body).type == "progress"
 
 
