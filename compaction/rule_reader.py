@@ -24,7 +24,6 @@ from eventstore.log import Snapshot
 from eventstore.paths import events_of_kinds
 from eventstore.records import Note
 from eventstore.writing import SessionWriter
-from projections.audit.given_rules import words_of_user
 from projections.audit.restatements import content_words
 from projections.audit.rule_readings import (
     ReadRule,
@@ -33,6 +32,7 @@ from projections.audit.rule_readings import (
     rule_readings,
 )
 from projections.context.cursor import path, resolve_cursor
+from projections.person_text import person_text
 
 RULES: Final = "rules"
 RULES_KEPT: Final = "rules-kept"
@@ -187,7 +187,7 @@ def _unread(snapshot: Snapshot, session: str, *, again: bool) -> Iterator[_Said]
     """Yield the user's messages that no model has read."""
     read = rule_readings(snapshot, session).rules
     for event in events_of_kinds(snapshot, session, {"message", "custom_message"}):
-        text = words_of_user(event) if again or event.id not in read else ""
+        text = person_text(event) if again or event.id not in read else ""
         if text.strip() and len(text) <= _LONGEST:
             yield _Said(event.seq, event.id, text)
 

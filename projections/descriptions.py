@@ -7,12 +7,13 @@ from typing import Final
 
 from eventstore.event import Event
 from eventstore.formats import tools_of, view_of, view_of_event
-from eventstore.formats.base import NOTHING, Tools
+from eventstore.formats.base import Tools
 from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, event, events, events_of_kinds
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.context.parts import is_continuation
+from projections.person_text import person_text
 from projections.usage import FAILED
 
 
@@ -44,12 +45,10 @@ def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None =
             return ""
         command = ""
         for each in events(snapshot, session, first=head.user_seq, last=as_of):
-            view = view_of(each) if each.role == "user" and each.is_entry else NOTHING
-            if view.by_person:
-                text = " ".join(view.messages[0].text.split())
-                if not text.startswith("/") or " " in text:
-                    return text
-                command = command or text
+            text = " ".join(person_text(each).split()) if each.role == "user" and each.is_entry else ""
+            if text and (not text.startswith("/") or " " in text):
+                return text
+            command = command or text
         if command:
             return command
         task = view_of_event(event(snapshot, session, head.user_seq))

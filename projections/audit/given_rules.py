@@ -7,14 +7,15 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from eventstore.event import Event
-from eventstore.formats import view_of_event, view_of_message
-from eventstore.paths import LazyEvent, SnapshotCache
+from eventstore.formats import view_of_message
+from eventstore.paths import SnapshotCache
 from projections.audit.restated_rules import CACHED_MESSAGES, Restatements, core_words, is_restated
 from projections.audit.restatements import LineMatch, normalize
 from projections.audit.rule_readings import RuleReadings, with_reading
-from projections.context.parts import Part, is_by_person
+from projections.context.parts import Part
 from projections.mentions.message_facts import SessionFacts
 from projections.mentions.standing_rules import Instruction, InstructionKind, find_instructions
+from projections.person_text import person_text
 
 LONGEST_LINE: Final = 300
 """Characters of the nearest line to report."""
@@ -72,19 +73,7 @@ def recorded_messages(entries: Iterable[Event], readings: RuleReadings) -> Itera
 
 def _instructions_of(event: Event) -> tuple[Instruction, ...]:
     """Return the instructions in an event, none if the user did not write it."""
-    return tuple(find_instructions(words_of_user(event)))
-
-
-def words_of_user(event: Event | LazyEvent) -> str:
-    """Return what the user wrote in an event, as a message or when they refused a call."""
-    if event.kind != "custom_message" and (
-        event.kind != "message" or event.role not in ("user", "toolResult")
-    ):
-        return ""
-    view = view_of_event(event)
-    if view is None:
-        return ""
-    return view.text if is_by_person(event) else view.feedback if view.role == "toolResult" else ""
+    return tuple(find_instructions(person_text(event)))
 
 
 def first_given(messages: Iterable[UserMessage]) -> Given:

@@ -86,8 +86,10 @@ def instructions(
     them, and limits of tasks that the user gave again after the replacement.
     """
     parts = replacement.before.parts
-    persons = [place for place, part in enumerate(parts) if part.by_person]
-    given = first_given(user_messages(parts, facts, readings))
+    messages = list(user_messages(parts, facts, readings))
+    spoken = {message.id for message in messages}
+    persons = [place for place, part in enumerate(parts) if part.id in spoken]
+    given = first_given(messages)
     rules = {**_carried_by_summaries(replacement, readings), **of_kind(given, InstructionKind.RULE)}
     limits = of_kind(given, InstructionKind.LIMIT)
     steps = steps_after(replacement, facts) if given or rules else []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
+
+from projections.person_text import outside_tags
 
 _FENCE: Final = re.compile(r"\s*(`{3,}(?!.*`)|~{3,})")
 _FENCES: Final = ("```", "~~~")
@@ -22,33 +24,6 @@ _SOMETIMES_END: Final = re.compile(r"\b(?:etc|al)\.$", re.IGNORECASE)
 _LONGEST_ABBREVIATION: Final = 8
 _LONGEST_ASIDE: Final = 200
 """Characters within which an opened bracket is searched for."""
-
-_HARNESS_TAGS: Final = (
-    "environment_context",
-    "system-reminder",
-    "local-command-caveat",
-    "local-command-stdout",
-    "local-command-stderr",
-    "command-name",
-    "command-message",
-    "command-args",
-    "command-contents",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "subagent_notification",
-    "task-notification",
-    "turn_aborted",
-    "user-prompt-submit-hook",
-    "ide_opened_file",
-    "ide_selection",
-    "new-diagnostics",
-    "file",
-    "pasted_content",
-)
-"""Tags of text that harnesses insert in user messages: Claude Code, Codex, pi (`file`)."""
-_HARNESS_TAG: Final = re.compile(rf"\s*<({'|'.join(_HARNESS_TAGS)})(?=[\s>])")
-_CLOSING_TAG: Final = re.compile(rf"</({'|'.join(_HARNESS_TAGS)})>")
 
 _NOT_PROSE: Final = re.compile(
     r"""\s*(?:
@@ -96,24 +71,13 @@ def prose_lines(text: str) -> list[str]:
     Not prose are fenced code, headings, tables, quotations, text that a harness inserted between tags, and
     lines that look like code, patches, logs, stack traces or terminal drawings.
     """
-    lines = list(unfenced(text))
-    outside = _outside_tags(lines) if "<" in text else lines
-    return ["" if _NOT_PROSE.match(line) or _ends_like_code(line) else line for line in outside]
+    lines = unfenced(outside_tags(text))
+    return ["" if _NOT_PROSE.match(line) or _ends_like_code(line) else line for line in lines]
 
 
 def _ends_like_code(line: str) -> bool:
     """Return True if a line without trailing white space ends like a line of code."""
     return _CODE_END.search(line, max(0, len(line) - _LONGEST_CODE_END)) is not None
-
-
-def _outside_tags(lines: Sequence[str]) -> Iterator[str]:
-    """Yield lines, "" for those that a harness inserted between tags."""
-    closed = {tag: at for at, line in enumerate(lines) for tag in _CLOSING_TAG.findall(line)}
-    inside_until = -1
-    for at, line in enumerate(lines):
-        if tag := _HARNESS_TAG.match(line):
-            inside_until = max(inside_until, closed.get(tag[1], at))
-        yield line if at > inside_until else ""
 
 
 def sentences(lines: Iterable[str]) -> Iterator[str]:

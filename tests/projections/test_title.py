@@ -100,6 +100,12 @@ def test_the_first_request_of_a_subagent_is_its_task(store, tmp_path):
     assert list(found.values()) == ["hello", "look around"]
 
 
+def test_what_the_editor_says_is_no_request(story):
+    opened = "<ide_opened_file>The user opened /a.py in the IDE.</ide_opened_file>"
+    story.says(user([text(opened), text("fix it")]))
+    assert first_request(story.log, "s") == "fix it"
+
+
 def test_a_command_alone_is_the_first_request_only_if_nothing_follows(story):
     story.says(user("/mode"))
     assert first_request(story.log, "s") == "/mode"

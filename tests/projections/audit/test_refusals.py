@@ -111,3 +111,10 @@ def test_a_rule_given_in_a_refusal_is_listed_at_the_leaf(tmp_path: Path) -> None
     with log.snapshot() as snapshot:
         found = rules_at(snapshot, resolve_cursor(snapshot, SESSION))
     assert [(rule.text, rule.event) for rule in found] == [("Never push to main.", "r")]
+
+
+def test_a_task_given_in_a_refusal_is_a_task(tmp_path: Path) -> None:
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", *refused("read the store first"), boundary("b", "r"), summary("s", "b"))
+    (compaction,) = audit(log, SESSION).compactions
+    assert compaction.metrics.instructions.tasks == 1

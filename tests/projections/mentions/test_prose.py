@@ -58,7 +58,7 @@ def test_a_fence_that_is_never_closed_reaches_to_the_end():
 
 def test_an_element_of_a_harness_is_left_out_to_its_end():
     text = "<system-reminder>\nb\n</system-reminder>\nc"
-    assert prose_lines(text) == ["", "", "", "c"]
+    assert prose_lines(text) == ["", "c"]
 
 
 def test_an_element_of_a_harness_that_is_never_closed_costs_its_line_alone():

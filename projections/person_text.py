@@ -1,0 +1,71 @@
+"""Extract what a person said from events, without the words that the harness put around it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from eventstore.event import Event
+from eventstore.formats import view_of
+from eventstore.paths import LazyEvent
+from eventstore.views import Message, Text
+
+_TAGS: Final = (
+    "environment_context",
+    "system-reminder",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-name",
+    "command-message",
+    "command-args",
+    "command-contents",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "subagent_notification",
+    "task-notification",
+    "turn_aborted",
+    "user-prompt-submit-hook",
+    "ide_opened_file",
+    "ide_selection",
+    "new-diagnostics",
+    "file",
+    "pasted_content",
+)
+"""Tags of text that harnesses insert in user messages: Claude Code, Codex, pi (`file`)."""
+_OPENING: Final = re.compile(rf"^[ \t]*<({'|'.join(_TAGS)})(?:\s[^<>]*)?>", re.MULTILINE)
+"""A tag that begins a line; within a line a person writes about it."""
+
+
+def person_text(event: Event | LazyEvent) -> str:
+    """Return what a person typed, queued, or said when they refused a call; "" for nothing.
+
+    Without text that the harness inserted between tags, and without white space around it.
+    """
+    if event.kind != "custom_message" and (
+        event.kind != "message" or event.role not in ("user", "toolResult")
+    ):
+        return ""
+    view = view_of(event)
+    texts = (_text(message, by_person=view.by_person) for message in view.messages)
+    return "\n".join(filter(None, texts))
+
+
+def _text(message: Message, *, by_person: bool) -> str:
+    if message.role == "toolResult":
+        return message.feedback.strip()
+    blocks = (block.text for block in message.blocks if isinstance(block, Text)) if by_person else ()
+    return "\n".join(filter(None, (outside_tags(text).strip() for text in blocks)))
+
+
+def outside_tags(text: str) -> str:
+    """Return a text without what a harness inserted between tags that begin a line."""
+    kept, start = list[str](), 0
+    for tag in _OPENING.finditer(text) if "<" in text else ():
+        closing = f"</{tag[1]}>"
+        end = text.find(closing, tag.end())
+        if tag.start() >= start and end >= 0:
+            kept.append(text[start : tag.start()])
+            start = end + len(closing)
+    return "".join([*kept, text[start:]])
