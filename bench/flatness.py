@@ -1,6 +1,6 @@
-"""Measure rebuilds in small and large stores, and write the table of docs/benchmarks.md.
+"""Measure rebuilds in small and large stores, and print a table.
 
-    python -m bench.flatness "$(date +%F)"
+    python -m bench.flatness
 
 Every context has the same number of messages, at the leaf and as of an event in the middle of the session. The rows
 take turns, so that other work on the machine meets all of them.
@@ -8,7 +8,6 @@ take turns, so that other work on the machine meets all of them.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Final, NamedTuple
 
-from bench.report import PAGE, span, table, times
+from bench.report import span, table, times
 from bench.test_scale import message
 from eventstore import EventLog, open_store
 from eventstore.event import NewEvent
@@ -27,8 +26,6 @@ from eventstore.formats.refold.events import compose
 from eventstore.records import Compaction
 from projections.context.build import context_json
 
-BEGIN: Final = "<!-- flatness: begin -->"
-END: Final = "<!-- flatness: end -->"
 KEPT: Final = 20
 BEHIND: Final = 40
 """Messages that a compaction keeps, and messages after it: with the summary, 61."""
@@ -120,17 +117,9 @@ def rows(found: Sequence[tuple[Shape, list[float], list[float]]]) -> Iterator[tu
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.flatness")
-    parser.add_argument("date", help="the date to write above the table")
-    date = parser.parse_args().date
     with tempfile.TemporaryDirectory(prefix="refold-bench-") as folder:
         found = table(rows(list(measured(SHAPES, Path(folder), TURNS))))
-    text = f"{date}, {TURNS:,} rebuilds of each, processor time.\n\n{found}"
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        sys.exit(f"{PAGE} has no place for the table: put {BEGIN} and {END} in it")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
+    sys.stdout.write(f"{TURNS:,} rebuilds of each, processor time.\n\n{found}\n")
 
 
 if __name__ == "__main__":

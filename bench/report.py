@@ -44,8 +44,8 @@ class Limit(NamedTuple):
 
 
 TO_THE_FLOOR: Final = Limit(2)
-FLAT: Final = Limit(1.25)
-"""The maximum ratio of the longest history's rebuild to the shortest's that counts as equal."""
+HISTORIES: Final = ("1k", "100k")
+"""The shortest and the longest history, whose rebuilds the page shows."""
 
 
 class Comparison(NamedTuple):
@@ -55,15 +55,12 @@ class Comparison(NamedTuple):
     what: str
     role: str
     beside: str
-    limit: Limit | None = None
+    limit: Limit
     is_faster: bool = False
 
 
 COMPARISONS: Final = (
     Comparison("append", "durable append of one event", "same rows", "LMDB: the same rows", Limit(1.3)),
-    Comparison("append", "", "one row", "LMDB: the same bytes in one row"),
-    Comparison("append", "", "line", "JSONL: a line and fdatasync"),
-    Comparison("append-python", "the same without its commit", "puts", "LMDB: putting the same rows"),
     Comparison(
         "real-session",
         "open + rebuild of `pi-mono-before-compaction`",
@@ -72,8 +69,6 @@ COMPARISONS: Final = (
         Limit(10, is_least=True),
         is_faster=True,
     ),
-    Comparison("real-session", "", "typed fold", "typed fold of the file", is_faster=True),
-    Comparison("real-session", "", "floor", "the floor, opened"),
     Comparison("startup", "`refold --help`", "python -c pass", "`python -c pass`", Limit(5)),
     Comparison(
         "startup-context",
@@ -83,21 +78,7 @@ COMPARISONS: Final = (
         Limit(8),
     ),
     Comparison("startup-text", "`refold context`, the same", "python -c pass", "`python -c pass`", Limit(8)),
-    Comparison(
-        "startup-text-long",
-        "`refold context`, 60 messages after 10,000 events",
-        "python -c pass",
-        "`python -c pass`",
-    ),
     Comparison("import", "import of 10,000 events", "json", "`json.loads` of every line", Limit(2)),
-    Comparison("import", "", "parse", "parsing every line by msgspec"),
-    Comparison(
-        "oh-my-pi",
-        "open + rebuild of 1,000 messages of oh-my-pi after 10,000 events",
-        "json fold",
-        "JSON fold of the file",
-        is_faster=True,
-    ),
     Comparison(
         "oh-my-pi-import",
         "import of 10,000 events of oh-my-pi",
@@ -105,23 +86,16 @@ COMPARISONS: Final = (
         "`json.loads` of every line",
         Limit(2),
     ),
-    Comparison("oh-my-pi-import", "", "parse", "parsing every line by msgspec"),
     Comparison(
-        "claude-code",
-        "open + rebuild of `6113e919-3auto`, of Claude Code",
-        "json fold",
-        "JSON fold of the file",
-        is_faster=True,
+        "claude-code-import",
+        "import of 893 records of Claude Code",
+        "json",
+        "`json.loads` of every line",
+        Limit(2),
     ),
     Comparison(
-        "claude-code-import", "import of it, 893 records", "json", "`json.loads` of every line", Limit(2)
+        "batch-1000", "append of 1,000 events at once", "floor", "LMDB: the events' rows alone", Limit(5)
     ),
-    Comparison("claude-code-import", "", "parse", "parsing every line by msgspec"),
-    Comparison("sync", "sync of 80 new files, 80 MB", "one process", "by one process"),
-    Comparison("resync", "sync of 2,000 files without changes", "stat", "a stat of each file"),
-    Comparison("batch-10", "append of 10 events at once", "floor", "LMDB: the events' rows alone"),
-    Comparison("batch-100", "append of 100", "floor", "LMDB: the events' rows alone"),
-    Comparison("batch-1000", "append of 1,000", "floor", "LMDB: the events' rows alone", Limit(5)),
     Comparison(
         "eight-writers",
         "eight threads, 40 appends each, sharing flushes",
@@ -129,15 +103,7 @@ COMPARISONS: Final = (
         "a flush for each append",
         Limit(0.5),
     ),
-    Comparison("checked-60-10k", "checked context of 60 messages", "unchecked", "the same, unchecked"),
-    Comparison("checked-1000-10k", "checked context of 1,000 messages", "unchecked", "the same, unchecked"),
-    Comparison("full-fold", "10,000 events folded to a tree", "floor", "walking over their bodies"),
-    Comparison("timeline", "timeline of 10,000 events", "floor", "walking over their bodies"),
-    Comparison("deep-tree", "context of 2,500 entries, a jump an entry", "run", "the same in one run"),
-    Comparison("compactions", "context after 1,000 compactions", "one", "after one"),
-    Comparison("sessions", "heads of 2,000 sessions", "floor", "reading their rows"),
     Comparison("overviews", "cached figures of 2,000 sessions", "heads", "reading their heads", Limit(4)),
-    Comparison("search-index", "search index of 10,000 events", "floor", "reading their texts"),
     Comparison(
         "search",
         "search of 10,000 events, 20 results",
@@ -146,8 +112,9 @@ COMPARISONS: Final = (
         Limit(10, is_least=True),
         is_faster=True,
     ),
-    Comparison("audit", "audit of 2,000 events with every metric", "import", "importing them"),
-    Comparison("audit-again", "the same again, unchanged", "import", "importing them", Limit(1)),
+    Comparison(
+        "audit-again", "second audit of 2,000 events, unchanged", "import", "importing them", Limit(1)
+    ),
     Comparison(
         "compaction-60-10k",
         "cut and extractive summary, 60 messages after 10,000 events",
@@ -159,12 +126,6 @@ COMPARISONS: Final = (
         "compaction-1000-10k", "the same, 1,000 messages after 10,000", "import", "importing them", Limit(1)
     ),
     Comparison("compaction-1000-100k", "the same after 100,000 events", "import", "importing them", Limit(1)),
-    Comparison("extractive-1k", "extractive summary of all of 1,000 events", "import", "importing them"),
-    Comparison("extractive-1k", "", "prompt", "making its prompt"),
-    Comparison("extractive-1k", "", "floor", "extracting what they name, text by text"),
-    Comparison("extractive-10k", "the same of all of 10,000", "import", "importing them"),
-    Comparison("extractive-10k", "", "prompt", "making its prompt"),
-    Comparison("extractive-10k", "", "floor", "extracting what they name, text by text"),
 )
 
 
@@ -174,12 +135,10 @@ class Runs:
     def __init__(self, reports: list[dict[str, Any]]) -> None:
         self.machine: dict[str, Any] = reports[0]["machine_info"]
         self.number = len(reports)
-        self.facts: dict[str, dict[str, Any]] = {}
         self._medians: dict[str, dict[str, list[float]]] = {}
         for bench in (bench for report in reports for bench in report["benchmarks"]):
             role, took = bench["extra_info"]["role"], bench["stats"]["median"]
             self._medians.setdefault(bench["group"], {}).setdefault(role, []).append(took)
-            self.facts.setdefault(bench["group"], {}).update(bench["extra_info"])
 
     @property
     def groups(self) -> list[str]:
@@ -236,21 +195,7 @@ def run(*options: str, benches: Sequence[str] = ("bench",)) -> dict[str, Any]:
 
 def measured(runs: Runs, date: str) -> str:
     """Return the tables of some runs."""
-    blocks = [
-        machine(runs, date),
-        "### Rebuild\n\n" + table(rebuild_rows(runs)),
-        "### Flat over history\n\n" + table(flat_rows(runs)),
-        "### The rest\n\n" + table(other_rows(runs)),
-    ]
-    if runs.has("import", "refold"):
-        megabytes = runs.facts["import"]["bytes_read"] / 1e6
-        speed = megabytes / runs.took("import")
-        blocks += [
-            f"Private memory of {what}: {' and '.join(_sizes(runs, what))}."
-            for what in ("import", "verify")
-            if runs.has(f"memory-{what}", "refold")
-        ]
-        blocks.append(f"The import reads {megabytes:.1f} MB of JSONL, {speed:.0f} MB a second.")
+    blocks = [machine(runs, date), table(rebuild_rows(runs)), table(goal_rows(runs))]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -266,18 +211,8 @@ def machine(runs: Runs, date: str) -> str:
 
 
 def rebuild_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
-    yield (
-        "events",
-        "messages",
-        "store",
-        "refold",
-        "floor",
-        "refold ÷ floor",
-        f"expected {TO_THE_FLOOR}",
-        "refold ÷ values joined whole",
-        "typed fold ÷ refold",
-        "JSON fold ÷ refold",
-    )
+    floor = f"÷ floor, expected {TO_THE_FLOOR}"
+    yield "events", "messages", "store", "refold", floor, "", "JSON fold ÷ refold"
     for group, length, messages, state in rebuilds(runs):
         ratio = runs.ratio(group, "refold", "floor")
         yield (
@@ -285,39 +220,21 @@ def rebuild_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
             messages,
             state,
             span(runs.took(group)),
-            span(runs.took(group, "floor")),
             times(ratio),
             TO_THE_FLOOR.verdict(ratio),
-            times(runs.ratio(group, "refold", "values")),
-            times(runs.ratio(group, "typed fold", "refold")),
             times(runs.ratio(group, "json fold", "refold")),
-        )
-
-
-def flat_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
-    yield "messages", "store", "1k events", "10k", "100k", "100k ÷ 1k", f"expected {FLAT}"
-    by_context: dict[tuple[str, str], list[str]] = {}
-    for group, _, messages, state in rebuilds(runs):
-        by_context.setdefault((messages, state), []).append(group)
-    for (messages, state), groups in by_context.items():
-        ratio = runs.ratio(groups[-1], "refold", "refold", groups[0])
-        yield (
-            messages,
-            state,
-            *(span(runs.took(group)) for group in groups),
-            times(ratio),
-            FLAT.verdict(ratio),
         )
 
 
 def rebuilds(runs: Runs) -> list[tuple[str, str, str, str]]:
     """Return group, history, messages and store state of each rebuild, in the page's order."""
     groups = [group.split("-") for group in runs.groups if group.startswith("rebuild-")]
+    groups = [name for name in groups if name[1] in HISTORIES]
     groups.sort(key=lambda name: (int(name[2]), name[3] == "closed", int(name[1].removesuffix("k"))))
     return [("-".join(name), *name[1:]) for name in groups]
 
 
-def other_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
+def goal_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
     yield "what", "refold", "beside it", "takes", "ratio", "expected", ""
     for comparison in COMPARISONS:
         group, role = comparison.group, comparison.role
@@ -327,12 +244,12 @@ def other_rows(runs: Runs) -> Iterator[tuple[str, ...]]:
         ratio = runs.ratio(group, *pair)
         yield (
             comparison.what,
-            span(runs.took(group)) if comparison.what else "",
+            span(runs.took(group)),
             comparison.beside,
             span(runs.took(group, role)),
             times(ratio) + (" faster" if comparison.is_faster else ""),
-            str(comparison.limit or ""),
-            comparison.limit.verdict(ratio) if comparison.limit else "",
+            str(comparison.limit),
+            comparison.limit.verdict(ratio),
         )
 
 
@@ -353,11 +270,6 @@ def span(seconds: float) -> str:
             number = seconds / size
             return f"{number:.1f} {unit}" if number < 100 else f"{number:.0f} {unit}"
     return f"{seconds:.2f} s"
-
-
-def _sizes(runs: Runs, what: str) -> Iterator[str]:
-    for events, kilobytes in runs.facts[f"memory-{what}"]["peak"].items():
-        yield f"{kilobytes // 1024} MB for {int(events):,} events"
 
 
 if __name__ == "__main__":

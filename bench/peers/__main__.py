@@ -13,7 +13,7 @@ from bench.report import PAGE, TIMES, span, table, times
 
 BEGIN: Final = "<!-- peers: begin -->"
 END: Final = "<!-- peers: end -->"
-COPIES: Final = (1, 10, 100)
+COPIES: Final = 100
 
 
 def main() -> None:
@@ -21,17 +21,13 @@ def main() -> None:
     parser.add_argument("date", help="the day of the run, as the page shall say it")
     parser.add_argument("session", type=Path, help="a session file of pi, version 3, with a compaction")
     options = parser.parse_args()
-    measured = {copies: measure(options.session, copies) for copies in COPIES}
-    versions = "; ".join(f"{peer.package} {peer.version()}" for peer in installed())
+    measured = measure(options.session, COPIES)
     missing = [peer.name for peer in PEERS if peer.version() is None]
     text = "\n\n".join(
         [
-            f"{options.date}, `{options.session.stem}`. Installed: {versions}."
+            f"{options.date}, `{options.session.stem}`, {TIMES}{COPIES}."
             + (f" Not measured: {', '.join(missing)}." if missing else ""),
-            "Durable append of a message:",
-            table(rows(measured, 0)),
-            "Open and rebuild:",
-            table(rows(measured, 1)),
+            table(rows(measured)),
         ]
     )
     page = PAGE.read_text("utf-8")
@@ -42,22 +38,20 @@ def main() -> None:
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
 
 
-def rows(measured: dict[int, Times], which: int) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each peer: its time with each history, and its ratio to refold's."""
-    yield (
-        "",
-        *(f"{TIMES}{copies}" for copies in measured),
-        *(f"÷ refold, {TIMES}{copies}" for copies in measured),
-    )
+def rows(measured: Times) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each peer: its times, and their ratios to refold's."""
+    yield "store", "append", "÷ refold", "open and rebuild", "÷ refold"
+    # The least is the one that other work on the machine disturbed least.
+    refold = [min(each) for each in measured["refold"]]
     for peer in installed():
-        own = [took[peer.name][which] for took in measured.values()]
-        refold = [took["refold"][which] for took in measured.values()]
-        # The least is the one that other work on the machine disturbed least.
-        ratios = [min(theirs) / min(ours) for theirs, ours in zip(own, refold, strict=True)]
+        own = [min(each) for each in measured[peer.name]]
+        ratios = [
+            "" if peer.name == "refold" else times(one / base) for one, base in zip(own, refold, strict=True)
+        ]
+        name, comma, engine = peer.name.partition(",")
         yield (
-            peer.name,
-            *(span(min(each)) for each in own),
-            *("" if peer.name == "refold" else times(ratio) for ratio in ratios),
+            f"{name} {peer.version()}{comma}{engine}",
+            *(cell for took, ratio in zip(own, ratios, strict=True) for cell in (span(took), ratio)),
         )
 
 
