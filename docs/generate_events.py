@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from eventstore import records
-from eventstore.event import Event, EventFacts, Flag, NewEvent, Parent
+from eventstore.event import NewEvent
 from eventstore.kinds import is_entry
 from eventstore.records import RECORDS, FileSets, Record
 
@@ -21,14 +21,11 @@ Written by `python docs/generate_events.py` from the types in `eventstore`; a te
 A session is a list of events, numbered from 1 without gaps. Events never change. Those in the session's tree are
 **entries**; the others are **off-path**. Imported events keep their original record, byte for byte. refold's own
 events have one of the records below, in the shape of pi's version 3 if pi has the kind. A record has no id, parent or
-time: those belong to the event.
-"""
+time: those belong to the event. A field with `=` may be omitted. A kind that refold does not know is an entry, and
+keeps its name and its record.
 
-SECTIONS = {
-    "An event before it is stored": NewEvent,
-    "Facts that a format extracts from a record": EventFacts,
-    "A stored event": Event,
-}
+In Python, `eventstore.event` describes an event before and after it is stored.
+"""
 
 
 def main() -> None:
@@ -38,29 +35,13 @@ def main() -> None:
 
 def page() -> str:
     """Return the page's text."""
-    parts = [INTRODUCTION, "## Kinds\n", _kinds()]
+    parts = [INTRODUCTION]
     for kind, record in RECORDS.items():
-        parts.append(_record(kind, record))
+        place = "entry" if is_entry(kind) else "off-path"
+        parts.append(f"## {kind}\n\n({place}) {_text(record)}\n\n{_fields(record)}")
     parts.append("## Parts of records\n")
     parts += [_part(part) for part in _parts()]
-    for title, type_ in SECTIONS.items():
-        parts.append(f"## {title}\n\n{_text(type_)}\n\n{_fields(type_)}")
-    flags = "\n".join(f"| `{flag.name}` | {flag.value} |" for flag in Flag)
-    parts.append(f"## Flags\n\n{_text(Flag)}\n\n| flag | bit |\n| --- | --- |\n{flags}\n")
     return "\n".join(parts)
-
-
-def _kinds() -> str:
-    rows = [
-        f"| [`{kind}`](#{kind}) | {'entry' if is_entry(kind) else 'off-path'} | {_summary(record)} |"
-        for kind, record in RECORDS.items()
-    ]
-    other = "| any other | entry | A kind that refold does not know keeps its name and its record. |"
-    return "\n".join(["| kind | place | what it says |", "| --- | --- | --- |", *rows, other, ""])
-
-
-def _record(kind: str, record: type[Record]) -> str:
-    return f"### {kind}\n\n{_text(record)}\n\n{_fields(record)}"
 
 
 def _part(part: type[msgspec.Struct]) -> str:
@@ -79,11 +60,11 @@ def _parts() -> list[type[msgspec.Struct]]:
 
 
 def _fields(type_: type[msgspec.Struct]) -> str:
-    fields = msgspec.structs.fields(type_)
-    if not fields:
-        return "No fields.\n"
-    rows = [f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} |" for field in fields]
-    return "\n".join(["| field | type | default |", "| --- | --- | --- |", *rows, ""])
+    lines = [
+        f"{field.encode_name}: {_type(field.type)}{_default(field)}"
+        for field in msgspec.structs.fields(type_)
+    ]
+    return "\n".join(["```text", *lines, "```", ""])
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
@@ -91,19 +72,18 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
     if default is msgspec.NODEFAULT:
-        return "required"
+        return ""
     if default is msgspec.UNSET:
-        return "absent"
-    if default is Parent.LEAF:
-        return "`Parent.LEAF`"
-    return "empty" if isinstance(default, msgspec.Struct) else f"`{msgspec.json.encode(default).decode()}`"
+        return " = absent"
+    return (
+        " = empty" if isinstance(default, msgspec.Struct) else f" = {msgspec.json.encode(default).decode()}"
+    )
 
 
 _PLAIN: dict[Any, str] = {
     str: "text",
     int: "integer",
-    bool: "true or false",
-    bytes: "bytes",
+    bool: "boolean",
     type(None): "null",
     Any: "any JSON",
     msgspec.Raw: "JSON, unchanged",
@@ -122,18 +102,14 @@ def _type(type_: Any) -> str:
     if origin is tuple:
         return f"({', '.join(map(_type, arguments))})"
     if origin is Literal:
-        return "one of " + ", ".join(f"`{value}`" for value in arguments)
-    return " or ".join(map(_type, arguments)) if arguments else str(type_.__name__)
+        return " | ".join(f'"{value}"' for value in arguments)
+    return " | ".join(map(_type, arguments)) if arguments else str(type_.__name__)
 
 
-def _summary(type_: type) -> str:
-    return _text(type_).split("\n\n")[0].replace("\n", " ")
-
-
-def _text(type_: type) -> str:
+def _text(type_: type[msgspec.Struct]) -> str:
     """Return a type's docstring, with fields by their names in JSON."""
     text = inspect.getdoc(type_) or ""
-    for field in msgspec.structs.fields(type_) if issubclass(type_, msgspec.Struct) else ():
+    for field in msgspec.structs.fields(type_):
         text = text.replace(f"`{field.name}`", f"`{field.encode_name}`")
     return text
 
