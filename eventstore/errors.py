@@ -134,6 +134,10 @@ class NoSessionError(BadInputError):
     """A file holds no session of any harness that refold reads."""
 
 
+class NoSessionYetError(BadInputError):
+    """A harness has made a session's file, and written none of its conversation."""
+
+
 class CorruptionError(RefoldError):
     """Stored bytes differ from those that were appended.
 

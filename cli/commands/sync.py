@@ -45,15 +45,16 @@ def command(
 
     Files that have not changed since they were last imported are not opened. If you interrupt it, run it
     again: it continues where it stopped. If a file cannot be read, the others are imported all the same. The
-    exit code is then 1, but later runs only count a file that has not changed. An empty file, or one of a
-    harness that refold cannot import, gets only a note. The exit code is also 1 if no session is found.
+    exit code is then 1, but later runs only count a file that has not changed. An empty file, one that
+    holds only snapshots of files, or one of a harness that refold cannot import, gets only a note. The exit code
+    is also 1 if no session is found.
     """
     import os
 
     from cli.commands.importing import of_folders, print_searched, unknown_types
     from cli.output import counted, echo_json, echo_note, echo_problem
     from cli.store import note_remarks_of_many
-    from eventstore.errors import BadInputError
+    from eventstore.errors import BadInputError, NoSessionYetError
     from eventstore.files.discovery import ForeignSessionError, session_files, session_places
 
     require_no_folder(ctx)
@@ -64,16 +65,20 @@ def command(
     elif summary.files:
         _import(ctx, summary, jobs)
     new = [each for each in summary.failed if each.file.path not in summary.known]
-    # A harness makes a file before its first line: that is no failure.
-    empty = [each for each in new if not each.file.status.st_size]
+    # A harness makes a file before its first message: that is no failure.
+    begun = {
+        each.file.path
+        for each in summary.failed
+        if not each.file.status.st_size or isinstance(each.error, NoSessionYetError)
+    }
     foreign = {
         each.file.path: each.error for each in summary.failed if isinstance(each.error, ForeignSessionError)
     }
     summary.unread = sorted({*summary.unread, *(error.harness for error in foreign.values())})
     noted = [(each.file.place, foreign[each.file.path]) for each in new if each.file.path in foreign]
-    new = [each for each in new if each.file.status.st_size and each.file.path not in foreign]
-    if empty:
-        echo_note(f"{counted(len(empty), 'file')} still empty, such as {empty[0].file.path}")
+    new = [each for each in new if each.file.path not in begun and each.file.path not in foreign]
+    if new_begun := begun - summary.known:
+        echo_note(f"{counted(len(new_begun), 'file')} without a session yet, such as {min(new_begun)}")
     for each in new:
         echo_problem(
             str(each.error) if isinstance(each.error, BadInputError) else f"{each.file.path}: {each.error}"
@@ -83,8 +88,8 @@ def command(
     note_remarks_of_many(summary.damaged)
     if unknown := unknown_types(summary.unknown):
         echo_note(unknown)
-    if summary.known:
-        files_known = counted(len(summary.known), "unreadable file")
+    if known := summary.known - begun:
+        files_known = counted(len(known), "unreadable file")
         echo_note(f"{files_known} unchanged since the last report; --json lists what is wrong")
     if as_json:
         failed = [

@@ -17,6 +17,7 @@ from eventstore.errors import (
     CorruptionError,
     EventConflictError,
     NoSessionError,
+    NoSessionYetError,
     NotFoundError,
     RefoldError,
     StoreError,
@@ -40,6 +41,7 @@ ERRORS = [
     (BadInputError("file", "is empty", "take another"), ["file: ", "is empty", "take another"]),
     (BadInputError("file", "is broken", "mend it", line=7), ["file:7: ", "is broken", "mend it"]),
     (NoSessionError("file", "is a poem", "take another"), ["file: ", "is a poem", "take another"]),
+    (NoSessionYetError("file", "is a title", "wait"), ["file: ", "is a title", "wait"]),
     (CorruptionError("s", 4, "is missing"), ["'s'", "4", "is missing", "refold verify"]),
 ]
 

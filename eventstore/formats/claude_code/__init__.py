@@ -13,15 +13,17 @@ from eventstore.formats.claude_code.api_message import api_blocks, payloads, vie
 from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, shown_by
 from eventstore.formats.claude_code.record_view import view
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
-from eventstore.formats.claude_code.transcript_file import ClaudeCodeFile
+from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
 from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Payload
 
-_TORN: Final = re.compile(rb'\{\s*"parentUuid"\s*:[^{}]*"isSidechain"\s*:')
-"""The start of a record that is longer than the part of the file used to recognize it."""
+_BEGINNINGS: Final = re.compile(
+    rb'\{\s*(?:"parentUuid"\s*:[^{}]*"isSidechain"\s*:|"type"\s*:\s*"%b")' % SNAPSHOT.encode()
+)
+"""The starts of records that name no session, or are longer than `BEGINNING_BYTES`."""
 
 TOOLS: Final = Tools(
     reads={"Read": ("file_path",), "NotebookRead": ("notebook_path",)},
@@ -83,7 +85,7 @@ class ClaudeCodeFormat(Format):
                 is_title = fields.type == "summary" and isinstance(fields.leafUuid, str)
                 if has_session or is_title or fields.type == "fork-context-ref":
                     return Certainty.SURE
-        return Certainty.SURE if _TORN.match(beginning) else Certainty.NONE
+        return Certainty.SURE if _BEGINNINGS.match(beginning) else Certainty.NONE
 
     def open(self, source: Source) -> SourceContents:
         return ClaudeCodeFile(source)

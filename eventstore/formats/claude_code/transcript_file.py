@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-from eventstore.errors import NoSessionError
+from eventstore.errors import NoSessionError, NoSessionYetError
 from eventstore.formats.claude_code.links import session_of_agent, session_of_sidechain
 from eventstore.formats.claude_code.record import (
     VERSION,
@@ -38,6 +38,8 @@ _PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
 _BLOCK: Final = 256 << 10
 """Bytes of a file to search at a time."""
 _REMEDY: Final = "name a session file of Claude Code"
+SNAPSHOT: Final = "file-history-snapshot"
+"""The type of a record of files' states; it can precede any message, and names no session."""
 
 
 class ClaudeCodeFile(SourceContents):
@@ -68,6 +70,7 @@ class ClaudeCodeFile(SourceContents):
         stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
         named = b'"%b"' % stem.encode("ascii", "ignore")
         sidechains: list[Fields] = []
+        has_only_snapshots = True
         is_plain = _PLAIN.fullmatch(stem) is not None
 
         def says_nothing_new(data: bytes) -> bool:
@@ -85,11 +88,15 @@ class ClaudeCodeFile(SourceContents):
                     first = first or line[start:stop]
                     name = _better(name, fields, stem)
                     head = _earlier(head, fields)
+                    has_only_snapshots &= fields.type == SNAPSHOT
                     if fields.is_chained and fields.isSidechain is True:
                         sidechains.append(fields)
         if not first:
             problem = "contains no readable record" if self.source.size else "is empty"
             raise NoSessionError(self.source.name, problem, _REMEDY)
+        if not name and has_only_snapshots:
+            problem = "holds only snapshots of files"
+            raise NoSessionYetError(self.source.name, problem, "there is nothing to import yet")
         name = name or f"noid-{sha256(first).hexdigest()[:16]}"
         agent = _name(head.agentId)
         is_side = head.isSidechain is True or head.type == "fork-context-ref" or stem == f"agent-{agent}"

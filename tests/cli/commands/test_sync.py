@@ -15,7 +15,8 @@ from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult
 from tests.cli.running import Refold
 from tests.cli.tale import tale
-from tests.support.homes import PI, a_home, pi_session, write
+from tests.support import claude_code
+from tests.support.homes import CLAUDE, PI, a_home, pi_session, write
 from tests.support.pi_files import header, said
 from tests.support.tampering import tables
 
@@ -44,7 +45,17 @@ def test_an_empty_file_is_noted_and_no_failure(refold: Refold, tmp_path: Path) -
     (folder / "begun.jsonl").touch()
     (folder / "tale.jsonl").write_bytes(tale())
     (note,) = refold("sync", "--path", folder, "--home", tmp_path).notes
-    assert "1 file still empty" in note
+    assert "1 file without a session yet" in note
+
+
+def test_a_file_of_snapshots_alone_is_no_failure(refold: Refold, tmp_path: Path) -> None:
+    begun = write(tmp_path / CLAUDE / "p" / "begun.jsonl", claude_code.line(type="file-history-snapshot"))
+    (note,) = refold("sync", "--home", tmp_path).notes
+    assert "1 file without a session yet" in note
+    assert refold("sync", "--home", tmp_path).errors == ""
+    with begun.open("ab") as file:
+        file.write(claude_code.said("u1", None, "hello"))
+    assert counts(refold("sync", "--home", tmp_path, "--json").json) == {("claude-code", "p"): (1, 0, 0, 2)}
 
 
 def test_everything_new_is_imported_and_counted_by_harness_and_project(refold: Refold, home: Path) -> None:

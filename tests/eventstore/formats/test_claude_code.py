@@ -51,6 +51,7 @@ from tests.support.claude_code import (
 from tests.support.events import events
 
 HI = said("u", None, "hi")
+SNAPSHOT = line(type="file-history-snapshot", messageId="m")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ HI = said("u", None, "hi")
         (line(type="summary", summary="s", leafUuid="u"), Certainty.SURE),
         (line(type="fork-context-ref", agentId="a"), Certainty.SURE),
         (said("u", None, "x" * 100_000)[: 64 << 10], Certainty.SURE),
-        (line(type="file-history-snapshot", messageId="m"), Certainty.NONE),
+        (SNAPSHOT, Certainty.SURE),
         (b'{"type":"session","id":"s"}\n{"type":"message","id":"a"}', Certainty.NONE),
         (b"", Certainty.NONE),
         (b"\x00\xff{", Certainty.NONE),
