@@ -205,7 +205,7 @@ def _hidden_packages() -> Iterator[str]:
 def refold(ctx: click.Context, store: str | None) -> None:
     """Keep coding-agent sessions, replay every context, see what compactions lost.
 
-    Begin with `refold sync`: it imports the sessions on this machine.
+    Begin with `refold sync`: it imports the sessions on this machine. `refold` alone shows where things stand.
 
     A SESSION is an id, a unique prefix of one, a title, @last, or the path of a session file.
     """
@@ -217,8 +217,9 @@ def refold(ctx: click.Context, store: str | None) -> None:
         ctx.meta[STORE] = without_password(store)
     ctx.obj = store
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(2)
+        from cli.status import print_status
+
+        print_status(ctx)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -182,7 +182,7 @@ def chosen_names(log: StoredLog, chosen: SessionFilter) -> list[str]:
 
 
 def chosen_sessions(
-    log: StoredLog, chosen: SessionFilter, *, prices: Prices | None = None, with_answers: bool = False
+    log: EventLog, chosen: SessionFilter, *, prices: Prices | None = None, with_answers: bool = False
 ) -> list[Family]:
     """Return the chosen sessions with their subagents, the most recently written last.
 

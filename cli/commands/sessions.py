@@ -19,7 +19,7 @@ _LEAST_TITLE: Final = 24
 """Characters of a title that other columns leave room for."""
 _LONGEST_TITLE: Final = 120
 """Characters of a title to show if there is room."""
-_ORDERS: Final = {
+ORDERS: Final = {
     "written": lambda _: 0,
     "ended": lambda family: family.ended or 0,
     "events": lambda family: family.overview.head.version,
@@ -41,7 +41,7 @@ _ORDERS: Final = {
 )
 @click.option(
     "--sort",
-    type=click.Choice(list(_ORDERS)),
+    type=click.Choice(list(ORDERS)),
     default="ended",
     show_default=True,
     help="Sort order; the largest or newest comes last.",
@@ -74,7 +74,7 @@ def command(
         # A short id has to be unique in the store, not only in the list.
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
-    found = sorted(found, key=_ORDERS[sort])[-(limit or 0) :]
+    found = sorted(found, key=ORDERS[sort])[-(limit or 0) :]
     if as_json:
         rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]
         echo_json({"sessions": rows})
@@ -82,7 +82,7 @@ def command(
         out = console()
         with paged(out):
             if found:
-                out.print(_listing(found, names, out.width, is_all=is_all), crop=False)
+                out.print(listing(found, names, out.width, is_all=is_all), crop=False)
         if not found:
             echo_note("the store is empty: run refold sync" if chosen.is_empty else "no session matches")
     damaged = [each for family in found for each in family.members if each.problem]
@@ -95,7 +95,8 @@ def _listed(family: Family, *, is_all: bool) -> list[SessionOverview]:
     return family.members if is_all else [family.overview]
 
 
-def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool) -> Table:
+def listing(found: list[Family], names: list[str], width: int, *, is_all: bool) -> Table:
+    """Return a table of families; a short id is unique among `names`, all sessions of the store."""
     from cli.output import one_line, safe_line, table, thousands, when
     from cli.store import short_names
     from cli.terminal import CutLine
@@ -107,7 +108,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
     last, title = "LAST ENTRY (UTC)" if is_wide else "AGE", "TITLE OR FIRST REQUEST"
     compacted = "TIMES COMPACTED"
     numbers = ("EVENTS", "TOKENS", compacted, "BRANCHES", "SUBAGENTS", "COST")
-    listing = table(
+    rows = table(
         *("SESSION", last, "PROJECT", "HARNESS", "MODEL", *numbers, title),
         right=numbers if is_wide else (*numbers, last),
         shrinks=title,
@@ -130,7 +131,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
             is_root = each is family.overview
             spent = each.spent if is_all else family.spent
             ended = each.ended if is_all else family.ended
-            listing.add_row(
+            rows.add_row(
                 ("" if is_root else "└ ") + safe_line(shown[each.name]),
                 when(ended)[:16] if is_wide else _age(ended),
                 CutLine(one_line(projects[family.folder], 30) if is_root else ""),
@@ -144,7 +145,7 @@ def _listing(found: list[Family], names: list[str], width: int, *, is_all: bool)
                 spent_dollars(spent),
                 CutLine(one_line(each.title or each.first_request, _LONGEST_TITLE), _LEAST_TITLE),
             )
-    return listing
+    return rows
 
 
 def _age(time: int | None) -> str:

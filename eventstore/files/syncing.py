@@ -98,23 +98,33 @@ def reported_before(snapshot: Snapshot, failed: Iterable[FileImport]) -> set[str
     return {
         each.file.path
         for each in failed
-        if isinstance(each.error, BadInputError) and snapshot.derived(_report_key(each)) == _report(each)
+        if isinstance(each.error, BadInputError) and snapshot.derived(_report_key(each.file)) == _report(each)
     }
+
+
+def is_reported(snapshot: Snapshot, file: SessionFile) -> bool:
+    """Return True if a file was reported as unreadable, and has not changed since."""
+    return (snapshot.derived(_report_key(file)) or b"").startswith(_status_digest(file))
 
 
 def keep_reported(log: StoredLog, failed: Iterable[FileImport]) -> None:
     """Remember that these files were reported as unreadable."""
-    log.keep((_report_key(each), _report(each)) for each in failed)
+    log.keep((_report_key(each.file), _report(each)) for each in failed)
 
 
-def _report_key(failed: FileImport) -> bytes:
-    return b"unreadable " + sha256(source_path(failed.file.path)).digest()
+def _report_key(file: SessionFile) -> bytes:
+    return b"unreadable " + sha256(source_path(file.path)).digest()
 
 
 def _report(failed: FileImport) -> bytes:
-    status = failed.file.status
+    error = str(failed.error).encode("utf-8", "backslashreplace")
+    return _status_digest(failed.file) + sha256(error).digest()
+
+
+def _status_digest(file: SessionFile) -> bytes:
+    status = file.status
     changes = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return sha256(repr((changes, str(failed.error))).encode("utf-8", "backslashreplace")).digest()
+    return sha256(repr(changes).encode()).digest()
 
 
 def _newest_apart(

@@ -123,11 +123,6 @@ def test_on_other_systems_it_says_where_it_runs(
     assert (outcome.errors.count("\n"), system in outcome.errors) == (1, True)
 
 
-def test_without_a_command_the_help_goes_to_stderr_and_the_exit_code_is_2(refold: Refold) -> None:
-    assert refold(code=2).out == ""
-    assert refold(code=2).errors == refold("--help").out
-
-
 def test_a_fault_of_refold_itself_is_one_line_with_an_exit_code_of_its_own(
     refold: Refold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
