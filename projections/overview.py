@@ -41,7 +41,7 @@ from projections.usage import answers
 ANSWERS: Final = "replay-answers-"
 """The beginning of the names of sessions that hold only what models answered in replays."""
 _TITLE_OF_ANSWERS: Final = "stored answers of replays"
-_VERSION: Final = 9
+_VERSION: Final = 10
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""

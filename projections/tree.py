@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,6 +17,10 @@ from projections.rules import rules_of_format
 
 _ATTACHED: Final = frozenset({"custom", "custom_message"})
 """Kinds of entries that a harness adds to a tool's result."""
+_LANDMARKS: Final = frozenset({"label", "rewrite", "session_info", "undone"})
+"""Kinds of entries that are sent to no model, and that the tree shows all the same."""
+_MOVES: Final = frozenset({"branch_summary", "leaf_moved"})
+"""Kinds of entries whose parent is where the session moved to."""
 
 
 class LabelFold:
@@ -61,7 +66,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's entries, parents before children; `leaf` is None in an empty session."""
+    """A session's entries, parents before children; `leaf` is None in an empty session.
+
+    Entries that are sent to no model are left out, and what is below them hangs on the nearest entry above, except the
+    leaf, labels and what they name, titles, rewrites, undos, targets of moves, and the settings in force at an entry
+    that is sent or at the leaf.
+    """
 
     leaf: str | None
     roots: list[str]
@@ -82,7 +92,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(NamedTuple):
-    """An entry as a tree shows it; `parent` is its parent's number, 0 for a root."""
+    """An entry as it was appended; `parent` is its parent's number, 0 for a root."""
 
     id: str
     kind: str
@@ -96,10 +106,10 @@ class TreeFold:
     def __init__(self) -> None:
         self._labels = LabelFold()
         self._entries: dict[int, _Entry] = {}
-        self._children: dict[int, list[int]] = {0: []}
+        self._shown: set[int] = set()
+        self._leaf, self._settings = 0, (0, 0)
         self._groups: dict[int, str] = {}
         self._joined: set[int] = set()
-        self._leaf = 0
 
     def apply(self, event: Event | LazyEvent) -> None:
         """Apply the next event."""
@@ -108,9 +118,13 @@ class TreeFold:
         self._labels.apply(event)
         seq, parent = event.seq, event.parent_seq
         self._entries[seq] = _Entry(event.id, event.kind, parent, event.time)
-        self._children.setdefault(parent, []).append(seq)
-        self._children[seq] = []
-        self._leaf = seq
+        self._leaf, self._settings = seq, (event.model_seq, event.thinking_seq)
+        if event.role:
+            self._shown.update((seq, *self._settings))
+        elif event.kind in _LANDMARKS:
+            self._shown.add(seq)
+        if event.kind in _MOVES:
+            self._shown.add(parent)
         if rules_of_format(event.format).arranges:
             self._join(event)
 
@@ -122,33 +136,52 @@ class TreeFold:
             is_joined = bool(group) and group == above
         elif event.role == "toolResult" or (event.kind in _ATTACHED and event.parent_seq in self._joined):
             group, is_joined = above, bool(above)
+        elif not event.role:
+            group, is_joined = above, False
         else:
             return
         self._groups[event.seq] = group
         if is_joined:
             self._joined.add(event.seq)
 
-    def _beside(self) -> set[int]:
+    def _beside(self, parents: Mapping[int, int], children: Mapping[int, Sequence[int]]) -> set[int]:
         """Return the entries beside a path that goes on from their message."""
         if not self._joined:
             return set()
         only_joined = set[int]()
-        for seq in reversed(self._entries):
-            if seq in self._joined and only_joined.issuperset(self._children[seq]):
+        for seq in reversed(parents):
+            if seq in self._joined and only_joined.issuperset(children[seq]):
                 only_joined.add(seq)
         to_leaf, at = set[int](), self._leaf
         while at:
             to_leaf.add(at)
-            at = self._entries[at].parent
+            at = parents[at]
         found = set[int]()
-        for seq, entry in self._entries.items():
-            siblings = self._children[entry.parent]
-            if entry.parent in found:
+        for seq, parent in parents.items():
+            siblings = children[parent]
+            if parent in found:
                 found.add(seq)
             elif seq in only_joined and len(siblings) > 1:
                 goes_on = max(siblings, key=lambda each: (each not in only_joined, each in to_leaf))
                 if goes_on != seq:
                     found.add(seq)
+        return found
+
+    def _label(self, entry: _Entry) -> str | None:
+        labels = self._labels.labels
+        return labels.get(entry.id) or labels.get(recorded_id(entry.id)) if labels else None
+
+    def _shown_parents(self) -> dict[int, int]:
+        """Return the entries to show with their nearest shown ancestors, parents first."""
+        shown = self._shown.union((self._leaf, *self._settings))
+        nearest, found = {0: 0}, dict[int, int]()
+        for seq, entry in self._entries.items():
+            above = nearest[entry.parent]
+            if seq in shown or self._label(entry):
+                nearest[seq] = seq
+                found[seq] = above
+            else:
+                nearest[seq] = above
         return found
 
     def view(self) -> Tree:
@@ -157,27 +190,30 @@ class TreeFold:
         Children are in order of time, as in pi; those without a time keep their place.
         """
         nodes: list[Node] = []
-        beside, entries, labels = self._beside(), self._entries, self._labels.labels
-        pending = [(root, 0) for root in reversed(self._children[0])]
+        entries, parents = self._entries, self._shown_parents()
+        children: dict[int, list[int]] = {0: [], **{seq: [] for seq in parents}}
+        for seq, parent in parents.items():
+            children[parent].append(seq)
+        beside = self._beside(parents, children)
+        pending = [(root, 0) for root in reversed(children[0])]
         while pending:
             seq, depth = pending.pop()
             entry = entries[seq]
-            children = self._in_order(self._children[seq])
-            label = labels.get(entry.id) or labels.get(recorded_id(entry.id)) if labels else None
+            below = self._in_order(children[seq])
             nodes.append(
                 Node(
                     id=entry.id,
                     kind=entry.kind,
-                    parent=entries[entry.parent].id if entry.parent else None,
+                    parent=entries[parents[seq]].id if parents[seq] else None,
                     depth=depth,
-                    label=label,
-                    children=[entries[child].id for child in children],
+                    label=self._label(entry),
+                    children=[entries[child].id for child in below],
                     beside=seq in beside,
                 )
             )
-            pending += [(child, depth + 1) for child in reversed(children)]
+            pending += [(child, depth + 1) for child in reversed(below)]
         leaf = entries[self._leaf].id if self._leaf else None
-        return Tree(leaf=leaf, roots=[entries[root].id for root in self._children[0]], nodes=nodes)
+        return Tree(leaf=leaf, roots=[entries[root].id for root in children[0]], nodes=nodes)
 
     def _in_order(self, seqs: list[int]) -> list[int]:
         if len(seqs) < 2:  # noqa: PLR2004  an order needs two

@@ -10,7 +10,7 @@ from cli.options import as_of_option, json_option
 @click.command("tree", epilog="Example:  refold tree @last")
 @click.argument("session")
 @as_of_option
-@click.option("--full", is_flag=True, help="Show every entry, not only landmarks.")
+@click.option("--full", is_flag=True, help="Show every entry of the tree, not only landmarks.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, *, as_of: int | None, full: bool, as_json: bool) -> None:

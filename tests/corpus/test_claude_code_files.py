@@ -19,6 +19,7 @@ from projections.context.build import build_context, context_json
 from projections.context.cursor import resolve_cursor
 from projections.requests import request
 from projections.rules.claude_code import COUNTS, RULES
+from projections.tree import tree
 from projections.usage import answers
 from tests.support.events import events
 
@@ -124,6 +125,13 @@ def test_records_agree_with_the_contexts(corpus: Path) -> None:
         JUMPS: (574, 590),
     }
     assert jumps == EXPLAINED_JUMPS | UNEXPLAINED_JUMPS
+
+
+def test_only_a_rewind_is_a_branch(corpus: Path) -> None:
+    log = MemoryLog()
+    names = {path.name: each.id for path in files(corpus) for each in import_sessions(log, path)}
+    branches = {name: tree(log, session).ends for name, session in names.items()}
+    assert {name: count for name, count in branches.items() if count > 1} == {"aefcb05b.jsonl": 2}
 
 
 def test_usage_counts_once_for_all_records_of_a_message(corpus: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from eventstore import open_store
 from eventstore.errors import NotFoundError
 from eventstore.memory import MemoryLog
-from eventstore.records import Decision, Label, LeafMoved
+from eventstore.records import Decision, Label, LeafMoved, ModelChange
 from projections.tree import Node, Tree, TreeFold, tree
 from tests.support import claude_code
 from tests.support.events import event, message
@@ -96,7 +96,7 @@ def test_a_tree_as_of_nothing_is_empty(story):
 
 def test_a_tree_may_be_as_deep_as_a_session_is_long(tmp_path):
     with open_store(tmp_path / "store") as store:
-        store.append("s", [event(f"e{number}") for number in range(3000)])
+        store.append("s", [message(f"e{number}") for number in range(3000)])
         assert tree(store, "s").nodes[-1].depth == 2999
 
 
@@ -127,6 +127,78 @@ def test_records_of_one_message_and_results_of_parallel_calls_are_no_branches(tm
     assert {node.id for node in found.nodes if node.beside} == {"r", "h"}
     assert {node.id for node in found.nodes if node.ends_branch} == {"s", "d"}
     assert {name: number for name, number in found.branches().items() if number > 1} == {"a": 2}
+
+
+def progress(uuid: str, parent: str) -> bytes:
+    return claude_code.record(uuid, parent, "progress", data={"type": "bash_progress"})
+
+
+def test_records_of_progress_make_no_branch(tmp_path: Path) -> None:
+    log = MemoryLog()
+    claude_code.bring(
+        log,
+        tmp_path / "s.jsonl",
+        claude_code.said("u", None, "go"),
+        claude_code.answer("a", "u", "m1", claude_code.call("x")),
+        progress("p", "a"),
+        progress("q", "p"),
+        claude_code.result("r", "a", "x", "one"),
+        claude_code.answer("b", "r", "m2", "done"),
+    )
+    found = tree(log, claude_code.SESSION)
+    assert ([node.id for node in found.nodes], found.ends) == (["u", "a", "r", "b"], 1)
+
+
+def test_a_parallel_call_behind_progress_is_no_branch(tmp_path: Path) -> None:
+    log = MemoryLog()
+    claude_code.bring(
+        log,
+        tmp_path / "s.jsonl",
+        claude_code.said("u", None, "go"),
+        claude_code.answer("a", "u", "m1", claude_code.call("x")),
+        progress("p", "a"),
+        claude_code.answer("b", "p", "m1", claude_code.call("y")),
+        claude_code.result("q", "b", "y", "two"),
+        claude_code.result("r", "a", "x", "one"),
+        claude_code.answer("c", "r", "m2", "done"),
+    )
+    found = tree(log, claude_code.SESSION)
+    assert ({node.id for node in found.nodes if node.beside}, found.ends) == ({"b", "q"}, 1)
+
+
+def test_what_is_below_a_hidden_entry_moves_up(log):
+    log.append("s", [message("root"), event("state"), message("child")])
+    assert outline(tree(log, "s")) == [("root", 0), ("child", 1)]
+
+
+def test_an_unsent_leaf_is_shown(log):
+    log.append("s", [message("root"), event("state"), event("leaf")])
+    assert outline(tree(log, "s")) == [("root", 0), ("leaf", 1)]
+
+
+def test_an_unsent_entry_with_a_label_is_shown(story):
+    story.log.append("s", [event("state")])
+    story.add(Label(target_id="state", label="here"))
+    story.says(user("on"))
+    assert [node.label for node in tree(story.log, "s").nodes] == ["here", None, None]
+
+
+def test_an_unsent_target_of_a_move_is_shown(story):
+    story.log.append("s", [message("root"), event("state"), message("child")])
+    story.add(LeafMoved(from_id="child"), parent="state")
+    story.says(user("on"))
+    found = tree(story.log, "s")
+    assert outline(found)[:3] == [("root", 0), ("state", 1), ("child", 2)]
+    assert (found.nodes[3].parent, found.nodes[3].kind) == ("state", "message")
+
+
+def test_only_settings_in_force_are_shown(story):
+    story.add(ModelChange(provider="p", model_id="replaced"))
+    first = story.add(ModelChange(provider="p", model_id="first"))
+    (said,) = story.says(user("on"))
+    story.add(ModelChange(provider="p", model_id="left behind"))
+    newest = story.add(ModelChange(provider="p", model_id="newest"), parent=said)
+    assert outline(tree(story.log, "s")) == [(first, 0), (said, 1), (newest, 2)]
 
 
 def test_one_of_several_parallel_results_goes_on_at_the_end(tmp_path: Path) -> None:

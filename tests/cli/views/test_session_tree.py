@@ -55,9 +55,10 @@ def test_several_roots_stand_one_below_the_other(told: Refold) -> None:
 
 
 def test_a_session_as_deep_as_it_is_long_is_drawn(refold: Refold, tmp_path: Path) -> None:
-    chain = [entry(f"e{number}", f"e{number - 1}" if number else None) for number in range(3000)]
+    said = {"type": "message", "message": {"role": "assistant", "content": []}}
+    chain = [entry(f"e{number}", f"e{number - 1}" if number else None, **said) for number in range(3000)]
     (tmp_path / "deep.jsonl").write_bytes(header() + b"".join(chain))
-    assert refold("tree", "deep.jsonl").lines[1] == "  … 2998 custom"
+    assert refold("tree", "deep.jsonl").lines[1] == "  … 2998 assistant"
 
 
 def test_a_tree_of_nothing_is_empty(told: Refold) -> None:

@@ -200,6 +200,7 @@ def test_an_entry_that_another_branch_leaves_is_marked(story: Story) -> None:
 def test_what_is_not_on_the_path_is_not_marked(story: Story) -> None:
     story.says(user("a"))
     story.add(ModelChange(provider="p", model_id="n"))
+    story.says(user("b"))
     move_to(story.writer, "e1")
     (title,) = titles(story)
     assert re.findall(r"#?\d+", title) == ["#1", "1"]

@@ -81,10 +81,9 @@ def test_a_branch_off_the_path_is_indented_and_comes_before_the_path_goes_on(sto
         (0, "·2", 0),
         (1, "●3", 0),
         (1, "·4", 0),
-        (0, "↷5", 0),
         (0, "●6", 0),
     ]
-    assert [line.is_aside for line in lines] == [False, False, True, True, False, False]
+    assert [line.is_aside for line in lines] == [False, False, True, True, False]
 
 
 def test_the_leaf_is_marked_where_one_stands(story: Story) -> None:
