@@ -28,11 +28,10 @@ from compaction.summary import DEFAULT_SUMMARY_OPTIONS, Summary, SummaryOptions,
 from compaction.templates import Source, with_session
 from eventstore.checked import checked
 from eventstore.event import Event, Parent
-from eventstore.formats import view_of
 from eventstore.formats.base import PromptView
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id
-from eventstore.records import Attempt, Decision, DecisionOutcome
+from eventstore.records import Attempt, Custom, Decision, DecisionOutcome, own_record
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.cursor import Cursor, Leaf, newest_first, resolve_cursor
 from projections.settings import harness_prompt
@@ -334,13 +333,14 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 def latest_notes(newest_first: Iterable[Event], memory: str) -> str:
     """Return the newest notes since the last compaction, "" if there are none.
 
-    Notes are the `text` of `custom` entries of the type `memory`. If `memory` is "", there are none.
+    Notes are the `text` of `custom` entries of the type `memory` that were appended, not imported. If `memory` is "",
+    there are none.
     """
     for entry in newest_first if memory else ():
         if entry.kind == "compaction":
             return ""
-        found = view_of(entry).extension if entry.kind == "custom" else None
-        data = found.data if found and found.type == memory else None
+        found = own_record(entry)
+        data = found.data if isinstance(found, Custom) and found.custom_type == memory else None
         if isinstance(data, dict) and isinstance(data.get("text"), str):
             return str(data["text"])
     return ""

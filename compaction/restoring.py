@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from compaction.policy.model import Restoring
@@ -10,9 +11,9 @@ from compaction.rewrites.supersede import read_of
 from eventstore.event import Event
 from eventstore.formats import tools_of, view_of_event
 from eventstore.formats.base import Tools
-from eventstore.records import CustomMessage
+from eventstore.records import CustomMessage, own_record
 from eventstore.views import Message, ToolCall
-from projections.context.parts import Fate, Part, view_of_part
+from projections.context.parts import Fate, Part
 from projections.tokens import Counter
 
 RESTORED: Final = "restored_file"
@@ -49,7 +50,7 @@ def restore_files(
     `shown` are the kept messages: a file that one of them shows whole is not restored. A file whose newest
     read failed is not shown in an older state.
     """
-    there = _shown_whole(shown)
+    there = _shown_whole(shown, entries)
     found: list[CustomMessage] = []
     room = restoring.tokens
     for read in _newest_reads(_talk(entries())):
@@ -74,12 +75,13 @@ def _again(kind: str, content: str, source: str) -> CustomMessage:
     return CustomMessage(custom_type=kind, content=content, details={_SOURCE: source})
 
 
-def _shown_whole(shown: Sequence[Part]) -> set[str]:
-    """Return the entries that messages show as stored, and those that they repeat."""
+def _shown_whole(shown: Sequence[Part], entries: Callable[[], Iterable[Event]]) -> set[str]:
+    """Return the entries that messages show as stored, and those that own messages repeat."""
     whole = {part.id for part in shown if part.fate is not Fate.REWRITTEN}
-    custom = [part for part in shown if part.id in whole and part.kind == "custom_message"]
-    extensions = (view_of_part(part).extension for part in custom)
-    sources = (each.data for each in extensions if each and each.type in (RESTORED, _RESTORED_PLAN))
+    custom = {part.id for part in shown if part.id in whole and part.kind == "custom_message"}
+    found = islice((each for each in entries() if each.id in custom), len(custom))
+    records = (record for each in found if isinstance(record := own_record(each), CustomMessage))
+    sources = (each.details for each in records if each.custom_type in (RESTORED, _RESTORED_PLAN))
     return whole | {str(source.get(_SOURCE)) for source in sources if isinstance(source, dict)}
 
 

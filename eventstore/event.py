@@ -9,6 +9,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from eventstore.records import FORMAT
+
 ROLES: Final = (
     "",
     "user",
@@ -145,6 +147,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def is_entry(self) -> bool:
         """True if the event is in the tree."""
         return not self.flags & Flag.OFF_PATH
+
+    @property
+    def is_own(self) -> bool:
+        """True if refold, or a harness through it, wrote the event; False if it came from a file."""
+        return self.format == FORMAT
 
     @property
     def message(self) -> bytes:

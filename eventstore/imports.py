@@ -11,7 +11,7 @@ from typing import Final, Literal
 from eventstore.errors import NotFoundError
 from eventstore.frame import body_of, decode, pointers_of
 from eventstore.log import Head, Snapshot
-from eventstore.records import FORMAT, Import, Link, ObservedRewrite, embedded, record_of
+from eventstore.records import Import, Link, ObservedRewrite, embedded, own_record, record_of
 
 Origin = Literal["fork", "subagent"]
 """The relations of a session to the one that it came from."""
@@ -64,7 +64,7 @@ def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
     _, number = generation_of(session)
     seq = snapshot.locate(session, generation_link(number - 1)) if number > 1 else 0
     event = decode(snapshot.frame(session, seq), session) if seq else None
-    link = record_of("link", event.body) if event is not None and event.kind == "link" else None
+    link = own_record(event) if event is not None else None
     return link.session if isinstance(link, Link) and link.relation == "generation" else None
 
 
@@ -140,12 +140,11 @@ def origin_of(snapshot: Snapshot, session: str, relation: Origin) -> Link | None
     found = None
     for seq in seqs or ([1] if snapshot.head(session).version else []):
         event = decode(snapshot.frame(session, seq), session)
-        if event.kind == "link" and event.format == FORMAT:
-            link = record_of("link", event.body)
-            if isinstance(link, Link) and link.relation == relation:
-                if link.event:
-                    return link
-                found = found or link
+        link = own_record(event)
+        if isinstance(link, Link) and link.relation == relation:
+            if link.event:
+                return link
+            found = found or link
     return found
 
 
@@ -215,6 +214,6 @@ def _last_shared(snapshot: Snapshot, session: str, original: str) -> int:
     newest = generations(snapshot, original)[-1:]
     for frame in snapshot.frames(session, backward=True) if newest else ():
         found = decode(frame, session)
-        if found.format != FORMAT and snapshot.locate(newest[0].name, found.id):
+        if not found.is_own and snapshot.locate(newest[0].name, found.id):
             return found.seq
     return 0

@@ -31,6 +31,7 @@ from eventstore.frame import (
 )
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
+from eventstore.records import FORMAT
 
 _OVERLAID: Final = Flag.OVERLAID.value
 _OFF_PATH: Final = Flag.OFF_PATH.value
@@ -109,6 +110,11 @@ class LazyEvent:
     @property
     def is_entry(self) -> bool:
         return not pointers_of(self._frame)[1] & _OFF_PATH
+
+    @property
+    def is_own(self) -> bool:
+        """True if refold, or a harness through it, wrote the event; False if it came from a file."""
+        return self.format == FORMAT
 
     @property
     def time(self) -> int | None:

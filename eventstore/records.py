@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -369,6 +369,27 @@ def embedded(raw: msgspec.Raw) -> bytes:
     """Return the JSON object that was passed to `embed`."""
     data = bytes(raw)
     return msgspec.json.decode(data, type=str).encode("latin-1") if data.startswith(b'"') else data
+
+
+class StoredRecord(Protocol):
+    """An event, decoded or not, as `own_record` needs it."""
+
+    @property
+    def is_own(self) -> bool: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+def own_record(event: StoredRecord) -> Record | None:
+    """Return the record of an event that refold wrote, None for one that came from a file.
+
+    Whatever a file says, it is its harness's record; who wrote an event decides, not what it holds.
+    """
+    return record_of(event.kind, event.body) if event.is_own and event.kind in RECORDS else None
 
 
 def record_of(kind: str, body: bytes | memoryview) -> Record:

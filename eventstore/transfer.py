@@ -15,7 +15,7 @@ from eventstore.files.glue import segment_digests
 from eventstore.frame import decode, digest_of
 from eventstore.imports import earlier_generation, generations, import_parts, newest_import, started_link
 from eventstore.log import EventLog, Head, Progress, Snapshot
-from eventstore.records import Import, Link, record_of
+from eventstore.records import Import, Link, own_record, record_of
 from eventstore.verify import check_frame
 from eventstore.writing import retry_on_conflict
 
@@ -188,7 +188,7 @@ def _parents(snapshot: Snapshot, session: str) -> list[str]:
     except NotFoundError:
         return []
     events = [decode(snapshot.frame(session, seq), session) for seq in seqs]
-    links = [record_of("link", event.body) for event in events if event.kind == "link"]
+    links = map(own_record, events)
     return [link.session for link in links if isinstance(link, Link) and link.relation == "parent"]
 
 

@@ -281,14 +281,14 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
     replaced = replaced_by_copies(snapshot, head.name)
     compactions, tips, has_undone = set[int](), set[int](), False
     for each in events(snapshot, head.name):
-        if not facts.harness and each.format != FORMAT:
+        if not facts.harness and not each.is_own:
             facts.harness = format_of(each.format).name
         # A session's own information, if it names a folder, is newer than what it began with.
         if not facts.folder or each.kind == "session_info":
             facts.folder = view_of(each).folder or facts.folder
         if not each.is_entry:
             continue
-        if each.time is not None and not (each.format == FORMAT and each.kind in _CHANGES):
+        if each.time is not None and not (each.is_own and each.kind in _CHANGES):
             facts.ended = max(facts.ended or 0, each.time)
         tips.discard(each.parent_seq)
         tips.add(each.seq)

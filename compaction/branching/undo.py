@@ -14,7 +14,7 @@ from eventstore.formats.refold.events import compose
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
 from eventstore.preview import Preview
-from eventstore.records import FORMAT, Label, Undone
+from eventstore.records import Label, Undone
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
@@ -121,7 +121,7 @@ class _Branch:
             if entry.kind in PRODUCED:
                 entries = self._append_with(entry.seq)
                 if self._objection(entries) is None:
-                    if entries[0].format == FORMAT:
+                    if entries[0].is_own:
                         return entries
                     imported = imported or entry.decode()
         if imported is not None:
@@ -197,7 +197,7 @@ class _Branch:
         Of a harness's records only branch summaries say so; its other moves leave no entry.
         """
         first = entries[0]
-        is_own = first.format == FORMAT and first.parent_seq != self._stood_before(first)
+        is_own = first.is_own and first.parent_seq != self._stood_before(first)
         return is_own or any(entry.kind in _MOVES for entry in entries)
 
     def _stood_before(self, entry: Event) -> int:

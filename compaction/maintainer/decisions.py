@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events
-from eventstore.records import Attempt, Decision, DecisionOutcome, record_of
+from eventstore.records import Attempt, Decision, DecisionOutcome, own_record
 from eventstore.writing import SessionWriter
 
 HookName = Literal["before_request", "after_turn", "error", "idle"]
@@ -106,10 +106,7 @@ def _asides(snapshot: Snapshot, session: str, seq: int, behind: int) -> list[Laz
 
 
 def _decided(event: LazyEvent) -> Decision | None:
-    kind = event.kind
-    if kind not in ("decision", "attempt"):
-        return None
-    record = record_of(kind, event.body)
+    record = own_record(event)
     if isinstance(record, Attempt) and record.request.get("reason") == _MANUAL:
         return Decision(outcome=DecisionOutcome.FAILED, reason=record.error, numbers={"reason": _MANUAL})
     return record if isinstance(record, Decision) else None

@@ -111,4 +111,5 @@ class _Answers:
 
 def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[RequestView]:
     for event in events_of_kinds(snapshot, session, _HOLDERS, first=first):
-        yield from view_of(event, snapshot).requests
+        if event.is_own:
+            yield from view_of(event, snapshot).requests

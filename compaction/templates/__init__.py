@@ -20,9 +20,9 @@ import msgspec
 from compaction.part import Positive
 from compaction.validation import InvalidInputError, validate
 from eventstore.errors import BadInputError, NotFoundError
-from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import path_of_kinds
+from eventstore.records import Custom, own_record
 from projections.context.cursor import Cursor
 
 FENCE: Final = "+++"
@@ -196,11 +196,11 @@ def plugin_sources() -> list[Source]:
 
 
 def session_source(snapshot: Snapshot, cursor: Cursor) -> Source:
-    """Return a session's own templates: for each name the newest `custom` entry of the path."""
+    """Return a session's own templates: the newest of each name on the path, none from a file."""
     texts: dict[str, tuple[str, Any]] = {}
     for entry in path_of_kinds(snapshot, cursor.session, cursor.leaf, {"custom"}):
-        found = view_of(entry).extension
-        if found and found.type == IN_SESSION and isinstance(found.data, dict):
+        found = own_record(entry)
+        if isinstance(found, Custom) and found.custom_type == IN_SESSION and isinstance(found.data, dict):
             name = found.data.get("name")
             texts |= {name: (entry.id, found.data.get("text"))} if isinstance(name, str) else {}
     return _Session(texts)

@@ -14,7 +14,6 @@ from eventstore.frame import decode
 from eventstore.imports import observed_rewrites
 from eventstore.kinds import is_entry
 from eventstore.log import Snapshot
-from eventstore.records import FORMAT
 
 
 class Agreement(Enum):
@@ -121,7 +120,7 @@ def _imported_leaf(snapshot: Snapshot, session: str) -> str | None:
     seq = snapshot.head(session).leaf
     while seq:
         event = decode(snapshot.frame(session, seq), session)
-        if event.format != FORMAT:
+        if not event.is_own:
             return event.id
         seq = event.parent_seq if event.parent_seq < seq else 0
     return None

@@ -9,7 +9,7 @@ from eventstore.files.matching import ImportTarget
 from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, header_of
 from eventstore.log import Snapshot
-from eventstore.records import FORMAT, Import, LeafMoved, embedded
+from eventstore.records import Import, LeafMoved, embedded
 
 _LEAVES_LEAF_ALONE: Final = frozenset({"label", "session_info"})
 """Kinds of refold's own entries that do not keep the leaf from following a grown file."""
@@ -71,7 +71,7 @@ def _stood(snapshot: Snapshot, target: ImportTarget) -> int:
     frames = snapshot.frames(target.session, backward=True) if target.since else ()
     for frame in frames:
         event = decode(frame, target.session)
-        is_of_import = event.format != FORMAT or event.id.startswith(_MOVES)
+        is_of_import = not event.is_own or event.id.startswith(_MOVES)
         if event.is_entry and (event.seq <= target.since or not is_of_import):
             return event.seq
     return 0
@@ -81,7 +81,7 @@ def _is_own(snapshot: Snapshot, session: str, seq: int) -> bool:
     """Return True if an entry is the session's own, under its labels and imports' moves."""
     while seq:
         event = decode(snapshot.frame(session, seq), session)
-        if event.format != FORMAT:
+        if not event.is_own:
             return False
         if event.kind not in _LEAVES_LEAF_ALONE and not event.id.startswith(_MOVES):
             return True

@@ -14,7 +14,6 @@ from eventstore.formats.base import CompactionView
 from eventstore.imports import newest_copy, recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, event, events, events_of_kinds
-from eventstore.records import FORMAT
 from projections.audit.calls import (
     ModelCall,
     SessionCall,
@@ -235,7 +234,7 @@ def _claims(
     if view is None or not view.tokens_before or not compaction.parent_seq:
         return
     at = cursor.at_leaf(compaction.parent_seq)
-    if compaction.format == FORMAT:
+    if compaction.is_own:
         yield _claim(compaction, view.tokens_before, _nearest_count(snapshot, at, view.tokens_before))
         return
     in_effect = event(snapshot, cursor.session, compaction.parent_seq).compaction_seq

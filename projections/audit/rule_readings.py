@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from eventstore.log import Snapshot
-from eventstore.paths import events_of_kinds
-from eventstore.records import FORMAT, Note, record_of
+from eventstore.paths import LazyEvent, events_of_kinds
+from eventstore.records import Note, own_record
 from projections.audit.measure import MetricStruct
 from projections.mentions.standing_rules import Instruction, InstructionKind
 
@@ -68,7 +68,7 @@ def rule_readings(snapshot: Snapshot, session: str, *, as_of: int | None = None)
     rules: dict[str, Sequence[str]] = {}
     kept: dict[str, Mapping[tuple[str, str], bool]] = {}
     for event in events_of_kinds(snapshot, session, {"note"}, last=as_of):
-        match _reading_of(event.body) if event.format == FORMAT else None:
+        match _reading_of(event):
             case RuleReading(messages=messages, rules=found):
                 texts: dict[str, list[str]] = {message: [] for message in messages}
                 for rule in found:
@@ -81,8 +81,8 @@ def rule_readings(snapshot: Snapshot, session: str, *, as_of: int | None = None)
     return RuleReadings(rules, kept)
 
 
-def _reading_of(body: bytes) -> RuleReading | SummaryReading | None:
-    note = record_of("note", body)
+def _reading_of(event: LazyEvent) -> RuleReading | SummaryReading | None:
+    note = own_record(event)
     try:
         return msgspec.convert(note.data, RuleReading | SummaryReading) if isinstance(note, Note) else None
     except msgspec.ValidationError:

@@ -14,7 +14,7 @@ from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
 from eventstore.paths import events, events_of_kinds, in_effect_on
-from eventstore.records import FORMAT, Attempt, FileOperations, FileSets, Rewrite, record_of
+from eventstore.records import Attempt, FileOperations, FileSets, Rewrite, own_record
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import ModelCall, SessionCall, calls_on_path, session_calls
@@ -272,7 +272,7 @@ def audit(
 def _failed_compactions(snapshot: Snapshot, cursor: Cursor) -> Iterator[FailedCompaction]:
     """Yield the failed compactions of all branches, oldest first."""
     for each in events_of_kinds(snapshot, cursor.session, {"attempt"}, last=cursor.as_of):
-        record = record_of("attempt", each.body) if each.format == FORMAT else None
+        record = own_record(each)
         # Other attempts, at branch summaries, handoffs and replays, are by no policy.
         if isinstance(record, Attempt) and "policy" in record.request:
             yield FailedCompaction(id=each.id, seq=each.seq, time=iso_time(each.time), error=record.error)
@@ -483,7 +483,7 @@ class _Branch:
         )
 
     def rewrite(self, event: Event) -> RewriteAudit:
-        own = record_of("rewrite", event.body) if event.format == FORMAT else None
+        own = own_record(event)
         replacement = self._replacement(event)
         metrics = self._metrics(replacement)
         compaction = self._appended_with.get(event.seq)

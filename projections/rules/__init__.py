@@ -13,7 +13,7 @@ from eventstore.errors import NotFoundError
 from eventstore.formats import format_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
-from eventstore.records import FORMAT, Import, record_of
+from eventstore.records import FORMAT, Import, own_record
 from projections.rules.base import Rules
 
 # refold's own records have the same shape as pi's.
@@ -70,5 +70,5 @@ def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
     if not imported:
         return rules_of_format(FORMAT)
     entry = event(snapshot, leaf.session, imported)
-    record = record_of("import", entry.body) if entry.format == FORMAT else None
+    record = own_record(entry)
     return rules_of_format(record.source_format if isinstance(record, Import) else entry.format)

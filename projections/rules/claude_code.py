@@ -29,7 +29,7 @@ from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_co
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
-from eventstore.records import FORMAT, Link, TextReplacement, record_of
+from eventstore.records import FORMAT, Link, TextReplacement, own_record
 from projections.context.parts import Part
 from projections.placements import substitute_text
 from projections.rules.base import (
@@ -197,7 +197,7 @@ class ClaudeCodeRules(Rules):
 def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
     """Return where in its parent's session an agent's context continues, None for a new context."""
     seq = snapshot.locate(session, CONTEXT_LINK)
-    link = record_of("link", event(snapshot, session, seq).body) if seq else None
+    link = own_record(event(snapshot, session, seq)) if seq else None
     if not isinstance(link, Link):
         return None
     try:

@@ -12,7 +12,6 @@ from eventstore.formats.oh_my_pi.entry_view import REQUEST_TYPES
 from eventstore.javascript import stringify, tolerant_json, trim_whitespace
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
-from eventstore.records import FORMAT
 from projections.context.parts import Part
 from projections.rules.base import Gap, Selection, select_kept_run
 from projections.rules.pi import PLAIN_FIELDS, PiRules
@@ -50,7 +49,7 @@ class OhMyPiRules(PiRules):
             return Selection(first=found[-1] + 1)
         selected = select_kept_run(snapshot, leaf)
         compaction = selected.compaction
-        if compaction is None or compaction.format == FORMAT:
+        if compaction is None or compaction.is_own:
             return selected
         fields = _decoded(compaction.body)
         preserved = _object(fields.get("preserveData"))

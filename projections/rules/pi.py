@@ -15,7 +15,7 @@ from eventstore.event import Event, Flag
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
-from eventstore.records import FORMAT, TextReplacement
+from eventstore.records import TextReplacement
 from projections.rules.base import Rules, Selection, select_kept_run
 
 
@@ -177,7 +177,7 @@ class PiRules(Rules):
         itself (pi before it tracked files, oh-my-pi 17: records without `details`), whose kept entries went
         into no summary.
         """
-        if previous and compaction.format != FORMAT and "details" not in tolerant_json(compaction.body):
+        if previous and not compaction.is_own and "details" not in tolerant_json(compaction.body):
             return previous.seq
         return super().window_start(compaction, previous)
 

@@ -34,7 +34,7 @@ from eventstore.formats.source import (
 )
 from eventstore.imports import origin_link, started_link
 from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_json
-from eventstore.records import Link, Resume, record_of
+from eventstore.records import Link, Resume, own_record
 
 SLOT_BYTES: Final = 256
 """Bytes of the first line, with its line end, whatever the length of the title."""
@@ -152,7 +152,7 @@ class _TitledReading(PiReading):
             yield self._note(f"title-{digest[:16]}", noted, epoch_ms(noted.get("updatedAt")))
         if parent := _session_in(Path(f"{self._path.parent}.jsonl")):
             call = self._known.event(parent, started_link(self._session))
-            link = record_of("link", call.body) if call is not None else None
+            link = own_record(call) if call is not None else None
             started_by = link.event if isinstance(link, Link) else ""
             yield DerivedEvent(_link("subagent", parent, started_by, origin_link("subagent", started_by)))
         for several in super().pieces():

@@ -96,7 +96,7 @@ def _entry(event: Event, target: str | None, dialect: Dialect) -> dict[str, Any]
     if (its := _dialect_of(event.format)) is not None:
         return _translated({**_migrated(event, record, target), **node}, its, dialect)
     stamp = {**node, "timestamp": iso_time(event.time) or iso_time(event.recorded)}
-    if event.format != FORMAT:
+    if not event.is_own:
         return {"type": "custom", **stamp, "customType": f"{event.format}.{event.kind}", "data": record}
     kind = record.pop("type")
     if kind in KINDS:
