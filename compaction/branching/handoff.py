@@ -16,7 +16,7 @@ from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.formats.base import PromptView
-from eventstore.records import CustomMessage, Link, ModelChange, Record, SessionInfo
+from eventstore.records import CustomMessage, Link, ModelChange, Record, SessionInfo, ThinkingLevelChange
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Leaf, resolve_cursor
@@ -57,10 +57,10 @@ def hand_off(
 
     The document is about the context at `leaf`; the old session stays unchanged. `system` is the harness's system
     prompt and `tools` its definitions, a JSON list; missing ones are taken from the log. The model may not call
-    tools. The new session starts with a link to its parent, a title and the parent's folder, the model in use, and
-    the document as a visible message. Raises SummarizersFailedError, CancelledError, BadInputError for a session
-    without messages, VersionConflictError if the new session exists. If it was created while the document was being
-    written, an `attempt` in the old session keeps the document.
+    tools. The new session starts with a link to its parent, a title and the parent's folder, the model and thinking
+    level in use, and the document as a visible message. Raises SummarizersFailedError, CancelledError, BadInputError
+    for a session without messages, VersionConflictError if the new session exists. If it was created while the
+    document was being written, an `attempt` in the old session keeps the document.
     """
     _check_is_new(new)
     with checked(writer.log) as snapshot:
@@ -92,7 +92,7 @@ def hand_off(
     records: list[Record] = [
         Link(relation="parent", session=writer.session, event=context.leaf or ""),
         info,
-        *_model(context.settings),
+        *_in_use(context.settings),
         document,
     ]
     with recording_failed_attempt(writer, HANDOFF, answered=asked.requests):
@@ -106,8 +106,11 @@ def _check_is_new(new: SessionWriter) -> None:
         raise VersionConflictError(new.session, "new", snapshot.head(new.session).version)
 
 
-def _model(settings: ModelSettings) -> list[Record]:
-    model = settings.model
-    if model is None or not isinstance(model.provider, str) or not isinstance(model.model_id, str):
-        return []
-    return [ModelChange(provider=model.provider, model_id=model.model_id)]
+def _in_use(settings: ModelSettings) -> list[Record]:
+    """Return the records of a model and a thinking level, as far as they are set."""
+    model, level, found = settings.model, settings.thinking_level, list[Record]()
+    if model is not None and isinstance(model.provider, str) and isinstance(model.model_id, str):
+        found.append(ModelChange(provider=model.provider, model_id=model.model_id))
+    if isinstance(level, str) and level != ModelSettings().thinking_level:
+        found.append(ThinkingLevelChange(thinking_level=level))
+    return found

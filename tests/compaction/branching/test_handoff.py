@@ -13,7 +13,7 @@ from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
 from compaction.summarizers.recorded import RecordedSummarizer
 from eventstore.errors import BadInputError, VersionConflictError
 from eventstore.event import NewEvent
-from eventstore.records import record_of
+from eventstore.records import ThinkingLevelChange, record_of
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.descriptions import title
@@ -65,6 +65,22 @@ def test_a_handoff_of_a_handoff_has_the_same_title(worked):
 def test_the_new_session_has_the_model_of_the_old_one(worked):
     handed(worked)
     assert str(settings(worked.log, "next").model) == "p/m"
+
+
+def test_the_new_session_has_the_thinking_level_of_the_old_one(worked):
+    worked.writer.append(ThinkingLevelChange(thinking_level="high"))
+    handed(worked)
+    assert settings(worked.log, "next").thinking_level == "high"
+
+
+def test_a_session_without_a_thinking_level_gives_none(worked):
+    handed(worked)
+    assert [each.kind for each in events(worked.log, "next")] == [
+        "link",
+        "session_info",
+        "model_change",
+        "custom_message",
+    ]
 
 
 def test_the_session_itself_stays_as_it_is(worked):
