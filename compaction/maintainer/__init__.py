@@ -271,27 +271,8 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
         if not self._is_too_large(reason, size.tokens):
             recommendation = Recommendation(reason=REWRITES_WERE_ENOUGH, tokens=size.tokens)
         else:
-            recommendation = self._warn_if_too_large(reason, self._choose_and_run(hook_call, reason, size))
+            recommendation = self._choose_and_run(hook_call, reason, size)
         return with_earlier_events(rewritten, recommendation, rewritten=bool(rewritten))
-
-    def _warn_if_too_large(self, reason: Reason, recommendation: Recommendation) -> Recommendation:
-        """Warn if a context stays too large; add an error if the model does not take it."""
-        window, tokens = self.compactor.limits.window, recommendation.tokens
-        if recommendation.do != "nothing" or recommendation.session or recommendation.error or not tokens:
-            return recommendation
-        if tokens <= window and not self._is_too_large(reason, tokens):
-            return recommendation
-        warning = (
-            recommendation.warning or f"the context still has {tokens:,} tokens: {recommendation.reason}"
-        )
-        if tokens <= window:
-            return msgspec.structs.replace(recommendation, warning=warning)
-        problem = (
-            f"the context has {tokens:,} tokens, and the model takes {window:,}: {recommendation.reason}"
-        )
-        return msgspec.structs.replace(
-            recommendation, warning=warning, error=recommendation.warning or problem
-        )
 
     def _recover(self, hook_call: HookCall, reason: Reason) -> Recommendation:
         """Make room for the failed answer's request: larger model, rewrites, or another action.
@@ -335,7 +316,7 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             settings=self.settings,
             can_hand_off=self.new_session is not None and not is_open,
         )
-        return Actions(
+        recommendation = Actions(
             hook_call=hook_call,
             compactor=self._compactor_for(writer.session),
             settings=self.settings,
@@ -347,6 +328,26 @@ class Maintainer(msgspec.Struct, frozen=True, kw_only=True):
             new_session=self.new_session,
             left_too_large=so_far.left_too_large,
         ).take(remedy)
+        return self._report_if_too_large(reason, recommendation)
+
+    def _report_if_too_large(self, reason: Reason, recommendation: Recommendation) -> Recommendation:
+        """Warn if a context stays too large; send nothing if the model does not take it."""
+        window, tokens = self.compactor.limits.window, recommendation.tokens
+        is_elsewhere = recommendation.do == "switch-model" or recommendation.session
+        if is_elsewhere or recommendation.error or not tokens:
+            return recommendation
+        if tokens <= window and not self._is_too_large(reason, tokens):
+            return recommendation
+        warning = (
+            recommendation.warning or f"the context still has {tokens:,} tokens: {recommendation.reason}"
+        )
+        if tokens <= window:
+            return msgspec.structs.replace(recommendation, warning=warning)
+        problem = (
+            f"the context has {tokens:,} tokens, and the model takes {window:,}: {recommendation.reason}"
+        )
+        error = rules.failure_message(reason, recommendation.warning or problem)
+        return msgspec.structs.replace(recommendation, do="nothing", warning=warning, error=error)
 
     def _is_promoted(self, hook_call: HookCall, size: ContextSize) -> bool:
         """Return True if a larger model than the one in use is configured.

@@ -7,10 +7,11 @@ import pytest
 
 from compaction.cuts import KeepRecent, LastMessages
 from compaction.maintainer import Maintainer
+from compaction.maintainer.rules import failure_message
 from compaction.part import Limits
 from tests.compaction.maintainer.maintained import decisions, maintainer
 from tests.compaction.scripted import Scripted, compactor, kinds, long, policy, record, turns
-from tests.support.talk import assistant, user
+from tests.support.talk import assistant, call, user
 
 GREEDY = KeepRecent(tokens=60)
 """Keeps more than the 50 tokens over which the small policy compacts."""
@@ -63,6 +64,29 @@ def test_one_that_the_model_does_not_take_is_an_error_besides(story, window, is_
     recommendation = fitting(window).after_turn(story.writer)
     assert (recommendation.history_rewritten, recommendation.error is not None) == (True, is_error)
     assert recommendation.warning
+
+
+@pytest.mark.parametrize("window", [61, 62])
+def test_what_no_model_takes_is_not_sent_again(story, window):
+    turns(story, 30, 30)
+    recommendation = fitting(window).on_error(story.writer, "prompt is too long")
+    assert (recommendation.do, recommendation.tokens, recommendation.history_rewritten) == (
+        "nothing" if window == 61 else "retry",
+        62,
+        True,
+    )
+
+
+def test_a_recovery_that_is_not_enough_says_so(story):
+    turns(story, 30, 30)
+    recommendation = fitting(61).on_error(story.writer, "prompt is too long")
+    assert recommendation.error == failure_message("overflow", recommendation.warning)
+
+
+def test_a_model_that_compacts_too_little_is_told(story):
+    turns(story, 30)
+    story.says(user("order"), assistant(call("compact", "c1")))
+    assert fitting(30).after_turn(story.writer).error
 
 
 def test_a_person_who_compacts_is_told_too(story):
