@@ -10,7 +10,7 @@ from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut, KeepRecent
 from compaction.part import Count, PolicyPart, Positive
 from compaction.prompts import PROMPT_SHAPES
-from compaction.rewrites import AnyRewrite
+from compaction.rewrites import LAYERS, AnyRewrite
 from compaction.triggers import DEFAULT_RESERVE, AnyTrigger, Threshold
 from compaction.validation import check_known_names, one_of
 from projections.placements import PLACEMENTS
@@ -78,7 +78,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     what is shown again. After a request was refused for its length, `recovery` overrides `cut` and
     `recovery_placement` overrides `placement`, unless they are None. `memory` is the type of `custom` entries
     with notes on the session (`text`): the newest since the last compaction replaces the summary. `counter`
-    estimates tokens. Raises ValueError for an unknown placement or continuation.
+    estimates tokens. Raises ValueError for an unknown placement or continuation, and for layers of rewrites
+    in another order than offload, snip, micro.
     """
 
     name: Name
@@ -109,3 +110,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         check_known_names(self)
+        layers = [part for part in self.rewrites if isinstance(part, LAYERS)]
+        if layers != sorted(layers, key=lambda part: LAYERS.index(type(part))):
+            order = ", ".join(str(part.__struct_config__.tag) for part in layers)
+            message = f"`rewrites` are in the order {order}, which has to be offload, snip, micro"
+            raise ValueError(message)

@@ -5,6 +5,8 @@ To add a rewrite, write a module with its part, its name in `AnyRewrite`, tests 
 
 from __future__ import annotations
 
+from typing import Final
+
 from compaction.rewrites.evict import Evict
 from compaction.rewrites.mask import Mask
 from compaction.rewrites.micro import Micro
@@ -17,6 +19,7 @@ from compaction.rewrites.supersede import Supersede
 from compaction.rewrites.useless import Useless
 
 __all__ = [
+    "LAYERS",
     "AnyRewrite",
     "Evict",
     "Mask",
@@ -35,3 +38,6 @@ __all__ = [
 
 AnyRewrite = Evict | Mask | Micro | Offload | Prune | PruneTurns | Snip | Supersede | Useless
 """The rewrites that a policy can name."""
+
+LAYERS: Final = (Offload, Snip, Micro)
+"""Rewrites that keep this order: a later one leaves nothing for those before it to save."""

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import KeepRecent, LastMessages, OhMyPiRecent, OpencodeTail, PiRecent, TailTurn
 from compaction.policy.model import Policy, Restoring
-from compaction.rewrites import Evict, Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
+from compaction.rewrites import (
+    LAYERS,
+    AnyRewrite,
+    Evict,
+    Mask,
+    Micro,
+    Offload,
+    Prune,
+    PruneTurns,
+    Snip,
+    Supersede,
+    Useless,
+)
 from eventstore import NewEvent, Parent
 from eventstore.formats.refold.events import compose
 from eventstore.records import (
@@ -55,6 +67,16 @@ def small(policy: Policy) -> Policy:
     )
 
 
+def _in_order(rewrites: list[AnyRewrite]) -> tuple[AnyRewrite, ...]:
+    """Put the layers where some stand into the order that a policy demands."""
+    layers = iter(sorted((each for each in rewrites if isinstance(each, LAYERS)), key=_layer))
+    return tuple(next(layers) if isinstance(each, LAYERS) else each for each in rewrites)
+
+
+def _layer(part: AnyRewrite) -> int:
+    return LAYERS.index(type(part))
+
+
 _rewrites = st.lists(
     st.one_of(
         st.just(Evict()),
@@ -68,7 +90,7 @@ _rewrites = st.lists(
         st.builds(Mask, keep_observations=st.integers(0, 2)),
     ),
     max_size=4,
-).map(tuple)
+).map(_in_order)
 cuts = st.one_of(
     st.builds(KeepRecent, tokens=st.integers(1, 40), adapts=st.booleans()),
     st.builds(TailTurn, turns=st.integers(1, 3), least=st.integers(0, 30), most=st.integers(30, 40)),

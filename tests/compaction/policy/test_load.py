@@ -40,6 +40,27 @@ def test_a_policy_may_extend_a_preset():
     assert (own.cut, own.rewrites) == (KeepRecent(tokens=5), load_preset("oh-my-pi").rewrites)
 
 
+@pytest.mark.parametrize(
+    "order",
+    [["micro", "offload"], ["snip", "offload"], ["micro", "mask", "snip"], ["offload", "micro", "snip"]],
+)
+def test_layers_in_another_order_are_refused(order):
+    rewrites = "".join(f'[[rewrites]]\npart = "{part}"\n' for part in order)
+    with pytest.raises(InvalidPolicyError) as raised:
+        parse_policy(f'name = "mine"\n{rewrites}', source="x")
+    (issue,) = raised.value.issues
+    assert issue.problem.endswith("offload, snip, micro")
+
+
+@pytest.mark.parametrize(
+    "order", [["micro", "mask"], ["mask", "micro"], ["offload", "micro"], ["snip", "snip"]]
+)
+def test_other_orders_of_rewrites_are_accepted(order):
+    rewrites = "".join(f'[[rewrites]]\npart = "{part}"\n' for part in order)
+    found = parse_policy(f'name = "mine"\n{rewrites}', source="x").rewrites
+    assert [each.__struct_config__.tag for each in found] == order
+
+
 @pytest.mark.parametrize("part", ["cut", "recovery", "restoring"])
 def test_a_part_of_the_preset_may_be_taken_out(part):
     assert getattr(load_preset("layered"), part) is not None
