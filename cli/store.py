@@ -315,22 +315,26 @@ def _is_number(text: str) -> bool:
 
 
 def resolve_event(snapshot: Snapshot, session: str, name: str) -> str:
-    """Return the id of an event, given as id, unique prefix of one, or `#N`.
+    """Return the id of an event, given as id, `#N`, label, or unique prefix of an id.
 
-    A note tells who leaves out the `#` of a number how to write it.
+    These are tried in this order. A note tells who leaves out the `#` of a number how to write it.
+    Raises NotFoundError, AmbiguousError.
     """
     from cli.output import echo_note
     from eventstore.errors import AmbiguousError, no_event
     from eventstore.paths import event
+    from projections.tree import labels_of
 
     if snapshot.locate(session, name):
         return name
     if name.startswith("#") and _is_number(name[1:]):
         return event(snapshot, session, int(name[1:])).id
-    found = list(snapshot.ids(session, name)) if name else []
+    labelled = [target for target, label in labels_of(snapshot, session).items() if label == name]
+    found = [target for target in labelled if snapshot.locate(session, target)]
+    kind = "a label" if found else "the beginning of an id"
+    found = found or (list(snapshot.ids(session, name)) if name else [])
     if _is_number(name) and 0 < int(name) <= snapshot.head(session).version:
-        kind = "the beginning of an id" if found else "an id"
-        echo_note(f"{name!r} is read as {kind}; event number {name} is '#{name}'")
+        echo_note(f"{name!r} is read as {kind if found else 'an id'}; event number {name} is '#{name}'")
     if len(found) == 1:
         return found[0]
     if found:

@@ -88,12 +88,14 @@ def no_event(session: str, name: str) -> NotFoundError:
 
 
 class AmbiguousError(RefoldError):
-    """A prefix or title matches several things."""
+    """A prefix, title or label matches several things."""
 
     def __init__(self, what: str, name: str, candidates: list[str]) -> None:
         self.what, self.name, self.candidates = what, name, candidates
         shown = ", ".join(candidates[:5]) + (", …" if len(candidates) > 5 else "")  # noqa: PLR2004
-        super().__init__(f"{what} {name!r} is ambiguous ({shown}); give more characters, or the id")
+        super().__init__(
+            f"{what} {name!r} is ambiguous ({shown}); give one of these ids, or more of its characters"
+        )
 
 
 class VersionConflictError(RefoldError):

@@ -11,7 +11,7 @@ from eventstore.event import Event
 from eventstore.formats import view_of
 from eventstore.imports import recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, events
+from eventstore.paths import LazyEvent, events, events_of_kinds
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.rules import rules_of_format
 
@@ -42,6 +42,14 @@ class LabelFold:
             self.labels[label.target] = label.label
         elif label:
             self.labels.pop(label.target, None)
+
+
+def labels_of(snapshot: Snapshot, session: str) -> dict[str, str]:
+    """Return a session's labels by target id."""
+    fold = LabelFold()
+    for event in events_of_kinds(snapshot, session, {"label"}):
+        fold.apply(event)
+    return fold.labels
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

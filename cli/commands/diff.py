@@ -29,7 +29,7 @@ def command(
 ) -> None:
     """Compare the contexts at two entries: what was kept, rewritten, summarized, lost or added.
 
-    A and B are ids, unique prefixes of ids, #N for event number N, or root.
+    A and B are ids, unique prefixes of ids, labels, #N for event number N, or root.
     """
     from cli.output import console, echo_json
     from cli.store import fitted_id, opened_session, resolve_leaf

@@ -61,9 +61,9 @@ def command(
 ) -> None:
     """Go to another entry of a session's tree, to continue from there.
 
-    TARGET is an id, a unique prefix of one, #N, or root. For a message of a person or an extension, the
-    session goes to the message's parent, and the text is printed for editing and sending again. The move is
-    an event: nothing is lost, and refold undo reverts it.
+    TARGET is an id, a unique prefix of one, a label, #N, or root. For a message of a person or an extension,
+    the session goes to the message's parent, and the text is printed for editing and sending again. The move
+    is an event: nothing is lost, and refold undo reverts it.
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf

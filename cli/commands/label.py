@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from cli.options import json_option, utf8
-
-if TYPE_CHECKING:
-    from eventstore.log import Snapshot
 
 
 @click.command("label", epilog="Example:  refold label @last '#1' 'where it began'")
@@ -24,13 +19,14 @@ def command(
 ) -> None:
     """Label an entry; without TEXT, show its label.
 
-    The label is an event of the session. ENTRY is an id, a unique prefix of one, or #N.
+    The label is an event of the session. ENTRY is an id, a unique prefix of one, a label, or #N.
     """
     from cli.output import echo_json, echo_text
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
     from eventstore.writing import SessionWriter
     from projections.context.cursor import resolve_cursor
+    from projections.tree import labels_of
 
     if is_removed and text is not None:
         raise click.UsageError("--remove takes no text", ctx)
@@ -40,7 +36,7 @@ def command(
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)
             resolve_cursor(snapshot, name, leaf=target)
-            before = _label(snapshot, name, target)
+            before = labels_of(snapshot, name).get(target)
         event = None
         if text is not None or (is_removed and before is not None):
             event = SessionWriter(log, name).append(Label(target_id=target, label=text or ""))[0]
@@ -51,14 +47,3 @@ def command(
         echo_text(f"{target} is no longer labelled {before!r}")
     else:
         echo_text(f"{target} has no label" if label is None else f"{target} is labelled {label!r}")
-
-
-def _label(snapshot: Snapshot, session: str, target: str) -> str | None:
-    """Return the label of an entry."""
-    from eventstore.paths import events_of_kinds
-    from projections.tree import LabelFold
-
-    fold = LabelFold()
-    for event in events_of_kinds(snapshot, session, {"label"}):
-        fold.apply(event.decode())
-    return fold.labels.get(target)

@@ -50,8 +50,8 @@ def _json(value: Any) -> str:
 def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw: bool) -> None:
     """Show one event: its position and its record, with a summary as text.
 
-    --json and --raw leave the summary inside the record. EVENT is an id, a unique prefix of one, or #N for
-    event number N.
+    --json and --raw leave the summary inside the record. EVENT is an id, a unique prefix of one, a label, or
+    #N for event number N.
     """
     from cli.commands.log import event_json
     from cli.output import console, echo_bytes, echo_json, echo_problem, paged, print_line, safe_line

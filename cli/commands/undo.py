@@ -26,9 +26,9 @@ _COUNTER: Final = "utf16/4"
 def command(ctx: click.Context, session: str, event: str | None, *, dry_run: bool, as_json: bool) -> None:
     """Undo refold's newest compaction, rewrite or move, and everything appended with it.
 
-    With EVENT (an id, a unique prefix of one, or #N), undo the append that the event belongs to, even an
-    imported one. An undo is itself an event: undo it to restore what it removed. A move can be undone until
-    something follows it; of several compactions, only the newest in effect can be undone.
+    With EVENT (an id, a unique prefix of one, a label, or #N), undo the append that the event belongs to,
+    even an imported one. An undo is itself an event: undo it to restore what it removed. A move can be undone
+    until something follows it; of several compactions, only the newest in effect can be undone.
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_event

@@ -18,7 +18,7 @@ from eventstore.records import Link
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support import claude_code
-from tests.support.pi_files import header, said
+from tests.support.pi_files import entry, header, said
 from tests.support.tampering import event_key, tables
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
@@ -247,6 +247,40 @@ def test_an_event_is_meant_by_its_id(told: Refold) -> None:
 
 def test_an_event_is_meant_by_a_unique_beginning_of_its_id(told: Refold) -> None:
     assert event(told, "import-") == event(told, "#17")
+
+
+def test_an_event_is_meant_by_its_label(told: Refold) -> None:
+    told("label", SESSION, "a3", "a")
+    assert event(told, "a") == "a3"
+
+
+def test_an_id_goes_before_a_label(told: Refold) -> None:
+    told("label", SESSION, "a3", "u2")
+    assert event(told, "u2") == "u2"
+
+
+def test_a_label_that_was_removed_means_nothing(told: Refold) -> None:
+    told("label", SESSION, "a3", "there")
+    told("label", SESSION, "there", "--remove")
+    assert told.refused(NotFoundError, "show", SESSION, "there").name == "there"
+
+
+def test_a_label_of_nothing_means_nothing(refold: Refold, tmp_path: Path) -> None:
+    labelled = entry("l1", "e1", "label", targetId="ghost", label="there")
+    (tmp_path / "labelled.jsonl").write_bytes(header() + said("hello", "e1", None) + labelled)
+    assert refold.refused(NotFoundError, "show", "labelled.jsonl", "there").name == "there"
+
+
+def test_a_label_of_several_entries_is_ambiguous(told: Refold) -> None:
+    for labelled in ("a3", "u2"):
+        told("label", SESSION, labelled, "there")
+    error = told.refused(AmbiguousError, "go", SESSION, "there")
+    assert (error.name, sorted(error.candidates)) == ("there", ["a3", "u2"])
+
+
+def test_a_leaf_is_meant_by_its_label(told: Refold) -> None:
+    told("label", SESSION, "a3", "there")
+    assert told("context", SESSION, "--leaf", "there").raw == told("context", SESSION, "--leaf", "a3").raw
 
 
 def test_an_event_is_meant_by_its_number(told: Refold) -> None:
