@@ -24,7 +24,7 @@ class TriggerPart(PolicyPart, frozen=True):
         """Return the largest context that is still small enough, in tokens."""
 
     def fires(self, size: int, limits: Limits) -> bool:
-        """Return True if a context of `tokens` tokens is too large."""
+        """Return True if a context of `size` tokens is too large."""
         return size > self.threshold(limits)
 
     def leaves_nothing(self, limits: Limits) -> bool:
@@ -82,7 +82,7 @@ class Threshold(TriggerPart, frozen=True, tag="threshold"):
         return max(self.tokens, self.percent) <= 0 and self._free(limits) >= limits.window
 
     def fires(self, size: int, limits: Limits) -> bool:
-        """Return True if a context of `tokens` tokens is too large."""
+        """Return True if a context of `size` tokens is too large."""
         threshold = self.threshold(limits)
         return size >= threshold if self.inclusive else size > threshold
 

@@ -31,8 +31,8 @@ def file_operations(
     """Return the files that the path to a leaf read and modified, across all compactions.
 
     Counts tool calls, including failed ones, the branches that branch summaries cover, and the path in another
-    session that the session continues. Recorded `details`
-    count only if the events that they describe are not in the log. Raises NotFoundError.
+    session that the session continues. Recorded `details` count only if the events that they describe are not
+    in the log. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
         return files_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)).lists()

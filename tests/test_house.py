@@ -194,6 +194,33 @@ def test_every_file_that_a_page_for_contributors_names_is_there(page: str) -> No
     assert [name for name in named if not (ROOT / name).exists() and not list(ROOT.glob(f"*/{name}"))] == []
 
 
+def test_paths_into_rooms_that_pages_name_exist() -> None:
+    pattern = re.compile(rf"`((?:{'|'.join((*ROOMS, 'bench'))})/[\w/.]*)`")
+    named = {
+        (page.name, path.partition("NAME")[0])
+        for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+        for path in pattern.findall(page.read_text("utf-8"))
+    }
+    assert len(named) > 20
+    assert sorted((page, path) for page, path in named if not (ROOT / path).exists()) == []
+
+
+def test_every_public_name_of_a_module_exists() -> None:
+    exported = {
+        (module, name)
+        for module in modules(*ROOMS, FRONT)
+        for node in ast.parse((ROOT / module).read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        for name in ast.literal_eval(node.value)
+    }
+    dotted = {
+        (module.removesuffix(".py").replace("/", ".").removesuffix(".__init__"), name)
+        for module, name in exported
+    }
+    assert len(dotted) > 100
+    assert [each for each in sorted(dotted) if not _has(*each)] == []
+
+
 def test_every_attribute_that_pages_for_contributors_name_is_there() -> None:
     text = "".join((ROOT / page).read_text("utf-8") for page in ("docs/architecture.md", "CONTRIBUTING.md"))
     named = {(name, attribute) for name, attribute in re.findall(r"`([A-Z][a-z]\w*)\.([a-z_]\w*)`", text)}

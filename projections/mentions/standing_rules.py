@@ -263,8 +263,8 @@ _LONGEST_TALK: Final = 2_000
 def find_instructions(text: str) -> list[Instruction]:
     """Return the distinct instructions in a user's message, in order.
 
-    Text that is not the user's own prose is skipped, as `instructions_in` skips it, and so are messages that
-    a harness, a skill or a hook wrote in the user's name, and pasted reviews, from their introduction on.
+    Text that is not the user's own prose is skipped, and so are messages that a harness, a skill or a hook
+    wrote in the user's name, and pasted reviews, from their introduction on.
     """
     if _INSERTED.match(text):
         return []

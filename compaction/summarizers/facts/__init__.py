@@ -301,4 +301,4 @@ def _is_specific(name: str) -> bool:
     return len(name) >= _MIN_NAME_LENGTH and not name.startswith("__")
 
 
-__all__ = ["Fact", "FactKind", "Facts", "collect_facts", "names_in"]
+__all__ = ["Fact", "FactKind", "Facts", "collect_facts"]
