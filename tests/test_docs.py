@@ -135,13 +135,21 @@ def _words(svg: str) -> list[str]:
     return " ".join(html.unescape(text) for text in texts).split()
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_in_the_documentation_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text("utf-8")
-    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)]+)\)", text)]
-    assert [
-        t for t in targets if t and "://" not in t and not (ROOT / page).parent.joinpath(t).exists()
-    ] == []
+    wrong = []
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", (ROOT / page).read_text("utf-8")):
+        file, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / file if file else ROOT / page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            wrong.append(link)
+    assert wrong == []
 
 
 def test_the_readme_names_every_harness_whose_sessions_are_read() -> None:

@@ -1,7 +1,8 @@
-"""docs/commands.md is whole and true: every command, option and JSON field is in it, and every example runs."""
+"""docs/commands.md is whole and true: every command and JSON field is in it, and every example runs."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -33,7 +34,7 @@ from tests.support.tampering import tables
 PAGE: Final = (PROJECT / "docs" / "commands.md").read_text("utf-8")
 SECTIONS: Final = {
     title: text
-    for title, _, text in (part.partition("\n") for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:])
+    for title, _, text in (part.partition("\n") for part in re.split(r"^###? ", PAGE, flags=re.MULTILINE)[1:])
 }
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -57,19 +58,70 @@ def command(name: str) -> click.Command:
     return found
 
 
-def rows(section: str, heading: str) -> list[list[str]]:
-    """The rows of the table of a section whose first heading is this one."""
-    table = re.search(rf"^\| {heading} \|.*\n\|[- |]+\|\n((?:\|.*\n)*)", SECTIONS[section], re.MULTILINE)
-    assert table is not None, f"{section} has no table of {heading}"
-    return [
-        [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
-        for row in table[1].splitlines()
-    ]
+def shapes(section: str) -> list[str]:
+    """The shapes of JSON in a section, in the page's notation."""
+    return re.findall(r"```ts\n(.*?)```", SECTIONS[section], re.DOTALL)
+
+
+class Shape:
+    """Read a shape of JSON: from the path of each of its fields to the type.
+
+    A shape is `name: type` with commas or line ends between fields. A type is a name, `{shape}` or `[type]`, with `?`
+    if it may be null. `Name = {shape}` gives a shape a name that can be used as a type; `...Name` has its fields.
+    """
+
+    def __init__(self, text: str) -> None:
+        text = re.sub(r"//.*", "", text)
+        named = re.compile(r"^([A-Z]\w+) = \{(\n.*?^|.*?)\}$", re.MULTILINE | re.DOTALL)
+        self._named = dict(named.findall(text))
+        self.fields: dict[str, str] = {}
+        self._fields(named.sub("", text), "")
+
+    def _fields(self, text: str, path: str) -> None:
+        while text := text.strip(" \n,"):
+            if spread := re.match(r"\.\.\.(\w+)", text):
+                self._fields(self._named[spread[1]], path)
+                text = text[spread.end() :]
+                continue
+            field = re.match(r'"?([\w/]+)"?: *', text)
+            assert field is not None, text
+            text = self._type(text[field.end() :], f"{path}.{field[1]}".strip("."))
+
+    def _type(self, text: str, path: str) -> str:
+        """Read the type at the beginning of a text; return what follows it."""
+        size = len(text) - len(_after_bracket(text)) if text[0] in "{[" else len(re.match(r"\w+", text)[0])  # type: ignore[index]
+        name, rest = text[:size], text[size:]
+        if name[0] == "[":
+            self._type(name[1:-1], f"{path}[]")
+            name = "list of texts" if self.fields.pop(f"{path}[]") == "text" else "list"
+        elif name[0] == "{" or name in self._named:
+            self._fields(self._named.get(name, name[1:-1]), path)
+            name = "object"
+        self.fields[path] = f"{name} or null" if rest.startswith("?") else name
+        return rest.removeprefix("?")
+
+
+def _after_bracket(text: str) -> str:
+    """Return what follows the bracket that closes the one at the beginning of a text."""
+    depths = itertools.accumulate((each in "{[") - (each in "}]") for each in text)
+    return text[next(place for place, depth in enumerate(depths) if not depth) + 1 :]
 
 
 def fields(section: str) -> dict[str, str]:
     """From the paths of the JSON fields that a section documents to their types."""
-    return {path.strip("`"): type_ for path, type_, _ in rows(section, "JSON")}
+    return Shape(shapes(section)[0]).fields
+
+
+def test_a_shape_is_read_with_what_it_names() -> None:
+    text = 'a: text, // a text\n"b/4": [{c: integer?, d: [text]}]?\ne: Named\nNamed = {\n  f: time,\n}\n'
+    assert Shape(text).fields == {
+        "a": "text",
+        "b/4": "list or null",
+        "b/4[].c": "integer or null",
+        "b/4[].d": "list of texts",
+        "e": "object",
+        "e.f": "time",
+    }
 
 
 @pytest.fixture
@@ -117,51 +169,25 @@ def done_again() -> Iterator[bytes]:
         )
 
 
-def test_every_command_has_a_section_in_the_order_of_the_help() -> None:
-    assert list(SECTIONS) == ["Common to all commands", *COMMANDS]
-
-
-def test_every_command_is_in_the_list_at_the_beginning() -> None:
-    assert re.findall(r"^\| \[([a-z]+)\]\(#\1\) \|", PAGE, re.MULTILINE) == list(COMMANDS)
-
-
-def test_the_list_at_the_beginning_has_the_groups_of_the_help() -> None:
-    beginning = PAGE.partition("\n## ")[0]
-    tables = re.findall(r"^\| ([a-z ]+) \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)", beginning, re.MULTILINE)
-    assert {title: re.findall(r"^\| \[([a-z]+)\]", rows, re.MULTILINE) for title, rows in tables} == {
-        title.lower(): list(commands) for title, commands in GROUPS.items()
-    }
+def test_every_command_has_a_section_in_the_groups_of_the_help() -> None:
+    groups = [[title.capitalize(), *commands] for title, commands in GROUPS.items()]
+    assert list(SECTIONS) == ["Common to all commands", *(title for group in groups for title in group)]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_in_its_commands_section_and_no_other_is(name: str) -> None:
-    has = {
-        option
-        for parameter in command(name).params
-        if isinstance(parameter, click.Option)
-        for option in parameter.opts
-        if option.startswith("--")
-    }
-    documented = {re.match(r"`(--[a-z-]+)", cell)[1] for cell, _ in rows(name, "option")}  # type: ignore[index]
-    assert documented == has
+def test_an_option_that_a_section_names_is_one_of_its_commands(name: str) -> None:
+    has = {option for parameter in (*group.params, *command(name).params) for option in parameter.opts}
+    # A sentence may name another command with its options.
+    own = re.sub(
+        r"`(?:refold )?(?:[a-z]+) -[^`]*`|```sh\n.*?```|\[`.*?`\]", "", SECTIONS[name], flags=re.DOTALL
+    )
+    assert set(re.findall(r"`(--[a-z-]+)", own)) <= has
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_synopsis_names_every_option_and_argument(name: str) -> None:
-    synopsis = re.search(r"```text\n(.*?)```", SECTIONS[name], re.DOTALL)
-    assert synopsis is not None
-    for parameter in command(name).params:
-        if isinstance(parameter, click.Option):
-            assert any(option in synopsis[1] for option in parameter.opts)
-        else:
-            assert (parameter.metavar or parameter.human_readable_name).rstrip(".") in synopsis[1] or (
-                name == "completion"
-            )
-
-
-@pytest.mark.parametrize("choice", ["written", "transcript", "original", "bash", "utf16/4", "o200k"])
-def test_what_an_option_may_be_is_in_the_page(choice: str) -> None:
-    assert f"`{choice}`" in PAGE
+def test_the_help_describes_every_option(name: str) -> None:
+    options = [each for each in command(name).params if isinstance(each, click.Option)]
+    assert [each.name for each in options if not each.help] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -325,7 +351,7 @@ def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
     folder.mkdir(parents=True)
     (folder / "tale.jsonl").write_bytes(tale())
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "pi"))
-    documented = {path.strip("`"): type_ for path, type_, _ in rows("import", "JSON without a path")}
+    documented = Shape(shapes("import")[1]).fields
     printed = dict(walk(prepared("import", "--json").json, free=set()))
     assert sorted(documented) == sorted(printed)
     assert all(is_of_type[documented[path]](value) for path, value in printed.items())
@@ -425,24 +451,27 @@ NAMES = {each.name for each in harnesses()}
 
 
 @pytest.mark.parametrize(
-    ("section", "heading", "key", "named"),
+    ("section", "line", "named"),
     [
-        ("log", "JSON", "format", VERSIONS | {FORMAT}),
-        ("import", "JSON", "sessions[].format", VERSIONS),
-        ("context", "JSON", "rules", NAMES),
-        ("export", "option", "--format FORM", {*export_formats(), "original", "markdown"}),
+        ("log", "format: text", VERSIONS | {FORMAT}),
+        ("import", "  format: text", VERSIONS),
+        ("context", "rules: text", NAMES),
     ],
 )
-def test_every_harness_is_named_where_its_name_can_occur(
-    section: str, heading: str, key: str, named: set[str]
-) -> None:
-    ((*_, described),) = (row for row in rows(section, heading) if row[0] == f"`{key}`")
-    each = re.sub(r"`([\w-]+)/(\d)` to `\1/(\d)`", _each_version, described)
-    assert set(re.findall(r"`([\w-]+(?:/\d)?)`", each)) == named
+def test_every_harness_is_named_where_its_name_can_occur(section: str, line: str, named: set[str]) -> None:
+    (described,) = (each for each in SECTIONS[section].splitlines() if each.startswith(line))
+    each = re.sub(r"([\w-]+)/(\d) to \1/(\d)", _each_version, described.partition("//")[2])
+    assert set(re.findall(r"[\w-]+(?:/\d)?", each)) - {"the", "harness", "or", "and"} == named
+
+
+def test_every_format_of_an_export_is_a_row_of_its_table() -> None:
+    cells = re.findall(r"^\| (`[^|]*) \|", SECTIONS["export"], re.MULTILINE)
+    named = {name for cell in cells[1:] for name in re.findall(r"`([\w-]+)`", cell)}
+    assert named == {*export_formats(), "original", "markdown"}
 
 
 def _each_version(found: re.Match[str]) -> str:
-    return " ".join(f"`{found[1]}/{number}`" for number in range(int(found[2]), int(found[3]) + 1))
+    return " ".join(f"{found[1]}/{number}" for number in range(int(found[2]), int(found[3]) + 1))
 
 
 def test_every_format_of_an_export_is_named_for_the_library() -> None:
