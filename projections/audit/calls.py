@@ -200,10 +200,22 @@ class Measure(NamedTuple):
     compaction: int
 
 
+def fixed_tokens(calls: Sequence[ModelCall], first: ModelCall | None, *, ratio: float) -> int:
+    """Return the tokens before the messages of every request: the least surplus of a stretch of calls.
+
+    A stretch begins with the session's `first` call and with the first call after each compaction. Its surplus is
+    what that call measured beyond its messages, scaled by the `growth_ratio`. Content that no record holds, such as
+    files restored after a compaction, makes a surplus larger, so the least is nearest. 0 without calls.
+    """
+    begins = [call for before, call in pairwise(calls) if before.compaction != call.compaction]
+    begins += [first] if first else []
+    return max(0, min((round(call.usage.prompt - ratio * call.tokens) for call in begins), default=0))
+
+
 def expected_prompt(before: Measure, call: Measure, *, ratio: float, fixed: int) -> int:
     """Predict a request's size from the previous one, or after a compaction from its messages.
 
-    `ratio` is the `growth_ratio`, `fixed` the tokens that stand before the messages of every request.
+    `ratio` is the `growth_ratio`, `fixed` the `fixed_tokens`.
     """
     if before.compaction == call.compaction:
         return before.prompt + round(ratio * (call.tokens - before.tokens))

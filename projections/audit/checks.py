@@ -19,6 +19,7 @@ from projections.audit.calls import (
     SessionCall,
     calls_on_path,
     expected_prompt,
+    fixed_tokens,
     is_jump,
     session_calls,
     tokens_per_estimate,
@@ -276,7 +277,7 @@ def _jumps(calls: Sequence[ModelCall]) -> Iterator[Check]:
     it.
     """
     ratio = tokens_per_estimate(calls)
-    fixed = round(calls[0].usage.prompt - ratio * calls[0].tokens) if calls else 0
+    fixed = fixed_tokens(calls, next(iter(calls), None), ratio=ratio)
     for call in calls:
         if call.previous is None or not call.previous.is_same_model:
             continue

@@ -14,7 +14,15 @@ from eventstore.errors import CorruptionError
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import event, path
-from projections.audit.calls import ModelCall, expected_prompt, first_call, growth_ratio, is_jump, sized_calls
+from projections.audit.calls import (
+    ModelCall,
+    expected_prompt,
+    first_call,
+    fixed_tokens,
+    growth_ratio,
+    is_jump,
+    sized_calls,
+)
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context
 from projections.rules import rules_named
@@ -77,8 +85,8 @@ def path_gaps(
 ) -> list[Gap]:
     """Return the gaps of all contexts on a leaf's path, oldest first.
 
-    `calls` are the path's, or its newest; their usage gives the sizes. The `first` call gives that of what comes
-    before the messages.
+    `calls` are the path's, or its newest; their usage gives the sizes. With the session's `first` call they give that
+    of what comes before the messages, unless the session begins in the middle of a conversation.
     """
     if not cursor.leaf:
         return []
@@ -87,14 +95,18 @@ def path_gaps(
         for before, call in pairwise(calls)
         if before.compaction == call.compaction
     )
-    fixed = round(first.measure.prompt - ratio * first.tokens) if first else 0
-    entries = path(snapshot, cursor.session, cursor.leaf)
+    entries = list(path(snapshot, cursor.session, cursor.leaf))
+    # Messages before the file's beginning would count as part of the prompt.
+    is_whole = not rules.begins_midway(snapshot, entries[0])
+    fixed = fixed_tokens(calls, first, ratio=ratio) if first and is_whole else None
     found = [_scaled(gap, ratio) for gap in rules.gaps(snapshot, entries)]
     missing = _missing_prompt(snapshot, cursor, rules)
     if missing:
-        found.insert(0, Gap(what=missing, tokens=max(fixed, 0) if first else None))
+        found.insert(0, Gap(what=missing, tokens=fixed))
     for before, call in pairwise(calls):
-        expected = expected_prompt(before.measure, call.measure, ratio=ratio, fixed=fixed)
+        if fixed is None and before.compaction != call.compaction:
+            continue
+        expected = expected_prompt(before.measure, call.measure, ratio=ratio, fixed=fixed or 0)
         unexplained = call.measure.prompt - expected
         is_jump_down = unexplained < 0 and is_jump(before.measure, call.measure, unexplained)
         cleared = INTERRUPTED if is_jump_down and _is_interrupted(snapshot, cursor, before, call) else CLEARED
@@ -129,10 +141,10 @@ def _explained(
     between = [gap for gap in gaps if before.seq < gap.seq <= call.seq]
     # Content that the rules remove is in no context that refold builds.
     unexplained -= sum(max(gap.tokens or 0, 0) for gap in between)
-    unsized = next((gap for gap in between if gap.tokens is None), None)
+    # Such a gap is content that was sent, so that it cannot explain that less was.
+    unsized = next((gap for gap in between if gap.tokens is None and unexplained >= _NOISE), None)
     for gap in gaps:
-        is_sized_here = gap is unsized and abs(unexplained) >= _NOISE
-        yield msgspec.structs.replace(gap, tokens=unexplained) if is_sized_here else gap
+        yield msgspec.structs.replace(gap, tokens=unexplained) if gap is unsized else gap
     if unsized is None and is_jump(before.measure, call.measure, unexplained):
         what = UNRECORDED if unexplained > 0 else cleared
         yield Gap(what=what, event=call.id, seq=call.seq, tokens=unexplained)

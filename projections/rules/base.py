@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from eventstore.event import Event
+from eventstore.event import Event, Flag
 from eventstore.formats import view_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path
@@ -209,6 +209,13 @@ class Rules(ABC):
         kept entry.
         """
         return (previous.target_seq or previous.seq) if previous else 0
+
+    def begins_midway(self, snapshot: Snapshot, root: LazyEvent) -> bool:  # noqa: ARG002  others ask it
+        """Return True if messages came before a path's first entry that are in no session of the store.
+
+        By default, they did if the record names a parent that is not there.
+        """
+        return bool(root.flags & Flag.ORPHAN)
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:  # noqa: ARG002  others ask it
         """Yield unrecorded content that the harness sent along a path, oldest first; default: none.

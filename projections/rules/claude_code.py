@@ -127,6 +127,12 @@ class ClaudeCodeRules(Rules):
                 first = place
         return first
 
+    def begins_midway(self, snapshot: Snapshot, root: LazyEvent) -> bool:
+        if root.format != VERSION or _context_of(snapshot, root.session):
+            return False
+        fields = fields_of(root.body)
+        return bool(_named_parent(root) or (is_boundary(fields) and fields.logicalParentUuid))
+
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
         """Yield what older versions sent again after a compaction, and results lost on resuming."""
         on_path = list(entries)

@@ -149,7 +149,7 @@ def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Re
         "note": "",
         "contextTokens": 33,
         "contextMessages": 6,
-        "gaps": [{"what": "system prompt and tool definitions", "event": None, "seq": 0, "tokens": 988}],
+        "gaps": [{"what": "system prompt and tool definitions", "event": None, "seq": 0, "tokens": 659}],
         "failedCompactions": [],
     }
 

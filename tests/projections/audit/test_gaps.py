@@ -229,6 +229,18 @@ class TestOfClaudeCode:
         at_leaf, audited = self.figures_of(tmp_path, self.compacted(9000), b"2.1.25")
         assert at_leaf == audited == [(self.HEAD, None, FIXED), (restored, "c", 9000)]
 
+    def test_the_least_surplus_of_a_stretch_is_what_stands_before_the_messages(self, tmp_path):
+        at_leaf, audited = self.figures_of(tmp_path, self.compacted(-1000), b"2.1.25")
+        restored = "files and lists sent again after a compaction"
+        assert at_leaf == audited == [(self.HEAD, None, FIXED - 1000), (restored, "c", None)]
+
+    def test_of_a_file_that_begins_midway_the_prompt_has_no_size(self, tmp_path):
+        lines = self.compacted(9000)
+        lines[0] = lines[0].replace(b'"parentUuid":null', b'"parentUuid":"before"')
+        at_leaf, audited = self.figures_of(tmp_path, lines, b"2.1.25")
+        restored = "files and lists sent again after a compaction"
+        assert at_leaf == audited == [(self.HEAD, None, None), (restored, "c", None)]
+
     def test_newer_versions_record_what_they_restore(self, tmp_path):
         at_leaf, audited = self.figures_of(tmp_path, self.compacted(0))
         assert at_leaf == audited == [(self.HEAD, None, FIXED)]
