@@ -342,10 +342,10 @@ def test_a_handoff_begins_a_session_with_what_this_one_says(refold: Refold) -> N
     assert "Now the tests." in refold("context", "handed", "--format", "transcript").out
 
 
-def test_as_a_file_of_pi_it_loses_no_record(refold: Refold) -> None:
-    refold("export", "@last", "--format", "pi", "-o", "as-pi.jsonl")
-    refold("import", "as-pi.jsonl", "--as", "as-pi")
-    events = [each["id"] for each in refold("log", "as-pi", "--json").json_lines]
+def test_as_a_file_of_its_harness_it_loses_no_record(refold: Refold, harness: str) -> None:
+    refold("export", "@last", "--format", harness, "-o", "own.jsonl")
+    refold("import", "own.jsonl", "--as", "own")
+    events = [each["id"] for each in refold("log", "own", "--json").json_lines]
     assert [name for _, name, *_ in STORY if name not in events] == []
 
 

@@ -35,7 +35,7 @@ from eventstore.records import (
     ThinkingLevelChange,
     Undone,
 )
-from tests.support import claude_code, oh_my_pi_sessions
+from tests.support import oh_my_pi_sessions
 from tests.support.events import NOW, events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
 from tests.support.tampering import event_key, tables
@@ -301,16 +301,12 @@ def test_an_unknown_format_is_refused(native: EventLog) -> None:
     assert "pi" in refused.value.remedy
 
 
-@pytest.mark.parametrize("harness", ["oh-my-pi", "claude-code"])
 @pytest.mark.parametrize("seed", range(5))
 def test_an_export_for_another_harness_does_not_take_the_place_of_the_original(
-    tmp_path: Path, harness: str, seed: int
+    tmp_path: Path, seed: int
 ) -> None:
-    rng = random.Random(seed)
-    if harness == "oh-my-pi":
-        original = oh_my_pi_sessions.file_of(oh_my_pi_sessions.entries_of(rng, 12), title="A title")
-    else:
-        original = b"".join(each + b"\n" for each in claude_code.some_session(rng, 12))
+    entries = oh_my_pi_sessions.entries_of(random.Random(seed), 12)
+    original = oh_my_pi_sessions.file_of(entries, title="A title")
     log, path, exported = MemoryLog(), tmp_path / "s.jsonl", tmp_path / "export.jsonl"
     path.write_bytes(original)
     session = import_sessions(log, path)[0].id

@@ -46,15 +46,28 @@ def test_a_session_that_was_never_a_file_has_no_original(refold: Refold) -> None
     assert refold.refused(NotFoundError, "export", "s", "-o", "-").name == "s"
 
 
-def test_messages_that_a_harness_cannot_show_are_told_of(refold: Refold, tmp_path: Path) -> None:
+def test_messages_that_no_conversion_knows_are_refused(refold: Refold, tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"
     file.write_bytes(
         claude_code.said("a", None, "go") + b"\n" + claude_code.answer("b", "a", "m", "yes") + b"\n"
     )
-    found = refold("export", file, "--format", "pi", "-o", "as-pi.jsonl", "--json")
-    assert (found.json["unconverted"], len(found.notes)) == (2, 1)
-    own = refold("export", file, "--format", "claude-code", "-o", "as-own.jsonl", "--json")
-    assert (own.json["unconverted"], own.notes) == (0, [])
+    refused = refold.refused(BadInputError, "export", file, "--format", "pi", "-o", "as-pi.jsonl")
+    assert "2 of claude-code" in refused.problem
+    assert not (tmp_path / "as-pi.jsonl").exists()
+
+
+def test_a_session_written_here_is_no_claude_code_file(refold: Refold) -> None:
+    refold("append", "s", stdin=said("hello", role="user"))
+    refused = refold.refused(BadInputError, "export", "s", "--format", "claude-code", "-o", "-")
+    assert "1 of refold" in refused.problem
+
+
+def test_what_was_added_to_a_file_is_counted(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_bytes(claude_code.said("a", None, "go") + b"\n")
+    refold("import", "s.jsonl")
+    refold("append", claude_code.SESSION, stdin=said("hello", role="user"))
+    found = refold("export", "@last", "--format", "claude-code", "-o", "own.jsonl", "--json")
+    assert (found.json["unconverted"], len(found.notes)) == (1, 1)
 
 
 def test_a_pi_file_holds_what_has_come_since(told: Refold) -> None:
