@@ -1,4 +1,4 @@
-"""Compare rendering and checking a request to joining and parsing the same messages."""
+"""Compare rendering a request to joining and parsing the same messages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.context.build import build_context
-from projections.requests import request as request_for
-from projections.requests import validator_named
-from projections.requests.anthropic.renderer import RepairRule, render
+from projections.requests.anthropic import RepairRule, render
+from tests.support.validator import validate
 
 MESSAGES = (60, 1000)
 
@@ -33,7 +32,7 @@ def context(messages, made):
 @pytest.fixture(scope="module")
 def body(context):
     rendered = render(context)
-    assert validator_named("anthropic")(rendered.body) == []
+    assert validate(rendered.body) == []
     assert {repair.rule for repair in rendered.repairs} <= {RepairRule.FINAL_SPACE}
     return rendered.body
 
@@ -59,23 +58,6 @@ def test_a_plain_renderer_parses_and_prints(measure, group, context):
     )
 
 
-def test_refold_makes_a_request(measure, messages, context, body):
-    assert request_for(context).body == body
-    measure(f"request-{messages}", "refold", request_for, context)
-
-
-def test_a_renderer_alone_makes_no_check(measure, messages, context):
-    measure(f"request-{messages}", "unchecked", render, context)
-
-
-def test_refold_validates(measure, messages, body):
-    measure(f"validate-{messages}", "refold", validator_named("anthropic"), body)
-
-
-def test_a_plain_reader_parses_the_body(measure, messages, body):
-    measure(f"validate-{messages}", "json", json.loads, body)
-
-
 @pytest.fixture(scope="module")
 def of_claude_code(corpus, folder):
     """The context of a real session without a compaction: 426 messages."""
@@ -86,7 +68,7 @@ def of_claude_code(corpus, folder):
 
 def test_refold_renders_a_request_of_claude_code(measure, of_claude_code):
     rendered = measure("claude-code-request", "refold", render, of_claude_code)
-    assert validator_named("anthropic")(rendered.body) == []
+    assert validate(rendered.body) == []
 
 
 def test_a_plain_renderer_parses_and_prints_it(measure, of_claude_code):

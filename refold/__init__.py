@@ -259,13 +259,13 @@ class Context(RecordedContext, frozen=True, kw_only=True):
         """Return the messages for `client.messages.create` of the `anthropic` client.
 
         They are valid for the API: a call without a result gets one, for example. Thinking goes back to the model
-        that it is of, signature included. `projections.requests.request` also says what was repaired.
+        that it is of, signature included. `projections.requests.anthropic.render` also says what was repaired.
         """
-        from projections.requests import request
+        from projections.requests.anthropic import render
 
         used = self.settings.model
         is_anthropic = used is None or used.provider in (PROVIDER, msgspec.UNSET)
-        body = request(self, "anthropic", model=None if is_anthropic else "").body
+        body = render(self, model=None if is_anthropic else "").body
         messages: list[MessageParam] = msgspec.json.decode(body)["messages"]
         return messages
 

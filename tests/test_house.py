@@ -40,11 +40,11 @@ FIELDS = (
 REGISTRIES = (
     "eventstore.formats",
     "projections.rules",
-    "projections.requests",
+    "projections.requests.anthropic",
     "projections.audit.findings",
     "compaction.summarizers.registry",
 )
-"""Modules that look up a harness, an API or a summarizer by a name in the data, or that list what finds trouble."""
+"""Modules that look up a harness or a summarizer by a name, render for an API, or list what finds trouble."""
 
 
 def modules(*rooms: str) -> Iterator[str]:
@@ -243,7 +243,7 @@ HOW_TO_ADD = {
     "a harness": {"eventstore/formats/__init__.py", "eventstore/frame.py", "projections/rules/__init__.py"},
     "a part of a policy": {"compaction/triggers.py", "compaction/cuts.py", "compaction/rewrites/__init__.py"},
     "a template": {"compaction/templates/texts/NAME.md"},
-    "a renderer": {"projections/requests/__init__.py", "projections/requests/protocol.py"},
+    "a renderer": {"projections/requests/rendered.py"},
     "a summarizer": {"compaction/summarizers/registry.py"},
     "a command": {"cli/main.py", "docs/commands.md"},
 }

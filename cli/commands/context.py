@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from eventstore.log import Snapshot
     from eventstore.redaction import Masks
     from projections.context.parts import Context, Part
-    from projections.requests import Request
-    from projections.requests.protocol import Repair
+    from projections.requests.rendered import Rendered, Repair
     from projections.tokens import Counter
 
 
@@ -105,7 +104,7 @@ _HINTS: Final = {
 }
 
 
-def echo_request(request: Request, *, masks: Masks | None = None, as_json: bool, is_full: bool) -> None:
+def echo_request(request: Rendered, *, masks: Masks | None = None, as_json: bool, is_full: bool) -> None:
     """Print the body on stdout unless the API would refuse it; repairs and violations on stderr.
 
     Repairs share a line per rule with a count; `is_full` prints each of them.
@@ -252,11 +251,10 @@ def command(
             context, is_refused = build_context(snapshot, name, leaf=at, as_of=as_of, verify=False), True
             echo_problem(str(error))
         if form == "anthropic":
-            from projections.requests import request
+            from projections.requests.anthropic import render
 
-            api_request = request(
+            api_request = render(
                 context,
-                form,
                 model=model,
                 max_tokens=max_tokens,
                 system=text_of(system) if system else None,

@@ -27,9 +27,8 @@ from eventstore.javascript import stringify
 from eventstore.records import FORMAT
 from eventstore.views import Message, Thinking, Usage
 from projections.context.parts import Context, Fate, Part, view_of_part
-from projections.requests import Request, request
-from projections.requests.anthropic.validator.schema import ApiRule
-from projections.requests.protocol import Violation
+from projections.requests.anthropic import REQUEST_SIZE, render
+from projections.requests.rendered import Rendered, Violation
 from projections.rules import rules_of_format
 from projections.settings import ModelSettings
 from projections.usage import CACHE_LIFETIME
@@ -222,14 +221,14 @@ def _is_passing(error: anthropic.APIStatusError) -> bool:
     return is_transient(error.status_code, error.response.headers)
 
 
-def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Request:
+def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> Rendered:
     """Return the request to send: the prefix if any, then the prompt's text as a user message.
 
     A live prefix starts with the same bytes as the context's own rendering. `is_cached` means that the
     provider should read it from its cache; it contains no cache marks of its own. Raises BadInputError unless
     tools are a JSON list of objects.
     """
-    return request(
+    return render(
         Context(
             session="",
             leaf=None,
@@ -240,7 +239,7 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
         ),
         model=model,
         max_tokens=prompt.max_tokens,
-        system=prompt.system if prompt.system.strip() else None,
+        system=prompt.system,
         tools=prompt.tools or None,
         forbids_tools=prompt.forbids_tools,
         caches_messages=is_cached,
@@ -259,7 +258,7 @@ def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool
     except BadInputError as error:
         raise SummarizerError(summarizer, f"nothing was sent: {error}", is_sent=False) from None
     if sent.violations:
-        is_too_long = all(violation.rule == ApiRule.REQUEST_SIZE for violation in sent.violations)
+        is_too_long = all(violation.rule == REQUEST_SIZE for violation in sent.violations)
         problem = _refusal(sent.violations)
         raise SummarizerError(summarizer, problem, is_too_long=is_too_long, is_sent=False)
     return sent.body

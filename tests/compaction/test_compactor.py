@@ -16,7 +16,7 @@ from eventstore.errors import NotFoundError
 from eventstore.event import NewEvent
 from eventstore.records import Custom, Undone
 from projections.context.build import build_context, context_json
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.compaction.scripted import (
     Scripted,
     compactor,

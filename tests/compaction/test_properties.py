@@ -27,14 +27,14 @@ from eventstore.views import call_indexes
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.context.parts import view_of_part
-from projections.requests.anthropic.renderer import render
-from projections.requests.anthropic.validator import validate
+from projections.requests.anthropic import render
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted
 from tests.compaction.sessions import calling, cuts, sessions, small
 from tests.compaction.sessions import policies as any_policies
 from tests.support.events import NOW, events
 from tests.support.examples import examples
+from tests.support.validator import validate
 
 bounded = settings(max_examples=examples(60))
 LIMITS = Limits(window=200_000)
@@ -360,7 +360,7 @@ def test_every_request_for_a_summary_is_one_that_the_api_takes(shape, data, appe
     scribe = Scripted(lambda _: "s")
     compacted(msgspec.structs.replace(policy, prompting=asking), writer, scribe=scribe)
     for prompt in scribe.prompts:
-        assert messages_request(prompt, "claude-x").violations == ()
+        assert validate(messages_request(prompt, "claude-x").body) == []
 
 
 @bites("compacted")

@@ -17,7 +17,7 @@ from eventstore.views import shell_text
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.context.parts import view_of_part
-from projections.requests import request
+from projections.requests.anthropic import render
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls
 from tests.compaction.scripted import long
@@ -260,7 +260,7 @@ def test_a_rewritten_command_is_told_to_models_as_it_is_shown(story):
     (target,) = story.says(shell("ls", "the whole output"))
     rewrite(story, TextReplacement(target=target, text="short"))
     context = build_context(story.log, "s")
-    for shown in (request(context, model="m").body.decode(), serialize(context.parts)):
+    for shown in (render(context, model="m").body.decode(), serialize(context.parts)):
         assert "short" in shown
         assert "the whole output" not in shown
 

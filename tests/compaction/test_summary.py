@@ -18,14 +18,14 @@ from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summary import SummaryOptions
 from eventstore.records import record_of
 from projections.context.build import build_context
-from projections.requests import validator_named
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.compaction.scripted import Scripted, compactor, complete, long, policy, prompting, turns
 from tests.compaction.summarizers.prompts import Clock, chain
 from tests.support.events import events
 from tests.support.messages_api import MessagesApi, errs, says
 from tests.support.patience import PATIENCE, comes
 from tests.support.talk import assistant, call, result, user
+from tests.support.validator import validate
 
 MODEL = "claude-opus-4-5"
 LIVE = policy(
@@ -253,7 +253,7 @@ def test_what_is_sent_begins_with_the_bytes_of_the_contexts_own_rendering(story,
     sent = api.requests[-1].body
     assert head.endswith(b'"content":[{"type":"text","text":"a.py"}]}')
     assert messages_of(sent).startswith(head)
-    assert validator_named("anthropic")(sent) == []
+    assert validate(sent) == []
 
 
 def test_a_later_live_prefix_begins_with_the_summary_and_not_with_a_tag_of_it(story, api):

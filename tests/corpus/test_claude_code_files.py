@@ -17,11 +17,12 @@ from projections.audit.calls import session_calls
 from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_session
 from projections.context.build import build_context, context_json
 from projections.context.cursor import resolve_cursor
-from projections.requests import request
+from projections.requests.anthropic import render
 from projections.rules.claude_code import COUNTS, RULES
 from projections.tree import tree
 from projections.usage import answers
 from tests.support.events import events
+from tests.support.validator import validate
 
 FOLDER = "claude-code"
 SNAPSHOTS = [f"0708a5fa-snap{number}.jsonl" for number in (1, 2, 3)]
@@ -72,8 +73,8 @@ def test_requests_hold_the_blocks_of_the_records_byte_for_byte(corpus: Path) -> 
         log = MemoryLog()
         (imported,) = import_sessions(log, path)
         context = build_context(log, imported.id)
-        rendered = request(context)
-        assert rendered.violations == ()
+        rendered = render(context)
+        assert validate(rendered.body) == []
         assert {repair.rule.value for repair in rendered.repairs} <= {"missing-result"}
         blocks = [block for part in context.parts for block in items_of(content_of(wire_of(part.raw)))]
         assert [block for block in blocks if block not in rendered.body] == []

@@ -14,6 +14,8 @@ from eventstore.frame import body_of
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections import build_context, tree
+from projections.requests.anthropic import render
+from tests.support.validator import validate
 
 ROUNDS = 60
 LINES = 40
@@ -68,18 +70,23 @@ def blank(lines: list[bytes], dice: random.Random) -> None:
     )
 
 
+REAL = [
+    "pi/pi-mono-before-compaction.v1.jsonl",
+    "pi/pi-mono-before-compaction.v3.jsonl",
+    "claude-code/6113e919-3auto.jsonl",
+]
 HURTS = [flip, cut, insert, glue, repeat, swap, tear, blank]
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("which", ["demo", "v1", "v3"])
+@pytest.mark.parametrize("which", [None, *REAL])
 def test_a_hurt_file_loses_no_whole_record(
-    which: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
+    which: str | None, seed: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    if which == "demo":
+    if which is None:
         whole = demo_lines()
     else:
-        file = request.getfixturevalue("corpus") / "pi" / f"pi-mono-before-compaction.{which}.jsonl"
+        file = request.getfixturevalue("corpus") / which
         whole = [line for line in file.read_bytes().splitlines(keepends=True) if len(line) < 4000][:LINES]
     dice = random.Random(f"{which} {seed}")
     with open_store(tmp_path / "store", clock=lambda: 0) as log:
@@ -93,7 +100,7 @@ def test_a_hurt_file_loses_no_whole_record(
             try:
                 session = import_file(log, path, name=f"s{number}").id
             except BadInputError:
-                # Only where its beginning is no pi session any more.
+                # Only where its beginning is no session any more.
                 assert lines[0] != whole[0]
                 continue
             assert b"".join(export_original(log, session)) == path.read_bytes()
@@ -103,6 +110,9 @@ def test_a_hurt_file_loses_no_whole_record(
                 kept = set(bodies)
                 untouched = [line.strip() for line in lines[1:] if line in whole[1:]]
                 assert [line for line in untouched if line not in kept] == []
-                build_context(snapshot, session)
+                rendered = render(build_context(snapshot, session), model="claude", cache_breakpoints=4)
+                broken = [each.rule for each in validate(rendered.body)]
+                assert broken == [each.rule for each in rendered.violations]
+                assert broken in ([], ["messages"])
                 tree(snapshot, session)
         assert verify(log).findings == []

@@ -16,9 +16,9 @@ from eventstore.files.importing import import_file
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context, context_json
 from projections.context.cursor import path, resolve_cursor
-from projections.requests.anthropic.renderer import render
-from projections.requests.anthropic.validator import validate
+from projections.requests.anthropic import render
 from projections.tokens import counter
+from tests.support.validator import validate
 
 FILES = ("pi-mono-before-compaction.v1", "pi-mono-before-compaction.v3", "pi-mono-large-session.v1")
 SHARES = (0.5, 1.0)

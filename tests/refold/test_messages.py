@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import refold
 from eventstore.formats.refold import messages
-from projections.requests import request
+from projections.requests.anthropic import render
 from tests.support.examples import examples
 from tests.support.pictures import base64, png
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
+from tests.support.validator import validate
 
 MODEL = "claude-test-1"
 _text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9).map(
@@ -236,8 +237,8 @@ def test_the_request_has_the_blocks_that_were_appended(
         told: Any = context.messages()
         assert [each["content"] for each in told] == [each["content"] for each in turn]
         assert [each["role"] for each in told] == ["user", "assistant", "user"]
-        asked = request(context, "anthropic")
-        assert (asked.repairs, asked.violations) == ((), ())
+        asked = render(context)
+        assert (asked.repairs, validate(asked.body)) == ((), [])
 
 
 def test_an_answer_is_stored_in_the_shape_of_pi(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from projections.context.parts import Context, Fate, Part
-from projections.requests.anthropic.renderer import render
-from projections.requests.protocol import Rendered
+from projections.requests.anthropic import render
+from projections.requests.rendered import Rendered
 from projections.settings import Model, ModelSettings
 from tests.support.talk import Json
 

@@ -11,8 +11,7 @@ import click
 import pytest
 
 from eventstore.errors import BadInputError
-from projections.requests import validator_named
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, tale
 from tests.support import reference_pi
@@ -20,6 +19,7 @@ from tests.support.madeup import format as madeup_format
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, user
 from tests.support.tampering import tables
+from tests.support.validator import validate
 
 RECORDS = [json.loads(record) for record in tale().splitlines()[1:]]
 
@@ -275,7 +275,7 @@ def test_the_body_says_what_the_model_is_sent(told: Refold) -> None:
 
 @pytest.mark.parametrize("leaf", ENTRIES[1:])
 def test_the_api_takes_the_body_at_every_leaf_that_has_a_model(told: Refold, leaf: str) -> None:
-    assert validator_named("anthropic")(told(*ASKED, "--leaf", leaf).raw) == []
+    assert validate(told(*ASKED, "--leaf", leaf).raw) == []
 
 
 def test_a_repair_is_a_note_on_stderr(told: Refold) -> None:
@@ -360,8 +360,7 @@ def test_tools_that_the_api_would_refuse_are_an_error(refold: Refold, tmp_path: 
     refold("append", "s", stdin=line({"type": "message", "message": user("hi")}))
     (tmp_path / "given").write_bytes(content)
     asking = ("context", "s", "--format", "anthropic", "--model", "m", "--tools", "given")
-    assert refold(*asking, code=1).errors.count("\n") == 1
-    assert [each["path"] for each in refold(*asking, "--json", code=1).json["violations"]] == ["tools[0]"]
+    assert refold.refused(BadInputError, *asking).source == "tools[0]"
 
 
 WRONG = [

@@ -13,7 +13,7 @@ from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
 from eventstore.records import CustomMessage
 from projections.context.build import build_context
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.compaction.maintainer.maintained import (
     LARGER,
     NO_MODEL,

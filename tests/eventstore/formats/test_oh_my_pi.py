@@ -25,7 +25,7 @@ from eventstore.records import LeafMoved, Link, record_of
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json
 from projections.descriptions import title
-from projections.requests import request
+from projections.requests.anthropic import render
 from tests.support.events import events
 from tests.support.oh_my_pi_sessions import (
     SESSION,
@@ -39,6 +39,7 @@ from tests.support.oh_my_pi_sessions import (
 from tests.support.pi_files import bring, original
 from tests.support.pi_files import header as pi_header
 from tests.support.pi_files import said as pi_said
+from tests.support.validator import validate
 
 Json = dict[str, Any]
 
@@ -289,13 +290,13 @@ def test_messages_of_its_own_roles_are_told_to_a_model(tmp_path: Path) -> None:
     ]
     entries = [entry(n, n - 1 if n else None, message=each) for n, each in enumerate(messages)]
     bring(log, tmp_path, file_of(entries))
-    made = request(build_context(log, SESSION), model="claude-opus-4-5")
+    made = render(build_context(log, SESSION), model="claude-opus-4-5")
     [turn] = json.loads(made.body)["messages"]
     texts = [block["text"] for block in turn["content"]]
     assert texts[:3] == ["by the developer", "by a hook", '<file path="a.py">\nx = 1\n</file>']
     assert "1 + 1" in texts[3]
     assert made.repairs == ()
-    assert made.violations == ()
+    assert validate(made.body) == []
 
 
 IMAGE = b"\x89PNG not really"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from projections.requests.anthropic.renderer.repairs import Repairs
-from projections.requests.anthropic.renderer.tool_calls import input_json
+from projections.requests.anthropic.repairs import Repairs
+from projections.requests.anthropic.tool_calls import input_json
 
 
 def given(arguments):

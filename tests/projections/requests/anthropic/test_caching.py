@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.support.contexts import body_of, context_of
 from tests.support.talk import assistant, call, result, user
 

@@ -14,7 +14,7 @@ from anthropic.types import MessageParam
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.support.contexts import body_of, context_of
 from tests.support.pictures import base64, png
 from tests.support.talk import assistant, call, image, result, shell, thinking, user

@@ -6,7 +6,7 @@ import pytest
 
 from eventstore.records import Compaction
 from projections.context.build import build_context
-from projections.requests.anthropic.renderer import render
+from projections.requests.anthropic import render
 from tests.support.contexts import body_of, context_of, repaired, sent
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 

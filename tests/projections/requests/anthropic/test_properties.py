@@ -12,17 +12,16 @@ from eventstore import open_store
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from projections.requests import validator_named
-from projections.requests.anthropic.renderer import RepairRule, render
+from projections.requests.anthropic import RepairRule, render
 from tests.support.contexts import body_of, context_of, texts_in
 from tests.support.events import NOW, events
 from tests.support.examples import examples
 from tests.support.native import native_events
 from tests.support.pi_sessions import file_of, pi_entries
+from tests.support.validator import validate
 from tests.support.wild_talk import any_talk, compacted_talk, good_talk, told_texts
 
 bounded = settings()
-validate = validator_named("anthropic")
 
 AT_THE_END = {RepairRule.MISSING_RESULT, RepairRule.FINAL_SPACE}
 """Repairs of what a conversation ends in, which it may not be any more when it goes on."""
@@ -32,6 +31,7 @@ def check(context):
     """A body is what its API takes; only one without messages is not, where the context tells a model nothing."""
     rendered = render(context, model="claude", system="Be brief.", cache_breakpoints=4)
     broken = [violation.rule for violation in validate(rendered.body)]
+    assert broken == [violation.rule for violation in rendered.violations]
     assert broken == ([] if body_of(rendered)["messages"] else ["messages"])
     assert {repair.event for repair in rendered.repairs} <= {part.id for part in context.parts}
 

@@ -12,12 +12,10 @@ from eventstore import open_store
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from projections.requests import validator_named
-from projections.requests.anthropic.renderer import RepairRule, render
-from projections.requests.protocol import Rendered
+from projections.requests.anthropic import RepairRule, render
+from projections.requests.rendered import Rendered
 from tests.support.claude_code import SESSION, answer, bring, call, record, result, said
-
-validate = validator_named("anthropic")
+from tests.support.validator import validate
 
 TEXT = rb'{"text" : "caf\u00e9 \/ \ud83d\ude00", "type":"text"}'
 THINKING = rb'{"signature":"s\/\u0061=","type":"thinking", "thinking":"\u0048m"}'

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projections.requests.anthropic.validator import ApiRule, validate
 from tests.support.examples import examples
 from tests.support.pictures import base64, gif, png
 from tests.support.talk import Json, text
+from tests.support.validator import ApiRule, validate
 
 SCHEMA = {"type": "object", "properties": {}}
 

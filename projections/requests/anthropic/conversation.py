@@ -8,7 +8,7 @@ import msgspec
 
 from eventstore.formats.refold.blocks import COMPACTION
 from eventstore.views import Message
-from projections.requests.anthropic.renderer.blocks import (
+from projections.requests.anthropic.blocks import (
     Block,
     plain_text,
     strip_end,
@@ -16,10 +16,10 @@ from projections.requests.anthropic.renderer.blocks import (
     tool_use_block,
     well_formed,
 )
-from projections.requests.anthropic.renderer.contents import ToolUse
-from projections.requests.anthropic.renderer.native import RenderedMessage
-from projections.requests.anthropic.renderer.repairs import RepairRule, Repairs
-from projections.requests.anthropic.renderer.tool_calls import CallIds
+from projections.requests.anthropic.contents import ToolUse
+from projections.requests.anthropic.native import RenderedMessage
+from projections.requests.anthropic.repairs import RepairRule, Repairs
+from projections.requests.anthropic.tool_calls import CallIds
 
 _BEGINNING: Final = "(The beginning of this conversation is not recorded.)"
 _NO_RESULT: Final = "No result of this call was recorded."

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from projections.requests.anthropic.validator.schema import (
+from projections.requests.image_header import image_header
+from projections.requests.rendered import Violation
+from tests.support.validator.schema import (
     SERVER_RESULTS,
     THINKING,
     ApiRule,
@@ -16,8 +18,6 @@ from projections.requests.anthropic.validator.schema import (
     Located,
     inner,
 )
-from projections.requests.image_header import image_header
-from projections.requests.protocol import Violation
 
 _CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from projections.requests.protocol import Violation
+from projections.requests.rendered import Violation
 
 
 class ApiRule(StrEnum):

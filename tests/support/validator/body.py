@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from projections.requests.anthropic.validator.schema import (
+from projections.requests.rendered import Violation
+from tests.support.validator.schema import (
     OF_BODIES,
     THINKING,
     ApiRule,
@@ -18,7 +19,6 @@ from projections.requests.anthropic.validator.schema import (
     located,
     says_something,
 )
-from projections.requests.protocol import Violation
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 

@@ -21,10 +21,10 @@ from eventstore.formats.refold.blocks import (
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Message, Opaque, Payload, Text, ToolCall
 from projections.context.parts import Part, view_of_part
-from projections.requests.anthropic.renderer.blocks import Block
-from projections.requests.anthropic.renderer.repairs import Note, RepairRule
-from projections.requests.anthropic.renderer.tool_calls import LONGEST_CALL_ID, LONGEST_TOOL_NAME, is_too_deep
-from projections.requests.protocol import Repair
+from projections.requests.anthropic.blocks import Block
+from projections.requests.anthropic.repairs import Note, RepairRule
+from projections.requests.anthropic.tool_calls import LONGEST_CALL_ID, LONGEST_TOOL_NAME, is_too_deep
+from projections.requests.rendered import Repair
 
 
 def is_compaction(block: RecordedBlock, payload: Payload) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from projections.requests.protocol import Repair
+from projections.requests.rendered import Repair
 
 
 class RepairRule(StrEnum):

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from projections.requests.anthropic.validator.body import (
+from projections.requests.rendered import Violation
+from tests.support.validator.body import (
     check_cache,
     check_fields,
     check_settings,
@@ -15,7 +16,7 @@ from projections.requests.anthropic.validator.body import (
     check_tool_choice,
     check_tools,
 )
-from projections.requests.anthropic.validator.messages import (
+from tests.support.validator.messages import (
     check_compaction,
     check_errors,
     check_images,
@@ -26,8 +27,7 @@ from projections.requests.anthropic.validator.messages import (
     check_texts,
     check_thinking,
 )
-from projections.requests.anthropic.validator.schema import ApiRule, checked_messages
-from projections.requests.protocol import Violation
+from tests.support.validator.schema import ApiRule, checked_messages
 
 __all__ = ["ApiRule", "validate"]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from projections.requests.anthropic.renderer.repairs import Note, RepairRule
+from projections.requests.anthropic.repairs import Note, RepairRule
 
 _encode: Final = msgspec.json.Encoder().encode
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from eventstore.javascript import is_deeper, parse_json, stringify
-from projections.requests.anthropic.renderer.repairs import Note, RepairRule
+from projections.requests.anthropic.repairs import Note, RepairRule
 
 DEEPEST: Final = 100
 """Nesting levels that every JSON reader accepts; beyond, it depends on the reader's stack."""

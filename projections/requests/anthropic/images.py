@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from projections.requests.anthropic.renderer.repairs import RepairRule
+from projections.requests.anthropic.repairs import RepairRule
 from projections.requests.image_header import ImageHeader, image_header
 
 MOST_IMAGES: Final = 100

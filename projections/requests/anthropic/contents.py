@@ -10,7 +10,7 @@ import msgspec
 from eventstore.formats.refold.blocks import COMPACTION, OF_ASSISTANTS, OF_RESULTS, OF_USERS, Shapes
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Image, Opaque, Payload, Text, Thinking, ToolCall
-from projections.requests.anthropic.renderer.blocks import (
+from projections.requests.anthropic.blocks import (
     Block,
     image_block,
     is_blank,
@@ -19,14 +19,14 @@ from projections.requests.anthropic.renderer.blocks import (
     text_block,
     thinking_block,
 )
-from projections.requests.anthropic.renderer.images import (
+from projections.requests.anthropic.images import (
     BlockPosition,
     Picture,
     Refusal,
     read_image,
     select_images,
 )
-from projections.requests.anthropic.renderer.native import (
+from projections.requests.anthropic.native import (
     CALLER,
     CITATIONS,
     TOOLSET,
@@ -34,8 +34,8 @@ from projections.requests.anthropic.renderer.native import (
     native_block,
     unpaired,
 )
-from projections.requests.anthropic.renderer.repairs import Note, RepairRule
-from projections.requests.anthropic.renderer.tool_calls import input_json, tool_name
+from projections.requests.anthropic.repairs import Note, RepairRule
+from projections.requests.anthropic.tool_calls import input_json, tool_name
 
 _MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
 _THINKING: Final = ("thinking", "redacted_thinking")
