@@ -52,7 +52,9 @@ TOML: Final = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```"
 
 
 def rows(section: str, heading: str) -> dict[str, str]:
-    """The first two cells of each row of the table of a section whose first heading is this one."""
+    """The first two cells of the rows of the table with this first heading."""
+    if same := re.search(r"It has the keys of (`[\w-]+`)", SECTIONS[section]):
+        return rows(same[1], heading)
     table = re.search(rf"^\| {heading} \|.*\n\|[- |]+\|\n((?:\|.*\n)*)", SECTIONS[section], re.MULTILINE)
     cells = [[cell.strip() for cell in row.split("|")] for row in (table[1] if table else "").splitlines()]
     return {row[1].strip("`"): row[2] for row in cells}
