@@ -1,6 +1,6 @@
 """Compare extractive summaries with truncation at boundaries of real sessions.
 
-Run `python -m bench.extractive FOLDER` with the folder of real sessions. It prints a table for the docs: of
+Run `python -m bench.extractive FOLDER` with the folder of real sessions. It prints a table: of
 the distinct things in the summarized messages, how many the summary names, how many the truncated
 conversation of the same length names, and how many there are; then the share of later used things that each
 context names.
