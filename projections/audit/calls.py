@@ -201,7 +201,7 @@ class Measure(NamedTuple):
 
 
 def fixed_tokens(calls: Sequence[ModelCall], first: ModelCall | None, *, ratio: float) -> int:
-    """Return the tokens before the messages of every request: the least surplus of a stretch of calls.
+    """Return the tokens before each request's messages: the least surplus of a stretch of calls.
 
     A stretch begins with the session's `first` call and with the first call after each compaction. Its surplus is
     what that call measured beyond its messages, scaled by the `growth_ratio`. Content that no record holds, such as

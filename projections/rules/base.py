@@ -211,7 +211,7 @@ class Rules(ABC):
         return (previous.target_seq or previous.seq) if previous else 0
 
     def begins_midway(self, snapshot: Snapshot, root: LazyEvent) -> bool:  # noqa: ARG002  others ask it
-        """Return True if messages came before a path's first entry that are in no session of the store.
+        """Return True if messages before a path's first entry are in no session of the store.
 
         By default, they did if the record names a parent that is not there.
         """
