@@ -333,15 +333,19 @@ STDIN: Final = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_json_that_a_command_prints_is_what_its_section_says(prepared: Refold, name: str) -> None:
-    documented = fields(name)
+    compare(fields(name), printed_by(prepared, name))
+
+
+def compare(documented: dict[str, str], values: list[Any]) -> None:
+    """Compare what a page says of JSON with what is printed."""
     printed: dict[str, list[Any]] = {}
-    for value in printed_by(prepared, name):
+    for value in values:
         for path, each in walk(value, free={path for path, type_ in documented.items() if type_ == "JSON"}):
             printed.setdefault(path, []).append(each)
     assert sorted(documented) == sorted(printed)
-    for path, values in printed.items():
+    for path, found in printed.items():
         predicates = [is_of_type[each] for each in documented[path].split(" or ")]
-        assert all(any(holds(value) for holds in predicates) for value in values), path
+        assert all(any(holds(value) for holds in predicates) for value in found), path
 
 
 def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
@@ -351,10 +355,22 @@ def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
     folder.mkdir(parents=True)
     (folder / "tale.jsonl").write_bytes(tale())
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "pi"))
-    documented = Shape(shapes("import")[1]).fields
-    printed = dict(walk(prepared("import", "--json").json, free=set()))
-    assert sorted(documented) == sorted(printed)
-    assert all(is_of_type[documented[path]](value) for path, value in printed.items())
+    compare(Shape(shapes("import")[1]).fields, [prepared("import", "--json").json])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compact", SESSION, "--leaf", "a3", "--keep-recent", "0", "--dry-run"),
+        ("stats", "--by", "project"),
+        ("replay", SESSION, "--at", "triggered", "--with", "recorded", "--with", "pi", "--window", "400"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_second_shape_of_a_section_is_what_the_command_prints(
+    prepared: Refold, arguments: tuple[str, ...]
+) -> None:
+    compare(Shape(shapes(arguments[0])[1]).fields, [prepared(*arguments, "--json").json])
 
 
 def _asked_again(refold: Refold) -> str:
