@@ -30,12 +30,11 @@ KINDS: Final = (
     "observed_rewrite",
     "note",
 )
-"""`reset_boundary` and `repair` are no longer written; their codes stay reserved."""
+"""The codes of `reset_boundary`, `repair` and `redaction`, which nothing writes, stay reserved."""
 
 CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(KINDS) if kind}
 
 COMPACTION: Final = CODE_OF_KIND["compaction"]
-REWRITE: Final = CODE_OF_KIND["rewrite"]
 UNDONE: Final = CODE_OF_KIND["undone"]
 
 OFF_PATH: Final = frozenset(

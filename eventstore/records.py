@@ -292,14 +292,6 @@ class Attempt(Record, frozen=True, tag="attempt"):
     error: str
 
 
-class Redaction(Record, frozen=True, tag="redaction"):
-    """Content removed from an event, with its digest."""
-
-    target_id: str
-    digest: str
-    reason: str = ""
-
-
 class ObservedRewrite(Record, frozen=True, tag="observed_rewrite"):
     """A new version of a record that its harness changed after the import."""
 

@@ -145,7 +145,7 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
 
 _NATIVE: Final = "native"
 """The format that the session's own harness builds."""
-_FORMATS: Final = ("text", _NATIVE, "transcript", "anthropic")
+_FORMATS: Final = ("text", _NATIVE, "anthropic")
 """The formats that any session has."""
 
 
@@ -165,8 +165,8 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats, always=_FORMATS),
     default="text",
     show_default=True,
-    help="text: for people; native: as the session's harness builds it; pi: as pi does; transcript: deprecated, see"
-    " export --format markdown; anthropic: the body of a Messages API request.",
+    help="text: for people; native: as the session's harness builds it; pi: as pi does; anthropic: the body of a"
+    " Messages API request.",
 )
 @click.option(
     "--model", metavar="NAME", callback=utf8, help="With anthropic: the model, if not the context's."
@@ -268,9 +268,6 @@ def command(
 
             found = context_json(snapshot, context, counter_named(counter, log=log))
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
-        elif form == "transcript":
-            echo_note("the next release drops --format transcript: use refold export --format markdown -o -")
-            _echo_markdown(snapshot, context)
         elif form != "text":
             _refuse_another_harness(ctx, form, context)
             echo_json_bytes(harness_json(context))
@@ -324,20 +321,3 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
         "gaps": context_gaps(snapshot, context, tokens),
         "messages": messages_json(snapshot, context.parts, counts),
     }
-
-
-def _echo_markdown(snapshot: Snapshot, context: Context) -> None:
-    """Print a context's branch as a document; on a terminal, make control characters visible."""
-    from cli.output import echo_bytes, echo_verbatim
-    from projections.audit.prices import library_prices
-    from projections.markdown import session_markdown
-    from projections.overview import session_overview
-
-    if context.leaf is None:
-        return
-    overview = session_overview(snapshot, context.session, library_prices())
-    for piece in session_markdown(snapshot, overview, leaf=context.leaf):
-        if sys.stdout.isatty():
-            echo_verbatim(piece)
-        else:
-            echo_bytes(piece.encode())

@@ -204,9 +204,6 @@ def test_a_document_has_the_whole_session_or_a_branch(synced: Refold) -> None:
     ]
     assert (whole.count("\n<details>"), branch.count("\n<details>")) == (5, 3)
     assert ("They pass." in whole, "They pass." in branch) == (True, False)
-    leaf = synced("tree", "@last", "--json").json["leaf"]
-    document = synced("export", "@last", "--format", "markdown", "--leaf", leaf, "-o", "-").out
-    assert synced("context", "@last", "--format", "transcript").out == document
 
 
 def test_redaction_leaves_no_secret_in_any_output(
@@ -220,7 +217,6 @@ def test_redaction_leaves_no_secret_in_any_output(
         ("export", "@last", "-o", "-"),
         ("export", "@last", "--format", "markdown", "-o", "-"),
         ("context", "@last", "--json"),
-        ("context", "@last", "--format", "transcript"),
         ("search", "now", "--json"),
         ("report", "@last", "-o", str(page)),
     ):

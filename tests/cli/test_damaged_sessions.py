@@ -16,7 +16,7 @@ from tests.support.examples import examples
 
 
 def _reading(session: str) -> Iterator[tuple[str, ...]]:
-    for form in ("text", "native", "transcript", "anthropic"):
+    for form in ("text", "native", "anthropic"):
         yield "context", session, "--format", form
     yield "context", session, "--full"
     yield "context", session, "--json"

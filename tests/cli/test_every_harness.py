@@ -225,11 +225,6 @@ def test_a_request_of_the_context_is_one_that_the_api_takes(refold: Refold) -> N
         assert given.json["body"]["messages"][0]["role"] == "user"
 
 
-def test_the_transcript_has_what_was_said(refold: Refold) -> None:
-    text = refold("context", "@last", "--format", "transcript").out
-    assert all(said in text for said in ("The parser is fixed.", "Now the tests.", "They pass."))
-
-
 def test_the_document_has_each_turn_and_folds_each_call(refold: Refold) -> None:
     found = refold("export", "@last", "--format", "markdown", "-o", "-").out
     turns = [row[3:] for row in found.splitlines() if row.startswith("## ")]
@@ -340,7 +335,7 @@ def test_go_fork_label_rename_and_append_work_on_it(refold: Refold) -> None:
 
 def test_a_handoff_begins_a_session_with_what_this_one_says(refold: Refold) -> None:
     refold("handoff", "@last", "--as", "handed", "--summarizer", "extractive")
-    assert "Now the tests." in refold("context", "handed", "--format", "transcript").out
+    assert "Now the tests." in refold("context", "handed", "--full").out
 
 
 def test_as_a_file_of_its_harness_it_loses_no_record(refold: Refold, harness: str) -> None:

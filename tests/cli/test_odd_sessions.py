@@ -163,7 +163,7 @@ SESSIONS: dict[str, bytes] = {
     + line(ENTRIES[3] | {"id": "a", "parentId": None}),
 }
 SHOWING = {
-    "context": ["", "--format=pi", "--format=transcript", "--format=anthropic"],
+    "context": ["", "--format=pi", "--format=anthropic"],
     "export": ["", "--format=original"],
     "sessions": [""],
     "log": [""],

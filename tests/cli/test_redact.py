@@ -54,7 +54,7 @@ def holds_a_secret(output: bytes) -> bool:
 
 
 @pytest.mark.parametrize("leaf", ["r2", "a4"])
-@pytest.mark.parametrize("form", ["text", "json", "native", "transcript", "anthropic"])
+@pytest.mark.parametrize("form", ["text", "json", "native", "anthropic"])
 def test_no_context_holds_a_secret(refold: Refold, form: str, leaf: str) -> None:
     options = ["--json"] if form == "json" else ["--format", form]
     options += ["--model", MODEL] if form == "anthropic" else []

@@ -164,7 +164,6 @@ def _write_every_kind(log: LmdbLog) -> None:
     append(("attempt", records.Attempt(request={"model": "m1"}, error="overloaded")))
     append(("note", records.Note(target_id="ask2", data={"usage": usage})))
     append(("link", records.Link(relation="fork", session="unusual", event="b")))
-    append(("redaction", records.Redaction(target_id="ask2", digest="00" * 32, reason="a key")))
     append(("observed", records.ObservedRewrite(target_id="ask2", record=msgspec.Raw(b'{"type":"message"}'))))
     log.keep([(b"tokens/example", b"\x01\x02\x03")])
 

@@ -16,7 +16,6 @@ from eventstore.records import (
     Link,
     ModelChange,
     Note,
-    Redaction,
     Rewrite,
     SessionInfo,
     TextReplacement,
@@ -80,7 +79,6 @@ def test_a_message_is_told_by_what_it_says_or_does(story, message, line):
         (Decision(outcome="no-gain", reason="it would grow", policy="pi"), "pi no-gain it would grow"),
         (Link(relation="fork", session="other"), "fork other"),
         (Note(target_id="e1", data={"usage": 5}), "e1"),
-        (Redaction(target_id="e1", digest="d", reason="a key"), "e1 a key"),
     ],
     ids=lambda value: getattr(value, "kind", None),
 )

@@ -122,7 +122,6 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     leafUuid: Any = None  # noqa: N815
     customTitle: Any = None  # noqa: N815
     aiTitle: Any = None  # noqa: N815
-    agentName: Any = None  # noqa: N815
     summaryContent: Any = None  # noqa: N815
     firstArchivedUuid: Any = None  # noqa: N815
     lastArchivedUuid: Any = None  # noqa: N815

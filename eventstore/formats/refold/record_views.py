@@ -95,7 +95,6 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "undone": _line_of("targetId"),
     "import": _import,
     "link": _line_of("relation", "session"),
-    "redaction": _line_of("targetId", "reason"),
     "observed_rewrite": _line_of("targetId"),
     "note": _note,
 }

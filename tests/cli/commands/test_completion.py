@@ -58,7 +58,7 @@ def test_options_are_completed(refold: Refold) -> None:
 
 
 def test_choices_are_completed(refold: Refold) -> None:
-    choices = ["text", "native", "pi", "transcript", "anthropic"]
+    choices = ["text", "native", "pi", "anthropic"]
     assert completed(refold, "refold context s --format ", 4) == choices
 
 

@@ -93,16 +93,6 @@ def test_the_context_at_the_root_is_empty(told: Refold) -> None:
     assert given == {"messages": [], "thinkingLevel": "off", "model": None}
 
 
-@pytest.mark.parametrize("leaf", ENTRIES)
-def test_a_transcript_is_the_branch_as_a_document(told: Refold, leaf: str) -> None:
-    shown = told("context", SESSION, "--leaf", leaf, "--format", "transcript").raw
-    assert shown == told("export", SESSION, "--leaf", leaf, "--format", "markdown", "-o", "-").raw
-
-
-def test_at_the_root_the_document_is_empty(told: Refold) -> None:
-    assert told("context", SESSION, "--leaf", "root", "--format", "transcript").raw == b""
-
-
 def test_as_of_an_event_the_context_is_as_it_was(told: Refold) -> None:
     for seq, leaf in ((2, "a1"), (10, "b2"), (12, "c1"), (17, "i1")):
         as_of = told("context", SESSION, "--as-of", str(seq), "--format", "pi").json
@@ -154,7 +144,7 @@ def test_json_tells_where_it_stands_and_how_it_counted(told: Refold) -> None:
 
 
 def test_json_goes_before_a_format(told: Refold) -> None:
-    both = told("context", SESSION, "--json", "--format", "transcript").raw
+    both = told("context", SESSION, "--json", "--format", "native").raw
     assert both == told("context", SESSION, "--json").raw
 
 

@@ -23,7 +23,7 @@ SCENES: Final[Sequence[Scene]] = [
     help_of("context"),
     Scene(
         the_tale,
-        ["context @last", "context @last --leaf root", "context @last --format transcript"],
+        ["context @last", "context @last --leaf root"],
     ),
     Scene(
         nothing,
