@@ -40,7 +40,8 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "undo": ["undo", session, *_IMPORTED.get(session, [])],
         "label": ["label", session, "#1", "a label"],
         "rename": ["rename", session, "a title"],
-        "append": ["append", session],
+        # No name holds control characters, so what is appended here begins a session.
+        "append": ["append", session, *(["--expected", "0"] if session == "hostile" else [])],
         "maintain": ["maintain", session, "--summarizer", "extractive"],
         "sync": ["sync", "--home", ".", "--path", "."],
         "import": ["import", file],
