@@ -22,6 +22,7 @@ from projections.context.build import context_at, parts_from
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Part, has_message
 from projections.files import files_at
+from projections.rules import rules_at
 from projections.tokens import Counter
 
 NO_MESSAGES: Final = "there are no messages"
@@ -37,7 +38,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     `tokens_before` is the size of the present context, `tokens_kept` that of the kept messages. `files` are
     those that all summarized messages touched, including earlier compactions and the prefix of a split turn.
     `to_summarize` and `turn_prefix` are as the summarizer reads them: as the context shows them, or as
-    stored. `summary` is the message in which the context shows the previous summary.
+    stored. `sent` are the window's messages as a request has them, by key. `summary` is the message in which
+    the context shows the previous summary.
     """
 
     version: int
@@ -49,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tokens_before: int
     tokens_kept: int
     files: FileOperations
+    sent: dict[tuple[str, int, int], Part]
     summary: Part | None = None
 
     @property
@@ -90,6 +93,7 @@ def make_plan(
     tokens: Counter,
 ) -> Plan:
     """Plan a compaction with a given cut; `source` says which messages the summarizer reads."""
+    leaf = paths.event(snapshot, cursor.session, cursor.leaf)
     parts = select_window_parts(snapshot, cursor)
     turn_place = len(chosen.to_summarize)
     kept_place = turn_place + len(chosen.turn_prefix)
@@ -118,6 +122,7 @@ def make_plan(
         tokens_before=sum(tokens.count(context)),
         tokens_kept=sum(tokens.count(kept)),
         files=files_at(snapshot, cursor, before=kept[0].seq if kept else None).lists(),
+        sent={part.key: part for part in rules_at(snapshot, leaf).arrange(snapshot, leaf, parts)},
         summary=next(
             (part for part in context if part.kind == "compaction" and part.session == cursor.session), None
         ),

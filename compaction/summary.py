@@ -203,6 +203,9 @@ class _Maker(msgspec.Struct, frozen=True, kw_only=True):
     def of_history(self, parts: Sequence[Part]) -> FoldedSummary:
         """Summarize messages; without messages, return the previous summary."""
         previous = self.plan.previous_summary
+        if self._shape.follows_harness and self.prompting.source == "context":
+            sent = self.plan.sent
+            parts = [sent[part.key] for part in parts if part.key in sent]
         return fold_groups(
             self._groups(parts, self._shape),
             self._summarize,

@@ -126,8 +126,9 @@ def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list
 def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
     """Return the parts of a path from entry `first` on, including those that a compaction hides.
 
-    If the compaction in effect lists what it keeps, entries that it left off the list stay hidden: its
-    summary covers them. Without `rewritten`, messages appear as stored, with no rewrite applied.
+    They are not arranged: what the harness leaves out of requests, such as failed turns, is among them. If the
+    compaction in effect lists what it keeps, entries that it left off the list stay hidden: its summary covers them.
+    Without `rewritten`, messages appear as stored, with no rewrite applied.
     """
     leaf = _leaf(snapshot, cursor)
     if leaf is None:
@@ -148,7 +149,7 @@ def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: boo
         )
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
-    return tuple(harness.arrange(snapshot, leaf, parts) if harness.arranges else parts)
+    return tuple(harness.joined(parts))
 
 
 def _leaf(snapshot: Snapshot, cursor: Cursor) -> LazyEvent | None:

@@ -162,7 +162,14 @@ class Rules(ABC):
         leaf: LazyEvent,  # noqa: ARG002
         parts: Sequence[Part],
     ) -> Sequence[Part]:
-        """Return a context's parts as the harness sends them, for example merged or filtered."""
+        """Return a context's parts as the harness sends them: by default only joined."""
+        return self.joined(parts)
+
+    def joined(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Return parts with the records of one message as one part; by default each is a message.
+
+        A summary is made of these, also of turns that failed, which `arrange` may leave out of requests.
+        """
         return parts
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002  others ask it

@@ -96,12 +96,7 @@ class ClaudeCodeRules(Rules):
     def beside(self, snapshot: Snapshot, session: str) -> Beside:
         return _Joined(snapshot, session)
 
-    def arrange(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        leaf: LazyEvent,  # noqa: ARG002
-        parts: Sequence[Part],
-    ) -> Sequence[Part]:
+    def joined(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Join the blocks of each assistant message, up to where another message's blocks begin."""
         messages: list[list[Part]] = []
         newest, place = ("", ""), 0

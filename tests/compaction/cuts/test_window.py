@@ -8,9 +8,11 @@ from compaction.cuts import KeepRecent
 from compaction.part import Limits
 from compaction.window import build_window
 from eventstore.files.importing import import_file
+from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, CustomMessage, Label, ModelChange, Rewrite, TextReplacement, Undone
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
+from tests.support import oh_my_pi_sessions
 from tests.support.talk import assistant, call, result, user
 
 MODEL = ModelChange(provider="p", model_id="m")
@@ -50,6 +52,38 @@ def test_behind_a_compaction_that_kept_nothing_the_window_starts_behind_it(story
     story.add(compaction(""))
     story.says(user("three"))
     assert ids(window_of(story.log)) == ["e3"]
+
+
+def oh_my_pi_window(tmp_path, *said):
+    """The window of a session of oh-my-pi with these entries, by their numbers."""
+    log = MemoryLog()
+    ids = [f"{number:08x}" for number in range(len(said))]
+    entries = [
+        {"id": name, "parentId": above, "timestamp": oh_my_pi_sessions.time_of(number), **fields}
+        for number, (name, above, fields) in enumerate(zip(ids, [None, *ids], said, strict=False))
+    ]
+    (tmp_path / "s.jsonl").write_bytes(oh_my_pi_sessions.file_of(entries))
+    found = window_of(log, import_file(log, tmp_path / "s.jsonl").id)
+    return found, [int(item.id, 16) for item in found.items]
+
+
+def of_user(text):
+    return {"type": "message", "message": {"role": "user", "content": text}}
+
+
+def of_model(text, stop="stop", **fields):
+    content = [{"type": "text", "text": text}] if text else []
+    return {
+        "type": "message",
+        "message": {"role": "assistant", "content": content, "stopReason": stop, **fields},
+    }
+
+
+def test_turns_that_failed_are_in_the_window(tmp_path):
+    failed = [of_model("half", "error"), of_model("", "error"), of_model("stopped", "aborted")]
+    retried = of_model("again", retryRecovery={"attempt": 1})
+    _, places = oh_my_pi_window(tmp_path, of_user("go"), *failed, retried, of_model("done"))
+    assert places == [0, 1, 2, 3, 4, 5]
 
 
 def test_the_window_knows_the_summary_before(story):
