@@ -11,14 +11,11 @@ from compaction.rewrites.supersede import read_of
 from eventstore.event import Event
 from eventstore.formats import tools_of, view_of_event
 from eventstore.formats.base import Tools
-from eventstore.records import CustomMessage, own_record
+from eventstore.records import RESTORED_FILE, RESTORED_PLAN, CustomMessage, own_record
 from eventstore.views import Message, ToolCall
 from projections.context.parts import Fate, Part
 from projections.tokens import Counter
 
-RESTORED: Final = "restored_file"
-"""The type of messages that show a file again."""
-_RESTORED_PLAN: Final = "restored_plan"
 _SOURCE: Final = "source"
 """The field of such a message's details that names the entry which it repeats."""
 _TALK: Final = frozenset({"assistant", "toolResult"})
@@ -60,14 +57,14 @@ def restore_files(
             continue
         text = _cut(read.result.text, min(restoring.tokens_a_file, room), tokens)
         room -= tokens.of_text(text)
-        found.append(_again(RESTORED, f"{read.path}, as it was read last:\n{text}", read.entry))
+        found.append(_again(RESTORED_FILE, f"{read.path}, as it was read last:\n{text}", read.entry))
     return found + _plan(filter(_may_plan, entries()), there)
 
 
 def drop_least_recent(shown: Sequence[CustomMessage]) -> list[CustomMessage]:
     """Drop the file that was read longest ago; without files, drop the plan."""
-    files = [each for each in shown if each.custom_type == RESTORED]
-    others = [each for each in shown if each.custom_type != RESTORED]
+    files = [each for each in shown if each.custom_type == RESTORED_FILE]
+    others = [each for each in shown if each.custom_type != RESTORED_FILE]
     return [*files[:-1], *others] if files else others[:-1]
 
 
@@ -81,7 +78,7 @@ def _shown_whole(shown: Sequence[Part], entries: Callable[[], Iterable[Event]]) 
     custom = {part.id for part in shown if part.id in whole and part.kind == "custom_message"}
     found = islice((each for each in entries() if each.id in custom), len(custom))
     records = (record for each in found if isinstance(record := own_record(each), CustomMessage))
-    sources = (each.details for each in records if each.custom_type in (RESTORED, _RESTORED_PLAN))
+    sources = (each.details for each in records if each.custom_type in (RESTORED_FILE, RESTORED_PLAN))
     return whole | {str(source.get(_SOURCE)) for source in sources if isinstance(source, dict)}
 
 
@@ -139,5 +136,5 @@ def _plan(newest_first: Iterable[Event], there: Collection[str]) -> list[CustomM
         for call in reversed(message.tool_calls):
             if call.name in tools.plans:
                 text = f"The current plan:\n{call.arguments.decode('utf-8', 'replace')}"
-                return [] if entry in there else [_again(_RESTORED_PLAN, text, entry)]
+                return [] if entry in there else [_again(RESTORED_PLAN, text, entry)]
     return []

@@ -123,6 +123,11 @@ class CustomMessage(Record, frozen=True, tag="custom_message", omit_defaults=Fal
     details: Any = msgspec.UNSET
 
 
+RESTORED_FILE: Final = "restored_file"
+RESTORED_PLAN: Final = "restored_plan"
+"""The types of own messages that show a file, or a plan, again after a compaction."""
+
+
 class Custom(Record, frozen=True, tag="custom"):
     """An extension's state; never in a context."""
 

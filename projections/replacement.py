@@ -9,7 +9,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.log import Snapshot
 from eventstore.paths import events
-from projections.context.build import context_at
+from projections.context.build import context_at, is_restored
 from projections.context.cursor import Cursor
 from projections.context.parts import Context, Part
 from projections.files import abandoned_entries
@@ -72,19 +72,23 @@ def end_of_change(event: Event, snapshot: Snapshot, cursor: Cursor) -> int:
     """Return the entry whose context is C′: the event, or the last entry appended with it.
 
     Entries appended with a compaction follow it directly and share its cause: restored files, shortened
-    results, a continuation message. The model's next answer, another compaction and anything after `cursor`
-    do not count.
+    results, a continuation message. A harness has no causes: of its entries, those that restore content count, and
+    what comes before them. The model's next answer, another compaction and anything after `cursor` do not count.
     """
-    end = event.seq
-    if event.kind != "compaction" or not event.cause:
+    end = above = event.seq
+    if event.kind != "compaction":
         return end
     for entry in events(snapshot, event.session, first=event.seq + 1, last=cursor.as_of):
-        if entry.cause != event.cause or entry.kind == "compaction" or entry.role == "assistant":
+        if not entry.is_entry:
+            continue
+        if entry.parent_seq != above or entry.kind == "compaction" or entry.role == "assistant":
             break
-        if entry.is_entry:
-            if entry.parent_seq != end:
-                break
-            end = entry.seq
+        is_of_append = event.cause != "" and entry.cause == event.cause
+        if entry.kind == "message" and not is_of_append:
+            break
+        above = entry.seq
+        if is_of_append or is_restored(snapshot, entry):
+            end = above
     return end
 
 

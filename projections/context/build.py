@@ -20,7 +20,7 @@ from eventstore.paths import LazyEvent, SnapshotCache, event, in_effect_on, mess
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
-from projections.context.parts import Context, Fate, Part, origin, role_and_estimates
+from projections.context.parts import Context, Fate, Part, is_by_person, origin, role_and_estimates
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection
 from projections.settings import encode_settings, settings_at, settings_json
@@ -113,14 +113,33 @@ def context_json(
         return harness.document(messages, settings)
 
 
-def parts_of(entry: Event | LazyEvent, *, changed: Sequence[bytes] = ()) -> list[Part]:
+def parts_of(
+    entry: Event | LazyEvent, *, changed: Sequence[bytes] = (), restored: bool = False
+) -> list[Part]:
     """Return the parts that one entry contributes if it is the newest of a context.
 
-    A compaction contributes its summary. `changed` are the entry's observed rewrites.
+    A compaction contributes its summary. `changed` are the entry's observed rewrites, `restored` is `is_restored`.
     """
     if entry.kind == "compaction":
         return _parts_of_messages(entry, _summary(entry), Fate.SUMMARY)
-    return _parts_shown(entry, changed)
+    return _parts_shown(entry, changed, restored=restored)
+
+
+def is_restored(snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
+    """Return True for an entry by which a harness sends content again after a compaction.
+
+    Between it and the compaction there is no message, of the model, a tool or a person.
+    """
+    compaction = entry.compaction_seq
+    if not compaction or not rules_of_format(entry.format).restores(entry):
+        return False
+    above = entry.parent_seq
+    while above > compaction:
+        between = event(snapshot, entry.session, above)
+        if between.kind == "message" or is_by_person(between):
+            return False
+        above = between.parent_seq
+    return above == compaction and not is_by_person(entry)
 
 
 def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
@@ -244,9 +263,8 @@ def _selected(
             yield from (msgspec.structs.replace(part, by_person=False) for part in made)
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
-        yield from _parts_shown(
-            entry, changed, rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
-        )
+        changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
+        yield from _parts_shown(entry, changed, changes, restored=is_restored(snapshot, entry))
     if due:
         yield from _summarized(due, observed)
 
@@ -265,7 +283,11 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
 
 
 def _parts_shown(
-    entry: Event | LazyEvent, changed: Sequence[bytes] = (), changes: Sequence[TextReplacement] = ()
+    entry: Event | LazyEvent,
+    changed: Sequence[bytes] = (),
+    changes: Sequence[TextReplacement] = (),
+    *,
+    restored: bool = False,
 ) -> list[Part]:
     """Return an entry's parts after its harness's latest change and all rewrites."""
     stored = b"" if changed else entry.message
@@ -279,7 +301,7 @@ def _parts_shown(
         messages = rules.show(entry, changed[-1] if changed else entry.body)
     else:
         return []
-    fate = Fate.REWRITTEN if changed or changes else None
+    fate = Fate.REWRITTEN if changed or changes else Fate.RESTORED if restored else None
     if changes and not changed:
         # Contexts of one session ask for the same entries repeatedly.
         key = (entry.digest, *changes)

@@ -16,7 +16,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event
 from eventstore.paths import path as path_of_events
 from eventstore.records import TextReplacement
-from projections.context.build import context_at, parts_of, unarranged_at
+from projections.context.build import context_at, is_restored, parts_of, unarranged_at
 from projections.context.cursor import Cursor, path
 from projections.context.overlay import answered_calls, apply_rewrites, resolve_targets
 from projections.context.parts import Context, Part, has_message
@@ -137,7 +137,11 @@ class IncrementalContexts:
         """Return the parts of an entry after its harness's changes, ignoring all other entries."""
         known = self._own.get(entry.seq)
         if known is None:
-            known = self._own[entry.seq] = parts_of(entry, changed=self._observed.get(entry.seq, ()))
+            known = self._own[entry.seq] = parts_of(
+                entry,
+                changed=self._observed.get(entry.seq, ()),
+                restored=is_restored(self._snapshot, entry),
+            )
         return known
 
     def _add(self, entry: Event) -> None:

@@ -71,6 +71,8 @@ class Fate(StrEnum):
     """As its message, with content replaced by a rewrite."""
     SUMMARY = "summary"
     """As a summary of messages that are no longer in the context."""
+    RESTORED = "restored"
+    """As content that is sent again after a compaction, as recorded: files, plans and lists."""
     INJECTED = "injected"
     """As a message that the harness derives from another entry or adds after a compaction."""
 

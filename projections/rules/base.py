@@ -187,6 +187,10 @@ class Rules(ABC):
         """
         return frozenset()
 
+    def restores(self, entry: Event | LazyEvent) -> bool:  # noqa: ARG002  others ask it
+        """Return True for an entry that shows content again, if it directly follows a compaction."""
+        return False
+
     @abstractmethod
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         """Return the messages for the compaction in effect.

@@ -172,6 +172,10 @@ class ClaudeCodeRules(Rules):
                     passed=found == expected,
                 )
 
+    def restores(self, entry: Event | LazyEvent) -> bool:
+        """Return True for an attachment; those of a prompt follow the prompt."""
+        return entry.kind == "custom_message" and fields_of(entry.body).type == "attachment"
+
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
         return shown_messages("compaction", record)
 

@@ -15,7 +15,7 @@ from eventstore.event import Event, Flag
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
-from eventstore.records import TextReplacement
+from eventstore.records import RESTORED_FILE, RESTORED_PLAN, CustomMessage, TextReplacement, own_record
 from projections.rules.base import Rules, Selection, select_kept_run
 
 
@@ -131,6 +131,10 @@ class PiRules(Rules):
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select what a context shows; pi's compactions never list what they keep."""
         return select_kept_run(snapshot, leaf)
+
+    def restores(self, entry: Event | LazyEvent) -> bool:
+        record = own_record(entry) if entry.kind == "custom_message" else None
+        return isinstance(record, CustomMessage) and record.custom_type in (RESTORED_FILE, RESTORED_PLAN)
 
     def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return (show_compaction(record, compaction.time),)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from compaction.branching.undo import undo
 from compaction.policy.load import load_preset
 from compaction.policy.model import Restoring
-from compaction.restoring import RESTORED, drop_least_recent, restore_files
+from compaction.restoring import drop_least_recent, restore_files
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
+from eventstore.records import RESTORED_FILE
 from projections.context.build import build_context
 from projections.context.cursor import newest_first, resolve_cursor
 from projections.tokens import counter
@@ -44,7 +45,7 @@ def restored_in(story):
     """The files that the context shows again, in its order."""
     context = build_context(story.log, "s")
     texts = zip(context.parts, texts_of(context), strict=True)
-    return [text.split(",")[0] for part, text in texts if RESTORED.encode() in part.raw]
+    return [text.split(",")[0] for part, text in texts if RESTORED_FILE.encode() in part.raw]
 
 
 def test_the_newest_read_of_each_file_is_shown_newest_first(story):
