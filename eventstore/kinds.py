@@ -30,7 +30,7 @@ KINDS: Final = (
     "observed_rewrite",
     "note",
 )
-"""The codes of `reset_boundary`, `repair` and `redaction`, which nothing writes, stay reserved."""
+"""Nothing writes `reset_boundary`, `repair` and `redaction`; their codes stay reserved."""
 
 CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(KINDS) if kind}
 
