@@ -48,9 +48,10 @@ _SLOW_LEFT_OUT = pytest.StashKey[int]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark as slow what reads the corpus, drives the browser, or has processes compete and die."""
+    """Mark as slow what is long, reads the corpus, drives the browser, or has processes compete and die."""
     for item in items:
-        if item.nodeid.startswith(_SLOW_FOLDERS) or "corpus" in getattr(item, "fixturenames", ()):
+        is_long = item.get_closest_marker("long") is not None
+        if is_long or item.nodeid.startswith(_SLOW_FOLDERS) or "corpus" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
 
 

@@ -39,7 +39,7 @@ def _reading(session: str) -> Iterator[tuple[str, ...]]:
 @pytest.mark.parametrize("harness", SUBJECTS)
 def test_no_command_is_at_fault_for_damage_in_a_file(harness: str, refold: Refold) -> None:
     file = refold.store.parent / "damaged.jsonl"
-    for number in range(examples(100)):
+    for number in range(examples(40)):
         rng = random.Random(f"commands:{number}")
         damage = damaged(rng, SUBJECTS[harness])
         file.write_bytes(damage.content)

@@ -36,7 +36,7 @@ from tests.support.events import NOW, events
 from tests.support.examples import examples
 from tests.support.validator import validate
 
-bounded = settings(max_examples=examples(60))
+bounded = settings(max_examples=examples(30))
 LIMITS = Limits(window=200_000)
 TOKENS = counter("utf16/4")
 SUMMARIZING = [name for name in preset_names() if load_preset(name).cut]

@@ -24,7 +24,7 @@ from tests.compaction.sessions import policies, sessions
 from tests.support.events import NOW, events
 from tests.support.examples import examples
 
-bounded = settings(max_examples=examples(30))
+bounded = settings(max_examples=examples(15))
 CALLS = {
     "before_request": lambda maintainer, writer: maintainer.before_request(writer),
     "after_turn": lambda maintainer, writer: maintainer.after_turn(writer),

@@ -89,7 +89,7 @@ def test_a_search_killed_at_some_moments_leaves_an_index_that_the_next_completes
         killed, number = killed + play(folder, 20, f"some {number}")[0], number + 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_search_killed_at_a_thousand_moments_leaves_an_index_that_the_next_completes(
     tmp_path: Path,
 ) -> None:
