@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,18 +53,27 @@ def modules(*rooms: str) -> Iterator[str]:
         yield from (str(path.relative_to(ROOT)) for path in sorted((ROOT / room).rglob("*.py")))
 
 
-def texts_in(module: str) -> Iterator[tuple[int, str]]:
+@cache
+def nodes_of(module: str) -> list[ast.AST]:
+    """The nodes of a module's syntax tree."""
+    return list(ast.walk(ast.parse((ROOT / module).read_text("utf-8"))))
+
+
+@cache
+def texts_in(module: str) -> list[tuple[int, str]]:
     """The texts of a module with their lines, but for docstrings."""
-    tree = ast.parse((ROOT / module).read_text("utf-8"))
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
-            yield node.lineno, node.value
+    nodes = nodes_of(module)
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return [
+        (node.lineno, node.value)
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+    ]
 
 
 def docstrings_in(module: str) -> Iterator[tuple[int, str]]:
     """The docstrings of a module, its classes, functions and values, with their lines."""
-    for node in ast.walk(ast.parse((ROOT / module).read_text("utf-8"))):
+    for node in nodes_of(module):
         body = getattr(node, "body", None)
         for each in body if isinstance(body, list) else ():
             if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
@@ -123,7 +133,7 @@ EXTENDS = {"oh-my-pi": {"pi"}, "refold": {"pi"}}
 def words_in(module: str) -> Iterator[tuple[int, str]]:
     """The texts of one word and the names in a module with their lines, but for docstrings."""
     yield from ((line, text) for line, text in texts_in(module) if " " not in text)
-    for node in ast.walk(ast.parse((ROOT / module).read_text("utf-8"))):
+    for node in nodes_of(module):
         names = {
             each
             for each in ("id", "attr", "arg", "name", "module")
@@ -231,7 +241,7 @@ def test_every_attribute_that_pages_for_contributors_name_is_there() -> None:
 
 def members(module: str) -> Iterator[tuple[str, str]]:
     """The fields and methods of a module's classes, each with the name of its class."""
-    for node in ast.walk(ast.parse((ROOT / module).read_text("utf-8"))):
+    for node in nodes_of(module):
         for each in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(each, ast.FunctionDef):
                 yield node.name, each.name
