@@ -21,7 +21,7 @@ def plain_context(file: bytes) -> bytes:
     ]
     tree = {record["uuid"]: record for record in records if "uuid" in record and "parentUuid" in record}
     way: list[str] = []
-    at: Any = next(reversed(tree), None)
+    at: Any = next((name for name in reversed(tree) if tree[name]["type"] != "progress"), None)
     while at in tree:
         way.append(at)
         at = tree[at]["parentUuid"]
