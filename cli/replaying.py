@@ -16,7 +16,6 @@ from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
 from compaction.replay import replay_session
 from compaction.replay.boundaries import Where
-from compaction.replay.comparison import BoundaryFigures, figures_of, worst_cases
 from compaction.replay.model_answers import stored_answers
 from compaction.replay.program import TIMEOUT, Program
 from compaction.replay.results import ReplayResult
@@ -43,13 +42,11 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
     `commands` are the command lines of programs that are variants too, `timeout` their seconds for a context.
-    What was needed is looked for in at most `horizon` answers. `matches_size`: keep as much as makes a context as large
-    as the recorded one. `is_triggered`: policies decide when to compact; `prices` is a file of prices for that, None
-    for those of the library.
+    `matches_size`: keep as much as makes a context as large as the recorded one. `is_triggered`: policies decide when
+    to compact; `prices` is a file of prices for that, None for those of the library.
     `template` is for variants that summarize and name none, `summarizer`, `models` and `endpoint` for those that name
-    no model. `only` are the boundaries to replay, by
-    session and number of the last entry; None for all. `errors` say why a variant has no summary at a boundary.
-    `cases` are the worst cases to return with what was kept, and with their summaries if `has_summaries`.
+    no model. `only` are the boundaries to replay, by session and number of the last entry; None for all. `errors` say
+    why a variant has no summary at a boundary. Summaries are returned if `has_summaries`.
     """
 
     variants: tuple[str, ...]
@@ -57,7 +54,6 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = TIMEOUT
     at: Where = "clean"
     is_triggered: bool = False
-    horizon: int | None = None
     matches_size: bool = False
     prices: str | None = None
     keep_recent: int | None = None
@@ -69,7 +65,6 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     only: frozenset[tuple[str, int]] | None = None
     unplanned: frozenset[str] = frozenset()
     errors: dict[tuple[str, int, str], str] = {}
-    cases: int = 0
     has_summaries: bool = False
 
     @property
@@ -79,14 +74,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of one session, or its runs under triggers, or why it could not be replayed.
-
-    `figures` are those of all boundaries, `worst` the worst cases among them.
-    """
+    """The results of one session, or its runs under triggers, or why it could not be replayed."""
 
     session: str
-    figures: list[BoundaryFigures] = []
-    worst: list[ReplayResult] = []
+    results: list[ReplayResult] = []
     runs: list[TriggeredRun] = []
     problem: str = ""
 
@@ -131,12 +122,6 @@ def uses_models(wanted: ReplayOptions) -> bool:
     """Return True if the summaries of a variant are those of a model."""
     chosen = (summarizer_of(name, wanted).summarizer for name in wanted.variants)
     return any(each != ExtractiveSummarizer.name for each in chosen)
-
-
-def uses_extractive(wanted: ReplayOptions) -> bool:
-    """Return True if the summaries of a variant are extracted, without a model."""
-    written = (name for name in wanted.variants if name not in (RECORDED, DROP))
-    return any(summarizer_of(name, wanted).summarizer == ExtractiveSummarizer.name for name in written)
 
 
 def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
@@ -250,16 +235,12 @@ def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionRepla
                     at=wanted.at,
                     limits=limits,
                     only=only,
-                    horizon=wanted.horizon,
                     matches_size=wanted.matches_size,
-                    facts=facts,
                     log=log,
                 )
-                figures, worst = list[BoundaryFigures](), list[ReplayResult]()
-                for result in map(partial(_with_errors, wanted), found):
-                    figures.append(figures_of(result))
-                    worst = worst_cases([*worst, result], wanted.cases)
-                return SessionReplay(session=session, figures=figures, worst=worst)
+                return SessionReplay(
+                    session=session, results=[_with_errors(wanted, result) for result in found]
+                )
         except RefoldError:
             raise
         except Exception:
@@ -284,8 +265,8 @@ def _with_errors(wanted: ReplayOptions, result: ReplayResult) -> ReplayResult:
         )
         for trial in result.trials
     ]
-    kept = result.kept if wanted.has_summaries else msgspec.structs.replace(result.kept, summaries={})
-    return msgspec.structs.replace(result, trials=trials, kept=kept)
+    summaries = result.summaries if wanted.has_summaries else {}
+    return msgspec.structs.replace(result, trials=trials, summaries=summaries)
 
 
 def _failed(session: str, problem: str) -> SessionReplay:

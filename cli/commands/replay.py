@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cli.replaying import ReplayOptions, SessionReplay
     from cli.views.page.replay_page import Origin
     from compaction.replay.boundaries import Where
-    from compaction.replay.comparison import BoundaryFigures, VariantSummary
+    from compaction.replay.comparison import VariantSummary
     from compaction.replay.results import ReplayResult
     from compaction.replay.triggered import TriggeredRun
     from projections.overview import SessionFilter
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     metavar="VARIANT",
     multiple=True,
     help="A policy by name or TOML file, or POLICY:TEMPLATE, or POLICY@MODEL; 'recorded' for what the session did,"
-    " 'drop' for no summary at all; repeatable. The first is compared with the others."
+    " 'drop' for no summary at all; repeatable."
     "  [default: refold's policies, and drop; with --at recorded, recorded before them]",
 )
 @click.option(
@@ -78,12 +78,6 @@ if TYPE_CHECKING:
     help="Where to compact: in stretches that were never compacted, where the session did, or when policies decide to.",
 )
 @click.option(
-    "--horizon",
-    type=click.IntRange(1),
-    metavar="ANSWERS",
-    help="Look for what was needed in at most this many answers of the model.  [default: until the next compaction]",
-)
-@click.option(
     "--match-size",
     "matches_size",
     is_flag=True,
@@ -99,15 +93,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="The number of processes; by default one per core."
 )
-@click.option(
-    "--fail-under",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="Exit with 1 if a variant keeps less of what was needed, from 0 to 1.",
-)
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write an HTML page with a plot and the summaries side by side."
-)
+@click.option("-o", "--output", metavar="FILE", help="Write an HTML page with the summaries side by side.")
 @json_option
 @click.pass_context
 def command(
@@ -124,22 +110,19 @@ def command(
     budget: float | None,
     prices: str | None,
     at: Where | Literal["triggered"],
-    horizon: int | None,
     matches_size: bool,
     keep_recent: int | None,
     window: int,
     jobs: int | None,
-    fail_under: float | None,
     output: str | None,
     as_json: bool,
     **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
-    """Show what other policies and templates would have kept of recorded sessions.
+    """Show what contexts other policies and templates would have made of recorded sessions.
 
-    Each variant compacts the same contexts, without changing the session. refold counts how much of what the
-    model used afterwards, up to the next recorded compaction, each variant's context still names, and
-    measures its size. Summaries are extracted from the log without a model, unless --summarizer or --model
-    names one, or a VARIANT does, as POLICY@MODEL.
+    Each variant compacts the same contexts, without changing the session. refold measures how much of their
+    size is left, or with --at triggered the calls and costs of whole sessions. Summaries are extracted from
+    the log without a model, unless --summarizer or --model names one, or a VARIANT does, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent, get_answers
@@ -155,8 +138,7 @@ def command(
     )
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from cli.summarizing import EXIT_INTERRUPTED
-    from cli.views.page.replay_page import MOST, Origin
-    from cli.views.replay_table import LISTED
+    from cli.views.page.replay_page import Origin
     from compaction.replay.program import TIMEOUT
     from compaction.summarizers import CancelledError
     from eventstore.event import epoch_milliseconds
@@ -169,7 +151,6 @@ def command(
         timeout=timeout or TIMEOUT,
         at="clean" if at == "triggered" else at,
         is_triggered=at == "triggered",
-        horizon=horizon,
         matches_size=matches_size,
         prices=prices,
         keep_recent=keep_recent,
@@ -185,7 +166,7 @@ def command(
     found = variants_of(wanted)
     if template and not any(each.template and not own_template(each.name) for each in found):
         raise click.UsageError("--template needs a variant that summarizes and names no template")
-    _require_consistent(wanted, fail_under, output)
+    _require_consistent(wanted, output)
     is_paid = is_agreed or budget is not None or (prices is not None and not wanted.is_triggered)
     if is_paid and not uses_models(wanted):
         raise click.UsageError(
@@ -225,7 +206,6 @@ def command(
         only=answers.only,
         unplanned=answers.unplanned,
         errors=answers.errors,
-        cases=LISTED if output is None else MOST,
         has_summaries=output is not None,
     )
     results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
@@ -236,14 +216,13 @@ def command(
         len(names),
         answers,
         origin,
-        fail_under=fail_under,
         output=output,
         as_json=as_json,
     )
     ctx.exit(shown)
 
 
-def _require_consistent(wanted: ReplayOptions, fail_under: float | None, output: str | None) -> None:
+def _require_consistent(wanted: ReplayOptions, output: str | None) -> None:
     """Raise UsageError for conflicting options, BadInputError for a file that is not a report."""
     from cli.replaying import uses_models
     from cli.views.page.html import refuse_other_files
@@ -253,16 +232,9 @@ def _require_consistent(wanted: ReplayOptions, fail_under: float | None, output:
     ):
         problem = "--match-size needs --at recorded, and excludes --keep-recent and summaries by models"
         raise click.UsageError(problem)
-    if wanted.is_triggered and (
-        fail_under is not None
-        or wanted.horizon is not None
-        or output is not None
-        or wanted.endpoint
-        or uses_models(wanted)
-    ):
+    if wanted.is_triggered and (output is not None or wanted.endpoint or uses_models(wanted)):
         raise click.UsageError(
-            "--at triggered measures sizes and costs, not what was needed, and asks no model: leave out --fail-under,"
-            " --horizon, --output, --summarizer, --endpoint and --model"
+            "--at triggered asks no model and has no page: leave out --output, --summarizer, --endpoint and --model"
         )
     if output is not None:
         refuse_other_files(output)
@@ -306,32 +278,26 @@ def _show(
     answers: Answers,
     origin: Origin,
     *,
-    fail_under: float | None,
     output: str | None,
     as_json: bool,
 ) -> int:
     """Print the results of so many sessions, or write their page, and return the exit code."""
-    from cli.output import console, echo_bytes, echo_json, echo_note, echo_problem, echo_text, paged
-    from cli.replaying import uses_extractive
+    from cli.output import console, echo_bytes, echo_json, echo_note, echo_text, paged
     from cli.views.page.replay_page import replay_page
     from cli.views.replay_table import print_replay, session_line
     from cli.whole_file import write_atomically
-    from compaction.replay.comparison import summaries, worst_cases
+    from compaction.replay.comparison import summaries
 
-    figures: list[BoundaryFigures] = []
-    worst: list[ReplayResult] = []
+    results: list[ReplayResult] = []
     is_sound = True
     for each in _received(replays, sessions):
-        figures += each.figures
-        # Of each boundary only numbers are held; what was kept, and summaries, of the worst cases alone.
-        worst = worst_cases([*worst, *each.worst], wanted.cases)
+        results += each.results
         is_sound = is_sound and not each.problem
-        if sessions > 1 and each.figures:
-            echo_note(session_line(each.session, len(each.figures), summaries(each.figures, wanted.names)))
-    found, left_out = summaries(figures, wanted.names), sum(answers.left_out.values())
-    extracts = uses_extractive(wanted)
+        if sessions > 1 and each.results:
+            echo_note(session_line(each.session, len(each.results), summaries(each.results, wanted.names)))
+    found, left_out = summaries(results, wanted.names), sum(answers.left_out.values())
     if output is not None:
-        content = replay_page(figures, worst, found, origin=origin, is_extractive=extracts)
+        content = replay_page(results, found, origin=origin)
         if output == "-":
             echo_bytes(content)
         else:
@@ -339,18 +305,14 @@ def _show(
             if not as_json:
                 echo_text(f"{output}  {size:,} bytes")
     if as_json and output != "-":
-        echo_json(_json(figures, found) | {"leftOut": left_out})
-    elif output is None and (figures or not left_out):
+        echo_json(_json(results, found) | {"leftOut": left_out})
+    elif output is None and (results or not left_out):
         out = console()
         with paged(out):
-            is_recorded = wanted.at == "recorded"
-            print_replay(out, figures, worst, found, is_recorded=is_recorded, is_extractive=extracts)
-    problems = [] if fail_under is None else list(_under(found, fail_under))
-    for problem in problems:
-        echo_problem(problem)
+            print_replay(out, results, found, is_recorded=wanted.at == "recorded")
     # A boundary that was left out has no result either.
-    is_empty = any(each.failed == len(figures) for each in found) and bool(figures or left_out)
-    return 1 if problems or is_empty or not is_sound else 0
+    is_empty = any(each.failed == len(results) for each in found) and bool(results or left_out)
+    return 1 if is_empty or not is_sound else 0
 
 
 def _command(ctx: click.Context) -> str:
@@ -363,22 +325,13 @@ def _command(ctx: click.Context) -> str:
     return mask_secrets(command_line(join(ctx.meta[ARGUMENTS])).rstrip())
 
 
-def _under(found: Iterable[VariantSummary], least: float) -> Iterator[str]:
-    """Yield a line for each variant that keeps less than `least`, or has no result."""
-    for each in found:
-        if each.kept_share is not None and each.kept_share < least:
-            yield f"{each.variant} keeps {each.kept_share:.4g} of what was needed, under {least:g}"
-        elif each.failed and not each.trials:
-            yield f"{each.variant} has no result to compare"
-
-
-def _json(figures: Sequence[BoundaryFigures], summaries: Sequence[VariantSummary]) -> dict[str, object]:
+def _json(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> dict[str, object]:
     return {
         "variants": summaries,
-        "boundaries": [each.boundary for each in figures],
+        "boundaries": [each.boundary for each in results],
         "trials": [
             structs.replace(trial, boundary=number)
-            for number, each in enumerate(figures)
+            for number, each in enumerate(results)
             for trial in each.trials
         ],
     }

@@ -7,7 +7,6 @@ from functools import cache
 import msgspec
 
 from compaction.policy.validate import template_names
-from compaction.replay.results import Thing
 from compaction.replay.variants import Variant
 from compaction.summarizers import HasIdentity
 from compaction.templates import load_built_in
@@ -15,31 +14,22 @@ from eventstore.dependencies import digest_of_code, result_key
 from projections.tokens import counter
 
 
-class StoredBoundary(msgspec.Struct, frozen=True, array_like=True):
-    """The things needed after a boundary, in a fixed order, and the number of probes."""
-
-    needed: tuple[Thing, ...]
-    probe_count: int
-
-
 class StoredTrial(msgspec.Struct, frozen=True, array_like=True):
     """The figures of a trial, as in `Trial`; `error` says why there are none.
 
-    `kept` are the indexes of the needed things that the context names, `summary` is its summary, "" for none.
+    `summary` is the text of the context's summary, "" for none.
     """
 
     error: str | None = None
     first_kept: str | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
-    answered_count: int | None = None
-    kept: tuple[int, ...] = ()
     summary: str = ""
 
 
-def key_of(kind: str, *decides: object) -> bytes:
-    """Return the key of a stored result: a digest of what decides it and of the code."""
-    return result_key(f"replay {kind}", *decides, _code())
+def key_of(*decides: object) -> bytes:
+    """Return the key of a stored trial: a digest of what decides it and of the code."""
+    return result_key("replay trial", *decides, _code())
 
 
 def identity_of(variant: Variant) -> tuple[object, ...] | None:

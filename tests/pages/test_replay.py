@@ -12,7 +12,7 @@ from cli.views.page.replay_page import Origin, replay_page
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.replay import replay_session
-from compaction.replay.comparison import figures_of, summaries, worst_cases
+from compaction.replay.comparison import summaries
 from compaction.replay.variants import RECORDED, Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
@@ -43,47 +43,15 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             replay_session(snapshot, session, variants, at="recorded", limits=Limits(window=200_000))
         )
     page = tmp_path_factory.mktemp("replay") / "page.html"
-    figures = [figures_of(each) for each in results]
-    shown = summaries(figures, NAMES)
+    shown = summaries(results, NAMES)
     origin = Origin(store="./a store", command="refold replay '<b>' " + "--with refold " * 40, made=0)
-    page.write_bytes(replay_page(figures, worst_cases(results, 20), shown, origin=origin, is_extractive=True))
+    page.write_bytes(replay_page(results, shown, origin=origin))
     return page
 
 
 def test_it_loads_nothing_and_breaks_no_rule_of_its_own(browser: Browser, file: Path) -> None:
     with visit(browser, file) as page:
         assert (page.said, page.requests, page.js("window.violations")) == ([], [file.as_uri()], [])
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_each_variant_is_a_point_within_the_plot(browser: Browser, file: Path, scheme: str) -> None:
-    with visit(browser, file, color_scheme=scheme) as page:
-        places = page.js(
-            """(() => {
-            const frame = document.querySelector("svg.variants").getBoundingClientRect();
-            return [...document.querySelectorAll("svg.variants circle")].map((point) => {
-                const box = point.getBoundingClientRect();
-                return box.left >= frame.left && box.right <= frame.right + 1
-                    && box.top >= frame.top - 1 && box.bottom <= frame.bottom;
-            });
-            })()"""
-        )
-        assert places == [True] * len(NAMES)
-
-
-def test_names_in_the_plot_do_not_cover_each_other(browser: Browser, file: Path) -> None:
-    with visit(browser, file) as page:
-        boxes = page.js(
-            """[...document.querySelectorAll("svg.variants .variant text")].map((text) => {
-            const box = text.getBoundingClientRect();
-            return [box.left, box.right, box.top + 3, box.bottom - 3];
-            })"""
-        )
-        for place, (left, right, top, bottom) in enumerate(boxes):
-            for other_left, other_right, other_top, other_bottom in boxes[place + 1 :]:
-                assert (
-                    right <= other_left or other_right <= left or bottom <= other_top or other_bottom <= top
-                )
 
 
 def test_it_is_no_wider_than_a_phone(browser: Browser, file: Path) -> None:

@@ -73,7 +73,7 @@ def tried(story: Story, tmp_path: Path) -> Try:
 
 def failed(result: ReplayResult) -> str:
     trial: Trial = result.trials[0]
-    assert trial.kept_count is None
+    assert trial.tokens_after is None
     assert trial.error is not None
     assert "\n" not in trial.error
     return trial.error
@@ -85,7 +85,6 @@ def test_a_program_compacts_the_context(tried: Try) -> None:
     assert trial.error is None
     assert trial.first_kept == f"e{found.boundary.seq - 3}"
     assert (trial.tokens_after or 0) < (trial.tokens_before or 0) / 2
-    assert {value for _, value in found.kept.by_variant["theirs"]} >= {"src/part_3.py"}
 
 
 def test_a_program_is_given_the_messages_the_window_and_the_size(tried: Try) -> None:

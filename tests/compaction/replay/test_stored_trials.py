@@ -127,7 +127,6 @@ def with_template(text: str) -> Variant:
             {},
         ),
         (VARIANT, {"limits": Limits(window=100_000)}),
-        (VARIANT, {"horizon": 1}),
     ],
 )
 def test_what_decides_a_result_decides_whether_it_is_used(
