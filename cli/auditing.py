@@ -1,12 +1,11 @@
-"""Audit many sessions on all cores, print results as they arrive, and check minimum shares."""
+"""Audit many sessions on all cores, print results as they arrive, and refuse conditions."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -27,71 +26,22 @@ from eventstore.errors import CorruptionError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
 from eventstore.workers import WorkerLostError, map_in_processes, worker_store
-from projections.audit.findings.finding import Weight
-from projections.audit.losses import RECALL_KINDS
+from projections.audit.conditions import Condition
 from projections.audit.prices import Prices
 from projections.audit.session import Audit
 from projections.audit.stored_audit import stored_audit
 from projections.context.cursor import Leaf
 from projections.tokens import counter
 
-if TYPE_CHECKING:
-    from projections.audit.metrics import Metrics
 
-_OF_RECALL: Final = "recall."
-METRICS: Final = ("future-use", "recall", "instructions", *(_OF_RECALL + kind for kind in RECALL_KINDS))
-"""The shares that `--fail-under` can check."""
-
-
-class Bound(msgspec.Struct, frozen=True):
-    """The minimum accepted share of a metric."""
-
-    metric: str
-    minimum: float
-
-
-def parse_bound(text: str) -> Bound:
-    """Parse `METRIC=SHARE`. Raises ValueError with the problem."""
-    metric, _, share = text.partition("=")
-    if metric not in METRICS:
-        raise ValueError(f"unknown metric {safe_line(metric)!r}; choose from: {', '.join(METRICS)}")
-    try:
-        least = float(share)
-    except ValueError:
-        least = -1.0
-    if not 0 <= least <= 1:
-        raise ValueError(f"{metric} needs a share from 0 to 1, as in {metric}=0.8")
-    return Bound(metric, least)
-
-
-def breaches(view: AuditView, bounds: Sequence[Bound], fail_on: Weight | None = None) -> Iterator[str]:
-    """Yield a line for every finding of at least a weight, and every replacement below a bound.
-
-    Skips undone replacements, and metrics with nothing to find.
-    """
-    for found in view.findings:
-        if fail_on in (found.finding.weight, "minor"):
-            yield f"session {view.audit.session!r}: {found.finding.weight} finding: {safe_line(found.sentence)}"
-    for each in view.replacements:
-        for limit in () if each.is_undone else bounds:
-            share = metric_share(each.metrics, limit.metric)
-            if share is not None and share < limit.minimum:
-                yield (
-                    f"session {view.audit.session!r}, {each.name} ({each.result.id} #{each.seq}): "
-                    f"{limit.metric} is {share:.4g}, under {limit.minimum:g}"
-                )
-
-
-def metric_share(metrics: Metrics, metric: str) -> float | None:
-    """Return the share of a metric by its name, None if there was nothing to find."""
-    if metric == "future-use":
-        return metrics.future_use.share
-    if metric == "instructions":
-        return metrics.instructions.share
-    if metric == "recall":
-        return metrics.recall.share
-    kind = metric.removeprefix(_OF_RECALL)
-    return next((each.share for each in metrics.recall.kinds if each.kind == kind), None)
+def breaches(view: AuditView, fail_on: Collection[Condition]) -> Iterator[str]:
+    """Yield a line for every condition to refuse that holds; skips undone replacements."""
+    for each in view.counting:
+        for remark in each.remarks:
+            if remark.condition in fail_on:
+                yield f"session {view.audit.session!r}, {each.name} ({each.result.id} #{each.seq}): {remark.text}"
+    for failed in view.audit.failed_compactions if Condition.FAILED in fail_on else ():
+        yield f"session {view.audit.session!r}: a compaction failed at #{failed.seq}: {safe_line(failed.error)}"
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,8 +50,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     every_branch: bool = False
     counter: str = "utf16/4"
     prices: Prices | None = None
-    fail_on: Weight | None = None
-    bounds: tuple[Bound, ...] = ()
+    fail_on: tuple[Condition, ...] = ()
     is_json: bool = False
 
 
@@ -146,7 +95,7 @@ def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult
         session=session,
         row=None if wanted.is_json else view.row,
         encoded=json_bytes(view.audit) if wanted.is_json else None,
-        problems=tuple(breaches(view, wanted.bounds, wanted.fail_on)),
+        problems=tuple(breaches(view, wanted.fail_on)),
     )
 
 

@@ -123,7 +123,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `role` is one of `eventstore.event.ROLES`. A tool result's content is its blocks; so is a summary's text.
     `placement` is the placement in refold's record of a summary, "" for the harness's own. `extension`
     describes a message that an extension sent to the model. `is_useless` means that the tool said that its
-    result need not be kept. `feedback` is what the user said when they refused the call of this result.
+    result need not be kept. `is_refused` means that a person refused the call of this result, and `feedback` is what
+    they said then.
     """
 
     role: str
@@ -139,6 +140,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     placement: str = ""
     extension: Extension | None = None
     is_useless: bool = False
+    is_refused: bool = False
     feedback: str = ""
 
     @property

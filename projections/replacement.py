@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Final
 
 import msgspec
 
@@ -121,3 +123,14 @@ def replacement_between(
         earlier=earlier,
         later=later,
     )
+
+
+_ENDS_EFFECT: Final = frozenset({"compaction", "undone"})
+
+
+def entries_in_effect(replacement: Replacement) -> Iterator[Event]:
+    """Yield the entries after a replacement whose contexts grow from its C′.
+
+    Stops at the next compaction or undo.
+    """
+    return takewhile(lambda entry: entry.kind not in _ENDS_EFFECT, replacement.later)

@@ -129,7 +129,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     """A folder with `session.jsonl` and a store that holds it, which has something of everything that JSON tells of."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    more = b"".join(said("more", f"m{number}", f"m{number - 1}" if number else "x7") for number in range(8))
+    more = b"".join(said("more", f"m{number}", f"m{number - 1}" if number else "x12") for number in range(8))
     odd = b"{broken\n" + said("an id once more", "u1", "i1") + said("alone", "o1", "o0")
     odd += said("latin?", "e1", "o1").replace(b"?", b"\xe9")
     content = tale() + odd + b"".join(done_again()) + more
@@ -141,6 +141,8 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     refold("import", "session.jsonl")
     targets = [{"target": "u3", "shown": "…"}]
     refold("append", SESSION, stdin=line({"type": "rewrite", "reason": "prune", "targets": targets}))
+    reading = {"type": "rules", "messages": ["u1"], "rules": [{"event": "u1", "text": "x"}], "request": {}}
+    refold("append", SESSION, stdin=line({"type": "note", "data": reading}))
     failed = {"reason": "manual", "policy": "pi", "requests": []}
     refold("append", SESSION, stdin=line({"type": "attempt", "request": failed, "error": "overloaded"}))
     return refold
@@ -151,14 +153,15 @@ def done_again() -> Iterator[bytes]:
     usage = {"input": 10, "output": 5, "cacheRead": 100, "cacheWrite": 10, "totalTokens": 125}
     look = assistant(call("read", "k9", path="docs/gone.md"), usage=usage)
     failed = result("Error: there is no file docs/gone.md", call_id="k9", is_error=True)
-    compaction = {"type": "compaction", "summary": "s", "firstKeptEntryId": "", "tokensBefore": 9}
+    read, text = assistant(call("read", "k8", path="plan.md")), result("The plan.", call_id="k8")
+    # Without a summary, the one before is lost too.
+    compaction = {"type": "compaction", "summary": "", "firstKeptEntryId": "", "tokensBefore": 9}
     messages = [
-        look,
-        failed,
+        *(read, text, look, failed),
         user("Never write to docs/ again."),
         None,
-        look,
-        failed,
+        *(read, text, look, failed),
+        user("Is it gone?"),
         assistant("Gone.", usage=usage),
     ]
     for number, message in enumerate(messages, 1):

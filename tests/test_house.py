@@ -27,7 +27,6 @@ NAMES = {version for each in harnesses() for version in (each.name, *each.versio
 MAY_NAME = {
     "eventstore/frame.py": "codes on disk",
     "eventstore/records.py": "the shape of refold's own messages",
-    "projections/audit/summary_text.py": "the outline of the summaries that a harness asks for",
     "refold/__init__.py": "the file that any session can become",
     "cli/commands/prune.py": "the policy that is followed where none is named",
 }
@@ -42,10 +41,10 @@ REGISTRIES = (
     "eventstore.formats",
     "projections.rules",
     "projections.requests.anthropic",
-    "projections.audit.findings",
     "compaction.summarizers.registry",
+    "compaction.summarizers.extractive",
 )
-"""Modules that look up a harness or a summarizer by a name, render for an API, or list what finds trouble."""
+"""Modules that look up a harness or a summarizer by a name, render for an API, or read facts from messages."""
 
 
 def modules(*rooms: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,21 +19,16 @@ from cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cli.auditing import AuditOptions, Bound
+    from cli.auditing import AuditOptions
     from cli.views.model import AuditView
-    from projections.audit.findings.finding import Weight
     from projections.overview import SessionFilter
 
 
-def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[Bound, ...]:
-    if not values:
-        return ()
-    from cli.auditing import parse_bound
-
-    try:
-        return tuple(map(parse_bound, values))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+CONDITIONS: Final = (
+    *("uncovered", "larger", "no-gain", "quick", "failed"),
+    *("fetched-again", "failed-again", "files", "claim"),
+)
+"""The names in `Condition`, which is not imported for --help."""
 
 
 @click.command("audit", epilog="Example:  refold audit session.jsonl")
@@ -56,19 +51,14 @@ def _bounds(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...
 @as_of_option
 @counter_option
 @prices_option
-@click.option("--full", "is_full", is_flag=True, help="Print every metric, every loss and the summaries.")
+@click.option("--full", "is_full", is_flag=True, help="Print every metric and the summaries.")
 @click.option(
     "--fail-on",
-    type=click.Choice(["serious", "minor"]),
-    help="Exit with 1 if there is a finding of this weight, or a worse one.",
-)
-@click.option(
-    "--fail-under",
-    "bounds",
+    "fail_on",
     multiple=True,
-    metavar="METRIC=SHARE",
-    callback=_bounds,
-    help="Exit with 1 if a share, from 0 to 1, is lower: of future-use, recall, recall.KIND or instructions.",
+    metavar="CONDITION",
+    type=click.Choice(CONDITIONS),
+    help=f"Exit with 1 if this condition holds: {', '.join(CONDITIONS)}. Repeatable.",
 )
 @json_option
 @click.pass_context
@@ -85,17 +75,15 @@ def command(
     counter: str,
     prices: str | None,
     is_full: bool,
-    fail_on: Weight | None,
-    bounds: tuple[Bound, ...],
+    fail_on: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show what compactions, branch summaries and rewrites kept of a session and what they lost.
+    """Show what compactions, branch summaries and rewrites did to a session's context.
 
-    Print one screen: first the findings, a sentence for each trouble that comes from what was lost, then how much of
-    what the model needed later was still there, which work was repeated, and the cost and savings.
-    --full prints everything; --all prints a line per session of the store, worst first.
+    Print one screen: sizes before and after, messages that no summary covers, work that was done again, what you
+    said next, and the cost. --full prints everything; --all prints a line per session of the store, worst first.
 
-    Use --fail-on as a CI gate:  --all --fail-on serious
+    Use --fail-on as a CI gate:  --all --fail-on uncovered --fail-on larger
     """
     require_all_or_names(ctx, "audits", sessions, is_all=is_all, chosen=chosen)
     if is_all and (is_full or leaf is not None or as_of is not None):
@@ -103,14 +91,14 @@ def command(
     if not is_all and jobs is not None:
         raise click.UsageError("--jobs needs --all", ctx)
     from cli.auditing import AuditOptions
+    from projections.audit.conditions import Condition
     from projections.audit.prices import prices_of_file
 
     wanted = AuditOptions(
         every_branch=every_branch,
         counter=counter,
         prices=prices_of_file(prices) if prices else None,
-        fail_on=fail_on,
-        bounds=bounds,
+        fail_on=tuple(map(Condition, fail_on)),
         is_json=as_json,
     )
     if is_all:
@@ -156,7 +144,7 @@ def _check(views: list[AuditView], wanted: AuditOptions) -> int:
     from cli.auditing import breaches
     from cli.output import echo_problem
 
-    found = [line for each in views for line in breaches(each, wanted.bounds, wanted.fail_on)]
+    found = [line for each in views for line in breaches(each, wanted.fail_on)]
     for line in found:
         echo_problem(line)
     return 1 if found else 0

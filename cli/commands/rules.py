@@ -10,14 +10,17 @@ from cli.options import as_of_option, json_option, leaf_option
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from compaction.rule_reader import RulesRead
     from compaction.summarizers import Cancellation
     from eventstore.log import StoredLog
-    from projections.audit.rules_at_leaf import RuleAtLeaf
+    from projections.audit.said import SaidMessage
 
-_INDENT: Final = 18
-"""Columns before a rule's text."""
-_STYLES: Final = {"not found": "red", "restated": "", "shown": ""}
+_INDENT: Final = 20
+"""Columns before a message's text."""
+_LONGEST: Final = 400
+"""Characters of a message to print."""
 
 
 @click.command("rules", epilog="Example:  refold rules @last")
@@ -25,7 +28,7 @@ _STYLES: Final = {"not found": "red", "restated": "", "shown": ""}
 @leaf_option
 @as_of_option
 @click.option("--again", is_flag=True, help="Have everything read again, also what a model has read before.")
-@summarizer_options_with("nobody: rules are found by their words", "reads the messages")
+@summarizer_options_with("nobody", "reads the messages")
 @json_option
 @click.pass_context
 def command(
@@ -38,20 +41,19 @@ def command(
     as_json: bool,
     **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
-    """List the user's standing rules, and whether the model still has them.
+    """List what you wrote in a session, and what of it stands in the model's context.
 
-    A rule is shown if the context has the user's message, restated if a summary or another message says it in
-    similar words, and not found otherwise: the model may have lost it.
+    A message stands in the context if the context has its text literally, in the message itself or quoted in
+    another, such as a summary. What a summary says in other words does not count.
 
-    With --summarizer or --model, a model first reads the user's messages and the summaries that none has read yet.
-    It finds many more rules than their words alone reveal, and recognizes them in other words. The log keeps what it
-    found, and audits use it.
+    With --summarizer or --model, a model first reads the messages that none has read yet, and finds rules that you
+    gave for good. The log keeps them.
     """
     from cli.output import echo_json, echo_note
     from cli.store import opened_session, resolve_leaf
     from cli.summarizing import advise_on_failure, cancellable
     from compaction.rule_reader import RulesRead
-    from projections.audit.rules_at_leaf import rules_at
+    from projections.audit.said import said_messages
     from projections.context.cursor import resolve_cursor
 
     asks = any(summarizer_options.values())
@@ -65,9 +67,9 @@ def command(
             entry = resolve_leaf(snapshot, name, leaf)
         read = _read(ctx, log, name, summarizer_options, interrupt, again=again) if asks else RulesRead()
         with log.snapshot() as snapshot:
-            found = rules_at(snapshot, resolve_cursor(snapshot, name, leaf=entry, as_of=as_of))
+            found = said_messages(snapshot, resolve_cursor(snapshot, name, leaf=entry, as_of=as_of))
     if as_json:
-        echo_json({"session": name, "read": read._asdict(), "rules": found})
+        echo_json({"session": name, "read": read._asdict(), "messages": found})
         return
     _print(found)
     if asks:
@@ -98,37 +100,35 @@ def _read(
     return read_rules(SessionWriter(log, session), chain, sources=template_sources(), again=again)
 
 
-def _print(rules: list[RuleAtLeaf]) -> None:
-    from cli.output import console, counted, paged, print_line, safe_line, wrapped
+def _print(messages: list[SaidMessage]) -> None:
+    from cli.output import console, counted, paged, print_line
 
     out = console()
     with paged(out):
-        for rule in rules:
-            line = f"{rule.state:<9}  #{rule.seq:<5} {safe_line(rule.text)}"
-            text = wrapped(line, out.width, hanging=_INDENT)
-            out.print(
-                text, style=_STYLES[rule.state], crop=False, no_wrap=True, overflow="ignore", markup=False
-            )
-        states = [rule.state for rule in rules]
-        counts = ", ".join(f"{states.count(state)} {state}" for state in _STYLES if state in states)
-        read = sum(rule.is_read for rule in rules)
-        by = ((read, "a model"), (len(rules) - read, "their words, which miss most"))
-        how = ", ".join(f"{number:,} found by {whom}" for number, whom in by if number)
-        found = f" ({how}): {counts}" if counts else " found"
-        print_line(out, counted(len(rules), "standing rule") + found, style="bold")
+        for message in messages:
+            _print_text(out, message.seq, message.text, stands=message.stands)
+            for rule in message.rules or ():
+                _print_text(out, message.seq, f"rule: {rule.text}", stands=rule.stands)
+        stand = sum(message.stands for message in messages)
+        total = counted(len(messages), "message")
+        print_line(out, f"{stand:,} of {total} in the context, word for word", style="bold")
+
+
+def _print_text(out: Console, seq: int, text: str, *, stands: bool) -> None:
+    from cli.output import cut_line, safe_line, wrapped
+
+    state = "in context" if stands else "not there"
+    line = f"{state:<10}  #{seq:<6} {cut_line(safe_line(' '.join(text.split())), _LONGEST)}"
+    shown = wrapped(line, out.width, hanging=_INDENT)
+    style = "" if stands else "red"
+    out.print(shown, style=style, crop=False, no_wrap=True, overflow="ignore", markup=False)
 
 
 def _report(read: RulesRead) -> str:
     """Say what a model read."""
     from cli.output import counted
 
-    if not read.messages and not read.summaries:
+    if not read.messages:
         return "a model had already read everything; --again asks once more"
     unmatched = f"; {counted(read.unmatched, 'quotation')} in no message left out" if read.unmatched else ""
-    messages, summaries = counted(read.messages, "message"), counted(read.summaries, "summary", "summaries")
-    none = (
-        ""
-        if read.rules or not read.messages
-        else "; rules by their words are no longer listed, --again asks once more"
-    )
-    return f"a model read {messages} and {summaries}: {counted(read.rules, 'new rule')}{unmatched}{none}"
+    return f"a model read {counted(read.messages, 'message')}: {counted(read.rules, 'new rule')}{unmatched}"

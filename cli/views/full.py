@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, cut_line, one_line, printable, safe_line, thousands, wrapped
+from cli.output import counted, cut_line, printable, safe_line, thousands, wrapped
+from cli.views.model import numbers
 from cli.views.screen import print_gaps, print_overview
-from cli.views.texts import dollars, fit_text, part_of, percent, unexplained_text
+from cli.views.texts import dollars, fit_text, percent, unexplained_text
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 if TYPE_CHECKING:
@@ -15,45 +16,28 @@ if TYPE_CHECKING:
 
     from cli.views.model import AuditView, ReplacementView
     from projections.audit.cache import CacheEffect
+    from projections.audit.conditions import FilesAudit
     from projections.audit.cost import Cost
-    from projections.audit.future_use import FutureUse
-    from projections.audit.instruction_fates import Instructions
-    from projections.audit.losses import Recall
     from projections.audit.measure import Size
     from projections.audit.metrics import Metrics
+    from projections.audit.person_next import PersonNext
     from projections.audit.rework import Rework
-    from projections.audit.session import Audit, FilesAudit
-    from projections.audit.summary_text import Growth, Sections
-
-_LOST: Final = 20
-"""Maximum items to list per kind; the rest are counted."""
+    from projections.audit.session import Audit
 
 
 def print_metrics(out: Console, metrics: Metrics) -> None:
     """Print all metrics of a replacement."""
     _print(out, "size", _size(metrics.size))
-    _print(out, "needed later", _future_use(metrics.future_use), _missing(metrics.future_use), style="dim")
-    room = max(out.width - INDENT, 20)
-    _print(out, "removed", _recall(metrics.recall), _lost(metrics.recall, room), style="dim")
-    _print(out, "user's rules", _rules(metrics.instructions), _not_found(metrics.instructions), style="dim")
-    for breach in _breaches(metrics.instructions):
-        print_field(out, "", breach, style="red")
-    _print(out, "user's tasks", _tasks(metrics.instructions), _unfinished(metrics.instructions))
-    _print(out, "repeated", _rework(metrics.rework), _repeats(metrics.rework), style="dim")
-    if metrics.sections is not None:
-        _print(out, "sections", _sections(metrics.sections))
-    if metrics.growth is not None:
-        _print(out, "names", _growth(metrics.growth))
+    _print(out, "done again", _rework(metrics.rework), _again(metrics.rework))
+    _print(out, "said next", _next(metrics.next))
     _print(out, "prompt cache", _cache(metrics.cache))
     _print(out, "cost", _cost(metrics.cost))
 
 
-def _print(
-    out: Console, name: str, facts: Iterable[str], findings: Iterable[str] = (), *, style: str = "red"
-) -> None:
+def _print(out: Console, name: str, facts: Iterable[str], details: Iterable[str] = ()) -> None:
     print_field(out, name, " · ".join(facts))
-    for finding in findings:
-        print_field(out, "", finding, style=style)
+    for detail in details:
+        print_field(out, "", detail, style="dim")
 
 
 def _size(size: Size) -> Iterator[str]:
@@ -64,118 +48,32 @@ def _size(size: Size) -> Iterator[str]:
         yield f"{size.returned:,} shown again"
 
 
-def _future_use(use: FutureUse) -> Iterator[str]:
-    if use.total:
-        yield f"{part_of(use.found, use.total)} still there ({percent(use.share)})"
-    else:
-        yield "nothing of what the log had named"
-    yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in use.kinds if each.total)
-    if use.total > use.found:
-        yield from (f"{count:,} {source}" for count, source in _sources(use) if count)
-    yield f"{counted(use.messages, 'later message')} of the model"
-
-
-def _sources(use: FutureUse) -> Iterator[tuple[int, str]]:
-    """Yield how many things were not still there, by where the model had them from."""
-    yield use.earlier, "gone before"
-    yield use.given, "named again before their use"
-    yield use.searched, "found by a search"
-    yield use.reread, "only read again"
-    yield use.common, "with common names"
-    yield len(use.losses), "not there"
-
-
-def _missing(use: FutureUse) -> Iterator[str]:
-    for loss in use.losses:
-        yield f"{loss.kind} {loss.value}: known since #{loss.had_seq}, not there at #{loss.needed_seq}"
-
-
-def _recall(recall: Recall) -> Iterator[str]:
-    if not recall.total:
-        yield "no names were removed"
-        return
-    yield f"{part_of(recall.found, recall.total)} names still in the context ({percent(recall.share)})"
-    yield from (f"{each.kind} {part_of(each.found, each.total)}" for each in recall.kinds if each.total)
-
-
-def _lost(recall: Recall, width: int) -> Iterator[str]:
-    """Yield a line per kind with what is no longer named, cut to the first items."""
-    for each in recall.kinds:
-        if each.lost:
-            yield f"{each.kind} no longer named: {len(each.lost):,}"
-            yield from (f"  {one_line(value, width - 2)}" for value in each.lost[:_LOST])
-            if len(each.lost) > _LOST:
-                yield f"  … {len(each.lost) - _LOST:,} more"
-
-
-def _rules(instructions: Instructions) -> Iterator[str]:
-    if not instructions.rules:
-        yield "none were given"
-        return
-    yield f"{instructions.kept:,} kept"
-    yield f"{instructions.gone:,} not found"
-    yield f"{instructions.tail:,} in messages that were kept"
-
-
-def _not_found(instructions: Instructions) -> Iterator[str]:
-    for rule in instructions.rules:
-        if rule.state == "gone":
-            near = f"; nearest, {rule.similarity:.0%} alike: {rule.nearest}" if rule.nearest else ""
-            yield f"not found #{rule.seq}: {rule.text}{near}"
-
-
-def _breaches(instructions: Instructions) -> Iterator[str]:
-    for rule in instructions.rules:
-        for name, found in ("broken", rule.broken_by), ("repeated", rule.repeated_by):
-            if found:
-                yield f"{name} at {', '.join(f'#{each.seq}' for each in found)}: {rule.text}"
-
-
-def _tasks(instructions: Instructions) -> Iterator[str]:
-    if not instructions.tasks:
-        yield "none were given"
-        return
-    yield f"{instructions.tasks:,} given"
-    yield f"{len(instructions.unfinished):,} unfinished"
-
-
-def _unfinished(instructions: Instructions) -> Iterator[str]:
-    for task in instructions.unfinished:
-        yield f"unfinished #{task.seq}: {task.text}"
-
-
 def _rework(rework: Rework) -> Iterator[str]:
     if not rework.calls:
         yield "no later calls"
         return
-    yield f"{rework.repeated:,} of {counted(rework.calls, 'later call')} repeated"
-    reads = rework.rereads
-    yield f"re-reads {reads.next3:,} in the next 3, {reads.next10:,} in the next 10, {reads.all:,} in all"
-    rounds = rework.rounds_to_new_action
-    yield "no new call" if rounds is None else f"a new call after {counted(rounds, 'round')}"
+    yield f"of {counted(rework.calls, 'later call')}, {len(rework.fetched):,} read a file again"
+    if rework.fetched:
+        yield f"{counted(rework.tokens, 'token')} that the context had held"
+    if rework.failed:
+        yield f"{len(rework.failed):,} failed again"
 
 
-def _repeats(rework: Rework) -> Iterator[str]:
-    for each in rework.repeats:
-        yield f"again at #{each.again_seq}: {each.tool} {each.target}, first at #{each.first_seq}"
-    for error in rework.errors:
-        yield f"again at #{error.again_seq}: the error of #{error.first_seq}: {error.error}"
+def _again(rework: Rework) -> Iterator[str]:
+    for each in rework.fetched:
+        size = counted(each.tokens, "token")
+        yield f"read again at #{each.again.seq}: {each.file}, held since #{each.first.seq}, {size}"
+    for failed in rework.failed:
+        yield f"failed again at #{failed.again.seq} as at #{failed.first.seq}: {failed.tool} {failed.target}"
 
 
-def _sections(sections: Sections) -> Iterator[str]:
-    yield counted(len(sections.headings), "heading")
-    yield f"template {sections.template}" if sections.template else "no known template"
-    if sections.missing:
-        yield f"missing: {', '.join(sections.missing)}"
-    if sections.duplicated:
-        yield f"more than once: {', '.join(sections.duplicated)}"
-
-
-def _growth(growth: Growth) -> Iterator[str]:
-    yield f"{growth.total:,} named by the summary"
-    yield f"{growth.carried:,} carried over from the previous summary"
-    yield f"{growth.fresh:,} new"
-    yield f"{growth.left_out:,} no longer named"
+def _next(following: PersonNext) -> Iterator[str]:
+    if not following.messages:
+        yield "nothing"
+        return
+    yield f"{counted(len(following.messages), 'message')}: {numbers(following.messages)}"
+    if following.refusals:
+        yield f"{counted(len(following.refusals), 'refused call')}: {numbers(following.refusals)}"
 
 
 def _cache(cache: CacheEffect) -> Iterator[str]:
@@ -228,12 +126,8 @@ def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:
         "rewrite": "Rewrite",
     }
     print_rule(out, headings[each.kind], result.id, result.seq, result.time, is_undone=each.is_undone)
-    for finding in each.findings:
-        print_field(
-            out, finding.weight, finding.sentence, style="bold red" if finding.weight == "serious" else ""
-        )
     for remark in each.remarks:
-        print_field(out, "!", remark, style="bold red")
+        print_field(out, "!", remark.text, style="bold red")
     match result:
         case CompactionAudit(summary_tokens=summary_tokens):
             _of_compaction(out, result, is_estimate=audit.estimate)
@@ -271,9 +165,11 @@ def _of_compaction(out: Console, each: CompactionAudit, *, is_estimate: bool) ->
         "messages",
         f"{counts.summarized:,} summarized · {counts.kept:,} kept"
         + (f" from {each.first_kept} on" if each.first_kept else "")
-        + f" · {counts.dropped:,} dropped with no summary covering them",
-        style="bold red" if counts.dropped else "",
+        + f" · {counts.uncovered:,} that no summary covers",
+        style="bold red" if counts.uncovered else "",
     )
+    if each.missing_sections:
+        print_field(out, "sections", f"missing by its record: {', '.join(each.missing_sections)}")
 
 
 def _tokens(out: Console, each: CompactionAudit, recomputed: str) -> None:

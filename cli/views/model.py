@@ -9,10 +9,11 @@ import msgspec
 
 from cli.output import counted, one_line, safe_line
 from cli.views.texts import SIGNS
+from projections.audit.conditions import Condition, FilesAudit, rank
 from projections.audit.cost import Spending
-from projections.audit.findings.finding import Finding, Weight, rank_of_finding
-from projections.audit.metrics import Metrics, Rank, rank
-from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, FilesAudit, RewriteAudit
+from projections.audit.measure import EventRef
+from projections.audit.metrics import Metrics
+from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 AuditedReplacement = CompactionAudit | BranchSummaryAudit | RewriteAudit
 
@@ -21,23 +22,26 @@ class ViewStruct(msgspec.Struct, frozen=True, kw_only=True):
     """Base class of view models."""
 
 
+class Remark(ViewStruct, frozen=True):
+    """A sentence about a condition; events are written as `#NUMBER`."""
+
+    condition: Condition
+    text: str
+
+
 class ReplacementView(ViewStruct, frozen=True):
     """A compaction, a branch summary or a rewrite, with everything to show about it.
 
-    `name` counts by kind: "compaction 2", "branch summary 1". `counts` tells what was not there or came again;
-    `remarks` lists other problems. `grew`: the context should have become smaller but did not (a branch
-    summary is expected to add to its branch). If a rewrite `came_with_compaction`, the compaction's losses
-    include its own.
+    `name` counts by kind: "compaction 2", "branch summary 1". `remarks` say what its conditions are. If a rewrite
+    `came_with_compaction`, the compaction's metrics include its own.
     """
 
     result: AuditedReplacement
     kind: Literal["compaction", "branch_summary", "rewrite"]
     name: str
-    grew: bool
     is_undone: bool
     came_with_compaction: bool
-    counts: tuple[str, ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
 
     @property
     def seq(self) -> int:
@@ -45,23 +49,19 @@ class ReplacementView(ViewStruct, frozen=True):
         return self.result.seq
 
     @property
-    def findings(self) -> Sequence[Finding]:
-        """Its findings, the worst first."""
-        return self.result.findings
-
-    def count(self, weight: Weight) -> int:
-        """Return the number of findings of a weight."""
-        return sum(each.weight == weight for each in self.findings)
-
-    @property
     def metrics(self) -> Metrics:
         """All of its metrics."""
         return self.result.metrics
 
     @property
-    def dropped(self) -> int:
-        """The number of messages that left the context with no summary covering them."""
-        return self.result.messages.dropped if isinstance(self.result, CompactionAudit) else 0
+    def uncovered(self) -> Sequence[EventRef]:
+        """The messages that left the context with no summary covering them."""
+        return self.result.uncovered if isinstance(self.result, CompactionAudit) else ()
+
+    @property
+    def grew(self) -> bool:
+        """True if it is larger after than before, and should be smaller."""
+        return Condition.LARGER in self.result.conditions
 
     @property
     def files(self) -> FilesAudit | None:
@@ -72,18 +72,6 @@ class ReplacementView(ViewStruct, frozen=True):
     def sign(self) -> str:
         """The symbol of its kind."""
         return SIGNS[self.kind]
-
-
-class FindingView(ViewStruct, frozen=True):
-    """A finding, and the replacement that it is about."""
-
-    replacement: ReplacementView
-    finding: Finding
-
-    @property
-    def sentence(self) -> str:
-        """The whole sentence; events are written as `#NUMBER`."""
-        return f"After {self.replacement.name}, {self.finding.sentence}"
 
 
 class Sizes(ViewStruct, frozen=True):
@@ -101,21 +89,20 @@ class Sizes(ViewStruct, frozen=True):
 class SessionRow(ViewStruct, frozen=True, kw_only=True):
     """A session in one line.
 
-    `failed` counts compactions that were tried and failed, `serious` and `minor` findings, `dropped` messages with
-    no summary covering them, and `losses` things that were needed later. `future_use` is the smallest share among
-    its replacements. Undone replacements are left out, and so are the totals of a rewrite that came with a
-    compaction, whose losses include them.
+    `failed` counts compactions that were tried and failed, `uncovered` messages that no summary covers, `remarks`
+    the conditions of its replacements, and `fetched` the tokens of content that was fetched again. Undone
+    replacements are left out, and so are rewrites that came with a compaction, whose metrics include theirs.
     """
 
     session: str
     title: str
     compactions: int
     failed: int = 0
-    dropped: int = 0
-    serious: int = 0
-    minor: int = 0
-    future_use: float | None
-    losses: int
+    uncovered: int = 0
+    remarks: int = 0
+    fetched: int = 0
+    messages: int = 0
+    refusals: int = 0
     spent: Spending
 
 
@@ -130,15 +117,9 @@ class AuditView(ViewStruct, frozen=True):
     worst: tuple[ReplacementView, ...]
 
     @property
-    def findings(self) -> list[FindingView]:
-        """All findings, the worst first; not those of undone replacements."""
-        found = [
-            FindingView(replacement=each, finding=finding)
-            for each in self.replacements
-            if not each.is_undone
-            for finding in each.findings
-        ]
-        return sorted(found, key=lambda each: rank_of_finding(each.finding))
+    def counting(self) -> list[ReplacementView]:
+        """The replacements that totals count, each thing once."""
+        return [each for each in self.replacements if not each.is_undone and not each.came_with_compaction]
 
     @property
     def sizes(self) -> dict[int, Sizes]:
@@ -154,27 +135,33 @@ class AuditView(ViewStruct, frozen=True):
         }
 
     @property
-    def has_missing_names(self) -> bool:
-        """True if the model later used something that the context lacked; False if it was undone."""
-        uses = (each.metrics.future_use for each in self.replacements if not each.is_undone)
-        return any(use.found < use.total for use in uses)
+    def not_judged(self) -> str:
+        """A sentence on the person's messages that follow, which nobody judged; "" for none."""
+        following = {ref.seq: ref for each in self.counting for ref in each.metrics.next.messages}
+        refusals = {ref.seq: ref for each in self.counting for ref in each.metrics.next.refusals}
+        if not following:
+            return ""
+        verb = "follows" if len(following) == 1 else "follow"
+        said = f"not judged: {counted(len(following), 'message')} of yours {verb}"
+        if not refusals:
+            return said
+        refuse = "refuses" if len(refusals) == 1 else "refuse"
+        return f"{said}, {len(refusals):,} {refuse} a call ({numbers(list(refusals.values()))})"
 
     @property
     def row(self) -> SessionRow:
         """The session in one line."""
-        measured = [each for each in self.replacements if not each.is_undone]
-        shares = [each.metrics.future_use.share for each in measured]
-        once = [each.metrics for each in measured if not each.came_with_compaction]
+        counting = self.counting
         return SessionRow(
             session=self.audit.session,
             title=one_line(self.audit.title, _LONGEST_TITLE),
             compactions=len(self.audit.compactions),
             failed=len(self.audit.failed_compactions),
-            dropped=sum(each.dropped for each in measured),
-            serious=sum(each.count("serious") for each in measured),
-            minor=sum(each.count("minor") for each in measured),
-            future_use=min((share for share in shares if share is not None), default=None),
-            losses=sum(len(each.future_use.losses) for each in once),
+            uncovered=sum(len(each.uncovered) for each in counting),
+            remarks=sum(len(each.remarks) for each in counting),
+            fetched=sum(each.metrics.rework.tokens for each in counting),
+            messages=len({ref.seq for each in counting for ref in each.metrics.next.messages}),
+            refusals=len({ref.seq for each in counting for ref in each.metrics.next.refusals}),
             spent=self.audit.cost.spent,
         )
 
@@ -204,84 +191,96 @@ def _measured(result: AuditedReplacement) -> Sizes | None:
     return Sizes(before=result.before.measured, after=result.after.measured, counted="measured")
 
 
-def _rank(each: ReplacementView) -> Rank:
-    use = each.metrics.future_use
-    return rank(each.dropped, each.count("serious"), each.count("minor"), use.share, len(use.losses))
+def _rank(each: ReplacementView) -> tuple[int, int, int]:
+    return rank(len(each.uncovered), len(each.remarks), each.metrics.rework.tokens)
 
 
 def _replacement(
     result: AuditedReplacement, kind: Literal["compaction", "branch_summary", "rewrite"], number: int
 ) -> ReplacementView:
-    grew = result.metrics.size.grew and kind != "branch_summary"
     return ReplacementView(
         result=result,
         kind=kind,
         name=f"{kind.replace('_', ' ')} {number}",
-        grew=grew,
         # A branch summary cannot be undone.
         is_undone=not isinstance(result, BranchSummaryAudit) and result.undone,
         came_with_compaction=isinstance(result, RewriteAudit) and result.compaction is not None,
-        counts=tuple(_counts(result)),
-        remarks=tuple(_remarks(result, grew=grew)),
+        remarks=tuple(
+            Remark(condition=condition, text=text)
+            for condition in result.conditions
+            for text in _remarks(result, condition)
+        ),
     )
 
 
 _LONGEST_TITLE: Final = 60
-_TOLERANCE: Final = 0.1
-"""Accepted relative difference between a claim and a count, because no two counters agree."""
+_NUMBERS: Final = 5
+"""Events to name in a sentence; the rest are counted."""
+_FILES: Final = 3
+"""Files to name in a sentence; the rest are counted."""
 
 
-def _remarks(result: AuditedReplacement, *, grew: bool) -> Iterator[str]:
-    if grew:
-        yield "the context did not get smaller"
-    if not isinstance(result, RewriteAudit):
-        if not result.summary.strip():
-            yield "its summary is empty"
-        yield from _of_sections(result.metrics)
-        yield from _of_files(result.files)
-    if isinstance(result, CompactionAudit):
-        yield from _of_claim(result)
+def numbers(refs: Sequence[EventRef]) -> str:
+    """Return the numbers of events as `#1, #2`, the first ones."""
+    more = f" and {len(refs) - _NUMBERS:,} more" if len(refs) > _NUMBERS else ""
+    return ", ".join(f"#{ref.seq}" for ref in refs[:_NUMBERS]) + more
 
 
-def _of_sections(metrics: Metrics) -> Iterator[str]:
-    sections = metrics.sections
-    if sections and sections.fits and sections.missing:
-        lacking = counted(len(sections.missing), "section")
-        yield f"its summary lacks {lacking} that its template asks for: {_listed(sections.missing)}"
-    if sections and sections.duplicated:
-        yield f"its summary repeats sections: {_listed(sections.duplicated)}"
+def _remarks(result: AuditedReplacement, condition: Condition) -> Iterator[str]:
+    """Yield a sentence about a condition that holds, two if files are missing and unfounded."""
+    metrics, size = result.metrics, result.metrics.size
+    match condition:
+        case Condition.UNCOVERED if isinstance(result, CompactionAudit):
+            yield _of_uncovered(result)
+        case Condition.LARGER:
+            yield f"the context is larger than before: {size.before:,} -> {size.after:,} tokens"
+        case Condition.NO_GAIN:
+            yield f"the context is hardly smaller: {size.before:,} -> {size.after:,} tokens"
+        case Condition.QUICK if isinstance(result, CompactionAudit):
+            answers = counted(result.answers_since or 0, "answer")
+            yield f"it came {answers} of the model after the compaction before it"
+        case Condition.FETCHED_AGAIN:
+            yield _of_fetched(metrics)
+        case Condition.FAILED_AGAIN:
+            failed = metrics.rework.failed
+            first = failed[0]
+            more = f", and {counted(len(failed) - 1, 'more call')}" if len(failed) > 1 else ""
+            yield f"a call failed again at #{first.again.seq} as at #{first.first.seq}{more}"
+        case Condition.FILES if not isinstance(result, RewriteAudit):
+            yield from _of_files(result.files)
+        case Condition.CLAIM if isinstance(result, CompactionAudit):
+            before = result.before
+            measured = "" if before.measured is None else f" measured {before.measured:,},"
+            yield (
+                f"its record claims {counted(before.claimed or 0, 'token')} before;{measured}"
+                f" recomputed {before.recomputed:,}"
+            )
+
+
+def _of_uncovered(compaction: CompactionAudit) -> str:
+    left, old = compaction.uncovered, compaction.old_summary
+    messages = f"{counted(len(left), 'message')} ({numbers(left)})" if left else ""
+    summary = f"the summary of #{old.seq}" if old else ""
+    return f"{' and '.join(filter(None, (messages, summary)))} left the context, and no summary covers it"
+
+
+def _of_fetched(metrics: Metrics) -> str:
+    fetched = metrics.rework.fetched
+    files = list(dict.fromkeys(each.file for each in fetched))
+    tokens = counted(metrics.rework.tokens, "token")
+    again = numbers([each.again for each in fetched])
+    return f"{_named(files)} read again, {tokens} that the context had held: {again}"
 
 
 def _of_files(files: FilesAudit) -> Iterator[str]:
     if files.missing:
-        yield f"{counted(len(files.missing), 'touched file')} that its list lacks"
+        yield f"its list lacks {counted(len(files.missing), 'touched file')}: {_named(files.missing)}"
     if files.unfounded:
-        yield f"{counted(len(files.unfounded), 'file')} in its list that no call touched"
+        yield f"its list has {counted(len(files.unfounded), 'file')} that no call touched: {_named(files.unfounded)}"
 
 
-def _of_claim(compaction: CompactionAudit) -> Iterator[str]:
-    before = compaction.before
-    claimed, counts = before.claimed, [count for count in (before.measured, before.recomputed) if count]
-    if claimed is not None and counts and not any(_is_near(claimed, count) for count in counts):
-        measured = "" if before.measured is None else f" measured {before.measured:,},"
-        yield f"it claims {counted(claimed, 'token')} before;{measured} recomputed {before.recomputed:,}"
-
-
-def _is_near(claimed: int, count: int) -> bool:
-    return abs(claimed - count) <= _TOLERANCE * count
-
-
-def _listed(headings: list[str]) -> str:
-    return ", ".join(map(safe_line, headings))
-
-
-def _counts(result: AuditedReplacement) -> Iterator[str]:
-    metrics = result.metrics
-    if metrics.future_use.losses:
-        yield f"{len(metrics.future_use.losses):,} needed later and not there"
-    if metrics.instructions.gone:
-        yield f"{counted(metrics.instructions.gone, 'rule')} not found"
-    if metrics.rework.repeated:
-        yield f"{counted(metrics.rework.repeated, 'call')} repeated"
-    if metrics.rework.errors:
-        yield f"{counted(len(metrics.rework.errors), 'error')} met again"
+def _named(files: Sequence[str]) -> str:
+    """Return the names of files without their folders, the first ones."""
+    names = [safe_line(file.replace("\\", "/").rstrip("/").rpartition("/")[2]) for file in files[:_FILES]]
+    more = f" and {len(files) - _FILES:,} more" if len(files) > _FILES else ""
+    return ", ".join(names) + more

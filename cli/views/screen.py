@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Final
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands, wrapped
 from cli.store import short_names
 from cli.views.texts import (
-    NO_HARM,
     WINDOW_UNKNOWN,
     dollars,
     fit_text,
     gap_text,
-    part_of,
-    percent,
     spent_dollars,
     tokens_heading,
 )
@@ -25,7 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from cli.views.model import AuditView, FindingView, ReplacementView, SessionRow, Sizes
+    from cli.views.model import AuditView, ReplacementView, SessionRow, Sizes
+    from projections.audit.cache import CacheHistory
     from projections.audit.cost import SessionCost
     from projections.audit.session import Audit
     from projections.rules.base import Gap
@@ -50,6 +48,8 @@ def print_overview(out: Console, audit: Audit) -> None:
     print_line(out, f"context now {messages}, {tokens} by {how}{note}", style="dim")
     if audit.cost.spent.calls:
         print_line(out, _cost(audit.cost), style="dim")
+    if audit.cache.written:
+        print_line(out, _cache(audit.cache), style="dim")
     if audit.original is not None:
         own = "only its own calls count" if audit.cost.spent.calls else "it has no calls of its own"
         print_line(out, f"{own}: the others are those of {safe_line(audit.original)}", style="dim")
@@ -77,36 +77,39 @@ def _cost(cost: SessionCost) -> str:
     return " · ".join(facts)
 
 
+def _cache(cache: CacheHistory) -> str:
+    written = f"{counted(cache.written, 'token')} written to the cache"
+    return f"{written}, {cache.unread:,} of them not read by the next call"
+
+
 def _without_note(calls: int) -> str:
     return f", {calls:,} without" if calls else ""
 
 
 ROWS: Final = 6
-REMARKS: Final = 4
-FINDINGS: Final = 7
+REMARKS: Final = 7
 GAPS: Final = 4
 """Maximum items to list; the rest are counted."""
 
 _WIDE: Final = 100
 """Columns from which times and long names fit."""
-_TIME, _REPEATED, _EVENT = "TIME (UTC)", "CALLS REDONE", "EVENT"
-_NARROW: Final = 20
-_STYLES: Final = {"serious": "bold red", "minor": "bold yellow"}
+_TIME, _AGAIN, _EVENT, _SAID = "TIME (UTC)", "READ AGAIN", "EVENT", "SAID NEXT"
 
 
 def print_screen(out: Console, view: AuditView) -> None:
-    """Print a session's audit: findings, what replacements kept, remarks, and how to see more."""
+    """Print a session's audit: what replaced what, what to look at, and how to see more."""
     audit, worst = view.audit, view.worst
     print_overview(out, audit)
     if not worst:
         print_line(out, "Nothing in the context was replaced.")
     else:
         out.print()
-        _print_findings(out, view.findings, has_missing_names=view.has_missing_names)
         out.print(_table(worst[:ROWS], view.sizes, is_wide=out.width >= _WIDE), crop=False)
         _print_rest(out, len(worst) - ROWS, "replacement")
         _print_fits(out, worst[:ROWS])
-        _print_remarks(out, worst)
+        _print_remarks(out, view)
+        if view.not_judged:
+            print_line(out, view.not_judged)
     print_gaps(out, audit.gaps[:GAPS])
     _print_rest(out, len(audit.gaps) - GAPS, "gap")
     for what, command in (("all details", "audit --full"), ("as a page", "report")) if worst else ():
@@ -119,7 +122,7 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
 
     is_estimate = sizes[worst[0].seq].counted == "estimated"
     before, after = (tokens_heading(when, is_estimate=is_estimate) for when in ("BEFORE", "AFTER"))
-    numbers = (before, after, "STILL IN CONTEXT", _REPEATED, "DOLLARS SAVED")
+    numbers = (before, after, _AGAIN, _SAID, "DOLLARS SAVED")
     times = (_TIME,) if is_wide else ()
     listing = table(
         "WORST FIRST",
@@ -127,11 +130,10 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
         *times,
         *numbers,
         right=(_EVENT, *numbers),
-        drops=(_TIME, _REPEATED, before, _EVENT),
+        drops=(_TIME, _SAID, _AGAIN, _EVENT),
     )
     for each in worst:
         size, metrics = sizes[each.seq], each.metrics
-        use = metrics.future_use
         name = each.name + (" ↶" if each.is_undone else "")
         listing.add_row(
             Text(name if is_wide else name.replace("branch summary", "branch")),
@@ -139,32 +141,12 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
             *([(each.result.time or "-")[:16].replace("T", " ")] if is_wide else []),
             thousands(size.before),
             Text(thousands(size.after), style="bold red" if each.grew else ""),
-            part_of(use.found, use.total),
-            thousands(metrics.rework.repeated),
+            thousands(metrics.rework.tokens),
+            thousands(len(metrics.next.messages)),
             dollars(metrics.cost.net, is_signed=True),
             style="dim" if each.is_undone else "",
         )
     return listing
-
-
-def _print_findings(out: Console, findings: Sequence[FindingView], *, has_missing_names: bool) -> None:
-    from rich.text import Text
-
-    if not findings:
-        print_line(out, "No findings: no trouble that comes from what was lost.", style="green")
-        if has_missing_names:
-            print_line(out, wrapped(NO_HARM, min(out.width, _WIDE), hanging=0), style="dim")
-    for each in findings[:FINDINGS]:
-        weight = each.finding.weight
-        line = Text(f"{weight:<9}", style=_STYLES[weight])
-        room = max(min(out.width, _WIDE) - line.cell_len, _NARROW)
-        text = wrapped(safe_line(each.sentence), room, hanging=0).split("\n")
-        for number, part in enumerate(text):
-            shown = Text(" " * line.cell_len) if number else line.copy()
-            shown.append(part, style="not bold default")
-            out.print(shown, crop=False, no_wrap=True, overflow="ignore")
-    _print_rest(out, len(findings) - FINDINGS, "finding")
-    out.print()
 
 
 def _print_fits(out: Console, shown: Sequence[ReplacementView]) -> None:
@@ -177,10 +159,15 @@ def _print_fits(out: Console, shown: Sequence[ReplacementView]) -> None:
         print_line(out, f"dollars saved: {WINDOW_UNKNOWN}", style="dim")
 
 
-def _print_remarks(out: Console, worst: Sequence[ReplacementView]) -> None:
-    found = [f"! {each.name}: {remark}" for each in worst for remark in each.remarks]
+def _print_remarks(out: Console, view: AuditView) -> None:
+    found = [
+        f"! {each.name}: {remark.text}"
+        for each in view.worst
+        if not each.is_undone
+        for remark in each.remarks
+    ]
     for line in found[:REMARKS]:
-        print_line(out, line, style="bold red")
+        print_line(out, wrapped(line, min(out.width, _WIDE), hanging=2), style="bold red")
     _print_rest(out, len(found) - REMARKS, "remark")
 
 
@@ -190,33 +177,34 @@ def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
 
 
 def sessions_table(rows: Iterable[SessionRow]) -> Table:
-    """Return the table of sessions, the worst first, those without losses or later needs last."""
+    """Return the table of sessions, the worst first, those without anything to look at last."""
     from rich.text import Text
 
     from cli.terminal import CutLine
-    from projections.audit.metrics import rank
+    from projections.audit.conditions import rank
 
-    worst = sorted(
-        rows,
-        key=lambda row: (rank(row.dropped, row.serious, row.minor, row.future_use, row.losses), row.session),
-    )
+    worst = sorted(rows, key=lambda row: (rank(row.uncovered, row.remarks, row.fetched), row.session))
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
     failed = ("FAILED",) if any(row.failed for row in worst) else ()
-    dropped = ("MESSAGES DROPPED",) if any(row.dropped for row in worst) else ()
-    numbers = (times, *failed, *dropped, "SERIOUS", "MINOR", "STILL IN CONTEXT", cost)
+    uncovered = ("UNCOVERED",) if any(row.uncovered for row in worst) else ()
+    numbers = (times, *failed, *uncovered, "REMARKS", _AGAIN, _SAID, cost)
     listing = table(
-        "SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost, "MINOR")
+        "SESSION", *numbers, "TITLE", right=numbers, shrinks="TITLE", drops=(times, cost, _SAID, _AGAIN)
     )
     for row in worst:
         listing.add_row(
             safe_line(short[row.session]),
             thousands(row.compactions),
             *([Text(thousands(row.failed), style="bold red" if row.failed else "")] if failed else []),
-            *([Text(thousands(row.dropped), style="bold red" if row.dropped else "")] if dropped else []),
-            Text(thousands(row.serious), style=_STYLES["serious"] if row.serious else ""),
-            Text(thousands(row.minor), style=_STYLES["minor"] if row.minor else ""),
-            percent(row.future_use),
+            *(
+                [Text(thousands(row.uncovered), style="bold red" if row.uncovered else "")]
+                if uncovered
+                else []
+            ),
+            Text(thousands(row.remarks), style="bold" if row.remarks else ""),
+            thousands(row.fetched),
+            thousands(row.messages),
             spent_dollars(row.spent),
             CutLine(row.title),
         )

@@ -91,13 +91,6 @@ def fit_text(cost: Cost) -> str:
 WINDOW_UNKNOWN: Final = "the context window is not known, so the longer context is assumed to fit"
 
 
-NO_HARM: Final = (
-    "Names that the model used later had left its context,"
-    " but nothing that followed shows that this did harm."
-)
-"""Explains why there are no findings although some of what was needed was not found."""
-
-
 def unexplained_text(tokens: int) -> str:
     """Name the difference between the tokens that a provider measured and those counted here."""
     return f"{tokens:+,} for system prompt, tools and error of the estimate"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from projections.audit.calls import ModelCall, entries_in_effect, records_cache, shared_prefix_length
+from eventstore.views import Usage
+from projections.audit.calls import ModelCall, SessionCall, records_cache, shared_prefix_length
 from projections.audit.measure import MetricStruct
-from projections.replacement import Replacement
+from projections.replacement import Replacement, entries_in_effect
 from projections.tokens import Counter
 from projections.usage import CACHE_LIFETIME
 
@@ -42,6 +43,8 @@ class CacheHistory(MetricStruct, frozen=True):
 
     `close` counts the calls whose two figures differ by at most a tenth of the larger; `share` is close /
     calls, None if no call recorded cache use. The first call is left out, because nothing comes before it.
+    `written` are the tokens that all calls of the session wrote to the cache, and `unread` those of them that the
+    next call of the same model did not read; the writes of a model's last call are in neither.
     """
 
     calls: int
@@ -49,6 +52,8 @@ class CacheHistory(MetricStruct, frozen=True):
     share: float | None
     predicted: int
     recorded: int
+    written: int
+    unread: int
     reads: list[CacheRead]
 
 
@@ -93,13 +98,17 @@ def predicted_read(call: ModelCall) -> int | None:
     return 0
 
 
-def cache_history(calls: Sequence[ModelCall]) -> CacheHistory:
-    """Compare predicted with recorded cache reads, to show how reliable the prediction is."""
+def cache_history(calls: Sequence[ModelCall], made: Iterable[SessionCall]) -> CacheHistory:
+    """Compare predicted with recorded cache reads, to show how reliable the prediction is.
+
+    `calls` are those of the path, `made` all of the session.
+    """
     reads = [
         CacheRead(id=call.id, seq=call.seq, predicted=predicted, recorded=call.usage.cache_read)
         for call in (calls if records_cache(calls) else ())
         if (predicted := predicted_read(call)) is not None
     ]
+    written, unread = _writes(made)
     close = sum(_is_close(read.predicted, read.recorded) for read in reads)
     return CacheHistory(
         calls=len(reads),
@@ -107,9 +116,25 @@ def cache_history(calls: Sequence[ModelCall]) -> CacheHistory:
         share=close / len(reads) if reads else None,
         predicted=sum(read.predicted for read in reads),
         recorded=sum(read.recorded for read in reads),
+        written=written,
+        unread=unread,
         reads=reads,
     )
 
 
 def _is_close(one: int, other: int) -> bool:
     return 10 * abs(one - other) <= max(one, other)
+
+
+def _writes(made: Iterable[SessionCall]) -> tuple[int, int]:
+    """Return the tokens written to the cache, and those that the next call did not read."""
+    written = unread = 0
+    last: dict[tuple[str, str], Usage] = {}
+    for call in made:
+        usage = call.usage
+        if (before := last.get(call.model)) is not None:
+            written += before.cache_write
+            held = before.cache_read + before.cache_write
+            unread += min(before.cache_write, max(0, held - usage.cache_read))
+        last[call.model] = usage
+    return written, unread

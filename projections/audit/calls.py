@@ -17,11 +17,8 @@ from projections.context.build import context_at
 from projections.context.cursor import Cursor
 from projections.context.incremental import IncrementalSizes, path_of_contexts
 from projections.context.parts import Part
-from projections.replacement import Replacement
 from projections.tokens import Counter
 from projections.usage import RecordedAnswer, answers, measured_usage
-
-_ENDS_EFFECT = frozenset({"compaction", "undone"})
 
 
 class Previous(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,14 +235,6 @@ _CONTEXT_ERROR: Final = 0.25
 def records_cache(calls: Sequence[ModelCall]) -> bool:
     """Return True if any call read from or wrote to a prompt cache."""
     return any(call.usage.cache_read or call.usage.cache_write for call in calls)
-
-
-def entries_in_effect(replacement: Replacement) -> Iterator[Event]:
-    """Yield the entries after a replacement whose contexts grow from its C′.
-
-    Stops at the next compaction or undo.
-    """
-    return takewhile(lambda entry: entry.kind not in _ENDS_EFFECT, replacement.later)
 
 
 def shared_prefix_length(one: Iterable[Part], other: Iterable[Part]) -> int:

@@ -16,11 +16,11 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import SnapshotCache
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
-from projections.audit.calls import ModelCall, entries_in_effect, records_cache, tokens_per_estimate
+from projections.audit.calls import ModelCall, records_cache, tokens_per_estimate
 from projections.audit.measure import MetricStruct
 from projections.audit.prices import MILLION, Price, Prices, context_window
 from projections.context.cursor import resolve_cursor
-from projections.replacement import Replacement
+from projections.replacement import Replacement, entries_in_effect
 from projections.settings import Model
 from projections.tokens import Counter
 from projections.usage import RecordedAnswer, answers, billed_usage
@@ -125,14 +125,14 @@ def _too_long(entries: Iterable[Event], calls: Sequence[ModelCall], window: int 
 def _paid_messages(entries: Iterable[Event], calls: Sequence[ModelCall]) -> int:
     """Count the answers in some entries that have a usage, their own or one recorded later."""
     measured = {call.seq for call in calls}
-    answers = ((entry.seq, *_answer(entry)) for entry in entries if entry.role == "assistant")
+    answers = ((entry.seq, *answer_of(entry)) for entry in entries if entry.role == "assistant")
     return len({name for seq, name, is_paid in answers if is_paid or seq in measured})
 
 
 _ANSWERS: Final = SnapshotCache[tuple[str, bool]](1 << 16)
 
 
-def _answer(entry: Event) -> tuple[str, bool]:
+def answer_of(entry: Event) -> tuple[str, bool]:
     """Return the message that an entry is part of, and True if the entry has a usage."""
     return _ANSWERS.get(entry.digest, lambda: _answer_of(view_of(entry), entry.seq))
 

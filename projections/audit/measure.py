@@ -1,4 +1,4 @@
-"""The base class of metrics, and the simplest of them: shares and sizes."""
+"""The base class of metrics, and the simplest of them: the size."""
 
 from __future__ import annotations
 
@@ -17,19 +17,6 @@ class EventRef(MetricStruct, frozen=True):
 
     event: str
     seq: int
-
-
-class Share(MetricStruct, frozen=True):
-    """`found` of `total`; `share` is found / total, None if `total` is 0."""
-
-    total: int
-    found: int
-    share: float | None
-
-
-def share_of(found: int, total: int) -> Share:
-    """Return a share with its quotient."""
-    return Share(total=total, found=found, share=found / total if total else None)
 
 
 class Size(MetricStruct, frozen=True):

@@ -197,7 +197,7 @@ def prices_of_file(path: str | Path) -> FilePrices:
     )
 
 
-_SEE: Final = "the page on metrics (docs/metrics.md, Cost) shows a table of prices"
+_SEE: Final = "the page on audits (docs/audit.md, Cost) shows a table of prices"
 
 
 def _price(path: str, name: str, given: Any) -> Price:

@@ -1,112 +1,145 @@
-"""Find work that was repeated after a compaction: calls, file reads and errors."""
+"""Find work done again: content that is read again, and calls that fail again."""
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import chain
 from typing import Final, NamedTuple
 
-import msgspec
-
 from eventstore.event import Event
-from eventstore.views import ToolCall
-from projections.audit.measure import MetricStruct
-from projections.context.parts import Fate, Part
+from eventstore.formats import tools_of, view_of_event
+from eventstore.formats.base import Tools
+from eventstore.views import Message, Text, ToolCall
+from projections.audit.measure import EventRef, MetricStruct
+from projections.context.parts import Fate, Part, view_of_part
 from projections.files import files_of_call
-from projections.mentions import MentionKind
-from projections.mentions.message_facts import MessageFacts, SessionFacts
-from projections.replacement import Replacement
+from projections.replacement import Replacement, entries_in_effect
+from projections.tokens import Counter
+
+FETCHED_SHARE: Final = 0.5
+"""The share of a result's lines that C must have had."""
 
 
-class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call, the message that made it, and the paths that it reads and modifies.
+class FetchedAgain(MetricStruct, frozen=True):
+    """A file whose content left with H and that a later call read again.
+
+    `first` is the newest result of H that showed it, `again` the later result. `tokens` are those of the lines that
+    the later result has in common with results of H.
+    """
+
+    file: str
+    first: EventRef
+    again: EventRef
+    tokens: int
+
+
+class FailedAgain(MetricStruct, frozen=True):
+    """A call that failed in H and failed again later; `first` and `again` are the results."""
+
+    tool: str
+    target: str
+    first: EventRef
+    again: EventRef
+
+
+class Rework(MetricStruct, frozen=True):
+    """The work that is done again behind a replacement; `calls` counts all later calls."""
+
+    calls: int
+    fetched: list[FetchedAgain]
+    failed: list[FailedAgain]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all content that was fetched again."""
+        return sum(each.tokens for each in self.fetched)
+
+    @property
+    def pairs(self) -> list[tuple[EventRef, EventRef]]:
+        """The result before and the one again, of all that was done again."""
+        fetched = [(each.first, each.again) for each in self.fetched]
+        return fetched + [(each.first, each.again) for each in self.failed]
+
+
+class _Call(NamedTuple):
+    """A call with its result; `shows` and `writes` are the files that it shows and modifies.
 
     `key` is equal for calls of one tool with equal arguments, however their JSON is formatted.
     """
 
-    message: MessageFacts
-    call: ToolCall
+    event: EventRef
     key: tuple[str, str]
-    read: tuple[str, ...]
-    modified: tuple[str, ...]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files that a call is about; none if it could touch any, such as a shell command."""
-        return self.read + self.modified
+    target: str
+    shows: tuple[str, ...]
+    writes: tuple[str, ...]
+    result: Message
 
 
-class CallHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Tool calls in order, referred to by their index in `calls`.
+def rework(replacement: Replacement, tokens: Counter) -> Rework:
+    """Return the work that was done again up to the next compaction, undo or the leaf.
 
-    `results` maps the event number of a result to its call; `failed` are the calls whose result is an error.
-    `writes` lists, per path, the calls that wrote it, and all of them under None. A failed call wrote
-    nothing.
+    A later result counts as content fetched again if it shows a file that H showed, if H had at least half of its
+    lines and C′ has none of them, and if no later call wrote the file before. What was fetched once is in the context
+    again, so that only the first time counts. A later call counts as failed again if an equal call failed in H, and
+    no call of which the log knows that it writes a file came in between. Calls that a person refused did not fail.
     """
-
-    calls: list[CallFacts]
-    results: dict[int, int]
-    failed: frozenset[int]
-    writes: dict[str | None, list[int]]
-
-    def is_written(self, paths: tuple[str, ...], first: int, again: int) -> bool:
-        """Return True if any of the paths (any file if none) was written between two calls."""
-        between = (self.writes.get(path, []) for path in paths or (None,))
-        return any(bisect_right(places, first) < bisect_left(places, again) for places in between)
-
-
-def messages_in_parts(parts: Sequence[Part], facts: SessionFacts) -> Sequence[MessageFacts]:
-    """Return the facts of a context's messages, as the context shows them."""
-    return facts.of_parts(parts)
-
-
-def messages_in_events(events: Sequence[Event], facts: SessionFacts) -> Sequence[MessageFacts]:
-    """Return the facts of events' messages, as they were recorded."""
-    return facts.of_events(events)
+    calls = _Calls()
+    removed = [_read_part(part) for part in replacement.removed if part.fate is Fate.KEPT]
+    before = [call for each in map(_read_part, replacement.before.parts) for call in calls.answered(*each)]
+    gone = {ref.seq for ref, _, _ in removed}
+    lost = [call for call in before if call.event.seq in gone]
+    later = [
+        call
+        for entry in entries_in_effect(replacement)
+        if (message := view_of_event(entry)) is not None
+        for call in calls.answered(_ref(entry), message, tools_of(entry.format))
+    ]
+    return Rework(
+        calls=len(later),
+        fetched=list(_fetched(lost, later, replacement.after.parts, tokens)),
+        failed=list(_failed(before, lost, later)),
+    )
 
 
-def call_history(messages: Iterable[MessageFacts], facts: SessionFacts | None = None) -> CallHistory:
-    """Return the calls that messages make, and which messages are their results.
+def _ref(source: Event | Part) -> EventRef:
+    return EventRef(event=source.id, seq=source.seq)
 
-    Pass the session's `facts` to examine each call only once per session.
-    """
-    calls_of = _calls_of if facts is None else partial(facts.derive, _calls_of)
-    made: list[CallFacts] = []
-    places: dict[str, int] = {}
-    results: dict[int, int] = {}
-    failed: set[int] = set()
-    for message in messages:
-        if message.result_of in places:
+
+def _read_part(part: Part) -> tuple[EventRef, Message, Tools]:
+    return _ref(part), view_of_part(part), tools_of(part.format)
+
+
+class _Calls:
+    """Match results with their calls, message by message."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[ToolCall, Tools]] = {}
+
+    def answered(self, event: EventRef, message: Message, tools: Tools) -> Iterator[_Call]:
+        """Yield the call that a message is the result of; note the calls that it makes."""
+        for call in message.tool_calls:
             # Providers may reuse an id, so a result belongs to the newest call.
-            place = results[message.seq] = places[message.result_of]
-            if message.is_error:
-                failed.add(place)
-        for each in calls_of(message) if message.calls else ():
-            places[each.call.id] = len(made)
-            made.append(each)
-    return CallHistory(calls=made, results=results, failed=frozenset(failed), writes=_writes(made, failed))
+            self._open[call.id] = call, tools
+        if message.role == "toolResult" and message.tool_call_id in self._open:
+            yield _call(event, message, *self._open[message.tool_call_id])
 
 
-def _writes(made: list[CallFacts], failed: set[int]) -> dict[str | None, list[int]]:
-    writes: dict[str | None, list[int]] = {}
-    for place, each in enumerate(made):
-        if each.modified and place not in failed:
-            for path in (None, *each.modified):
-                writes.setdefault(path, []).append(place)
-    return writes
-
-
-def _calls_of(message: MessageFacts) -> list[CallFacts]:
-    return [_call_facts(message, call) for call in message.calls]
-
-
-def _call_facts(message: MessageFacts, call: ToolCall) -> CallFacts:
-    read, modified = files_of_call(call, message.tools)
-    return CallFacts(message=message, call=call, key=_key(call), read=tuple(read), modified=tuple(modified))
+def _call(event: EventRef, result: Message, call: ToolCall, tools: Tools) -> _Call:
+    read, modified = files_of_call(call, tools)
+    command = call.argument("command")
+    key = _key(call)
+    target = ", ".join((*read, *modified)) or (command if isinstance(command, str) else key[1])
+    is_sound = not result.is_error
+    return _Call(
+        event=event,
+        key=key,
+        target=target,
+        shows=tuple(read) if is_sound else (),
+        writes=tuple(modified) if is_sound else (),
+        result=result,
+    )
 
 
 def _key(call: ToolCall) -> tuple[str, str]:
@@ -116,192 +149,57 @@ def _key(call: ToolCall) -> tuple[str, str]:
         return call.name, call.arguments.decode("utf-8", "replace")
 
 
-_OF_ANY_FAILURE: Final = re.compile(
-    r"(?i)(?:command (?:exited|failed)\b|(?:process )?exit(?:ed)?\b.*\bcode\b|npm (?:err!|error)|elifecycle"
-    r"|(?:\[\w+\] )?error task failed|fail\s+\S+(?:\s+\[build failed\]|\s+[\d.]+\s?s|\s+\(cached\))?\s*$|make: \*\*\*)"
-)
-"""Lines that report a failure without saying which."""
-_RESULTS: Final = frozenset({"toolResult", "bashExecution", "pythonExecution"})
+_NUMBER: Final = re.compile(r"^\s*\d+\s*[→:|\t]")
+"""A line's number before it, as tools print it."""
 
 
-class RepeatedCall(MetricStruct, frozen=True):
-    """A call made again with the same arguments, although its target was not written in between.
-
-    `first` is the last message in C that made it, `again` the later one. `after_calls` is its position among
-    the calls after the replacement, from 1.
-    """
-
-    tool: str
-    target: str
-    first: str
-    first_seq: int
-    again: str
-    again_seq: int
-    after_calls: int
+def _lines(message: Message) -> list[str]:
+    """Return the lines of a message's text, without line numbers, outer white space, blanks."""
+    texts = (block.text for block in message.blocks if isinstance(block, Text))
+    lines = (_NUMBER.sub("", line).strip() for text in texts for line in text.splitlines())
+    return [line for line in lines if line]
 
 
-class RepeatedError(MetricStruct, frozen=True):
-    """An error in H that occurred again later."""
-
-    error: str
-    first: str
-    first_seq: int
-    again: str
-    again_seq: int
-
-
-class Rereads(MetricStruct, frozen=True):
-    """Files read in H, not written since, and read again by the next 3, 10, or any later calls."""
-
-    next3: int
-    next10: int
-    all: int
-
-
-class Rework(MetricStruct, frozen=True):
-    """The work after a replacement that was already done before it.
-
-    Of the later `calls`, `repeated` counts those that repeat a call whose result was removed.
-    `rounds_to_new_action` counts the model's messages with calls before the first call that C does not have,
-    None if there was none.
-    """
-
-    calls: int
-    repeated: int
-    rereads: Rereads
-    rounds_to_new_action: int | None
-    repeats: list[RepeatedCall]
-    errors: list[RepeatedError]
-
-
-def rework(replacement: Replacement, facts: SessionFacts) -> Rework:
-    """Return the work that the rest of the branch repeated although C had it.
-
-    Everything counts once, the first time that it is repeated: from then on the context has it again, and a
-    later loss belongs to a later replacement. The result of a failed call is a result like any other, but a
-    failed call wrote nothing and read no file.
-    """
-    before, after = replacement.before.parts, replacement.after.parts
-    work = call_history(
-        chain(messages_in_parts(before, facts), messages_in_events(replacement.later, facts)),
-        facts,
-    )
-    still = call_history(messages_in_parts(after, facts), facts)
-    first_later = sum(made.message.seq < replacement.event.seq for made in work.calls)
-    shown = _with_result_in(after, still)
-    lost_calls = _LostCalls(
-        first_later=first_later,
-        lost=_with_result_in(replacement.removed, work),
-        shown={still.calls[place].key for place in shown},
-        shown_files={
-            path for place in shown if place not in still.failed for path in still.calls[place].read
-        },
-    )
-    repeats = list(_repeats(work, lost_calls))
-    reread = list(_rereads(work, lost_calls))
-    return Rework(
-        calls=len(work.calls) - first_later,
-        repeated=len(repeats),
-        rereads=Rereads(
-            next3=sum(calls <= 3 for calls in reread),  # noqa: PLR2004  the window
-            next10=sum(calls <= 10 for calls in reread),  # noqa: PLR2004  the window
-            all=len(reread),
-        ),
-        rounds_to_new_action=_rounds_to_new_action(work.calls[:first_later], work.calls[first_later:]),
-        repeats=repeats,
-        errors=list(_same_errors(replacement, facts)),
-    )
-
-
-class _LostCalls(NamedTuple):
-    """The calls of C whose results C′ lost, and the keys of those whose results it shows.
-
-    The calls after the replacement start at index `first_later`.
-    """
-
-    first_later: int
-    lost: list[int]
-    shown: set[tuple[str, str]]
-    shown_files: set[str]
-
-
-def _with_result_in(parts: Iterable[Part], work: CallHistory) -> list[int]:
-    """Return the calls whose results these parts show as recorded.
-
-    Rewritten results were lost before.
-    """
-    return [work.results[part.seq] for part in parts if part.fate is Fate.KEPT and part.seq in work.results]
-
-
-def _repeats(work: CallHistory, lost_calls: _LostCalls) -> Iterator[RepeatedCall]:
-    originals = {work.calls[place].key: place for place in lost_calls.lost}
-    for place in range(lost_calls.first_later, len(work.calls)):
-        made = work.calls[place]
-        original = originals.pop(made.key, None)
-        if original is None or made.key in lost_calls.shown:
-            continue
-        if not work.is_written(made.paths, original, place):
-            first = work.calls[original].message
-            yield RepeatedCall(
-                tool=made.call.name,
-                target=_target(made),
-                first=first.id,
-                first_seq=first.seq,
-                again=made.message.id,
-                again_seq=made.message.seq,
-                after_calls=place - lost_calls.first_later + 1,
-            )
-
-
-def _target(made: CallFacts) -> str:
-    """Return what a call is about: its files, its command, or else its arguments."""
-    command = made.call.argument("command")
-    return ", ".join(made.paths) or (command if isinstance(command, str) else made.key[1])
-
-
-def _rereads(work: CallHistory, lost_calls: _LostCalls) -> Iterator[int]:
-    """Yield, for each file read again, the position of that call among the later ones, from 1."""
-    had = {
-        path: place
-        for place in lost_calls.lost
-        if place not in work.failed
-        for path in work.calls[place].read
-        if path not in lost_calls.shown_files
-    }
-    for place in range(lost_calls.first_later, len(work.calls)):
-        for path in work.calls[place].read:
-            last = had.pop(path, None)
-            if last is not None and not work.is_written((path,), last, place):
-                yield place - lost_calls.first_later + 1
-
-
-def _rounds_to_new_action(before: Sequence[CallFacts], later: Sequence[CallFacts]) -> int | None:
-    known = {made.key for made in before}
-    new = next((made.message.seq for made in later if made.key not in known), None)
-    return None if new is None else len({made.message.seq for made in later if made.message.seq < new})
-
-
-def _same_errors(replacement: Replacement, facts: SessionFacts) -> Iterator[RepeatedError]:
-    met: dict[str, MessageFacts] = {}
-    for part in replacement.removed:
-        message = facts.of_part(part)
-        for error in _errors(message):
-            met.setdefault(error, message)
-    if not met:
+def _fetched(
+    lost: Iterable[_Call], later: Iterable[_Call], after: Iterable[Part], tokens: Counter
+) -> Iterator[FetchedAgain]:
+    had = defaultdict[str, set[str]](set)
+    newest: dict[str, EventRef] = {}
+    for call in lost:
+        for file in call.shows:
+            had[file].update(_lines(call.result))
+            newest[file] = call.event
+    if not had:
         return
-    for part in replacement.after.parts:
-        for error in _errors(facts.of_part(part)):
-            met.pop(error, None)
-    for again in facts.of_events(replacement.later):
-        for error in _errors(again):
-            first = met.pop(error, None)
-            if first is not None:
-                yield RepeatedError(
-                    error=error, first=first.id, first_seq=first.seq, again=again.id, again_seq=again.seq
+    shown = {line for part in after for line in _lines(view_of_part(part))}
+    for file in had:
+        had[file] -= shown
+    for call in later:
+        for file in call.writes:
+            had.pop(file, None)
+        for file in filter(had.get, call.shows):
+            lines = _lines(call.result)
+            again = [line for line in lines if line in had[file]]
+            if again and len(again) >= FETCHED_SHARE * len(lines):
+                yield FetchedAgain(
+                    file=file, first=newest[file], again=call.event, tokens=tokens.of_text("\n".join(again))
                 )
+            had[file].difference_update(lines)
 
 
-def _errors(message: MessageFacts) -> list[str]:
-    """Return the errors in a result; other messages only talk about errors."""
-    named = message.mentions.get(MentionKind.ERROR, ()) if message.role in _RESULTS else ()
-    return [error for error in named if not _OF_ANY_FAILURE.match(error)]
+def _failed(before: Sequence[_Call], lost: Iterable[_Call], later: Iterable[_Call]) -> Iterator[FailedAgain]:
+    failures: dict[tuple[str, str], EventRef] = {
+        call.key: call.event for call in lost if _is_failure(call.result)
+    }
+    last_write = max((call.event.seq for call in before if call.writes), default=0)
+    failures = {key: event for key, event in failures.items() if event.seq > last_write}
+    for call in later:
+        if call.writes:
+            return
+        first = failures.pop(call.key, None)
+        if first is not None and _is_failure(call.result):
+            yield FailedAgain(tool=call.key[0], target=call.target, first=first, again=call.event)
+
+
+def _is_failure(result: Message) -> bool:
+    return result.is_error and not result.is_refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 from eventstore.event import Event
 from eventstore.formats import rewrites_of, view_of, view_of_event
@@ -14,19 +15,17 @@ from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
 from eventstore.paths import events, events_of_kinds, in_effect_on
-from eventstore.records import Attempt, FileOperations, FileSets, Rewrite, own_record
+from eventstore.records import Attempt, FileSets, Rewrite, own_record
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
 from projections.audit.calls import ModelCall, SessionCall, calls_on_path, session_calls
-from projections.audit.cost import SessionCost, session_cost
+from projections.audit.conditions import LEAST_GAIN, Condition, FilesAudit, TokensBefore, conditions_of
+from projections.audit.cost import SessionCost, answer_of, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
-from projections.audit.findings import findings
-from projections.audit.findings.finding import Finding
 from projections.audit.gaps import path_gaps
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
-from projections.audit.rule_readings import RuleReadings, rule_readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -34,7 +33,6 @@ from projections.context.overlay import resolve_targets
 from projections.context.parts import Context
 from projections.descriptions import first_request, title
 from projections.files import abandoned_entries, beside, claimed_files, files_elsewhere, files_of
-from projections.mentions.message_facts import SessionFacts
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
 from projections.rules import rules_named
 from projections.rules.base import Gap
@@ -54,21 +52,6 @@ class Producer(MetricStruct, frozen=True):
     template: str
 
 
-class TokensBefore(MetricStruct, frozen=True):
-    """The size of the context before a compaction.
-
-    `claimed` is the record's figure. `measured` is the provider's count at the last call before it, event
-    `measured_at`; `recomputed` is our count of the whole context. `unexplained` is the part of the measured
-    call that the log does not have: system prompt, tools, and the error of the estimate.
-    """
-
-    claimed: int | None
-    measured: int | None
-    measured_at: str | None
-    recomputed: int
-    unexplained: int | None
-
-
 class TokensAfter(MetricStruct, frozen=True):
     """The size of the context after a compaction and everything appended with it.
 
@@ -83,27 +66,21 @@ class TokensAfter(MetricStruct, frozen=True):
 
 
 class Counts(MetricStruct, frozen=True):
-    """The numbers of messages that a compaction summarized, kept, and dropped without a summary."""
+    """The numbers of messages that a compaction summarized, kept, and left to no summary."""
 
     summarized: int
     kept: int
-    dropped: int
-
-
-class FilesAudit(MetricStruct, frozen=True):
-    """File operations as a summary's record claims them (None: no claim) and as logged.
-
-    `missing` were touched but not claimed, `unfounded` were claimed but not touched.
-    """
-
-    claimed: FileOperations | None
-    recomputed: FileOperations
-    missing: list[str]
-    unfounded: list[str]
+    uncovered: int
 
 
 class CompactionAudit(MetricStruct, frozen=True):
-    """One compaction. `undone`: it has no effect at the leaf."""
+    """One compaction. `undone`: it has no effect at the leaf.
+
+    `uncovered` are the messages that left the context and that no summary covers, `old_summary` is the compaction
+    whose summary left with them, None if a summary covers it. `answers_since` are those of the model since the
+    compaction before it, None for the first. `missing_sections` are required by the template and missing, as refold's
+    own records say.
+    """
 
     id: str
     seq: int
@@ -114,11 +91,14 @@ class CompactionAudit(MetricStruct, frozen=True):
     before: TokensBefore
     after: TokensAfter
     messages: Counts
-    dropped: list[str]
+    uncovered: list[EventRef]
+    old_summary: EventRef | None
+    answers_since: int | None
     summary: str
     summary_tokens: int
+    missing_sections: list[str]
     files: FilesAudit
-    findings: list[Finding]
+    conditions: list[Condition]
     metrics: Metrics
 
 
@@ -145,15 +125,14 @@ class BranchSummaryAudit(MetricStruct, frozen=True):
     entries: int
     summary: str
     files: FilesAudit
-    findings: list[Finding]
+    conditions: list[Condition]
     metrics: Metrics
 
 
 class RewriteAudit(MetricStruct, frozen=True):
     """One rewrite: the entries whose content it replaces, and the tokens that it claims to save.
 
-    `compaction` is the one that it was appended with (None: by itself), whose findings and losses include this
-    rewrite's.
+    `compaction` is the one that it was appended with (None: by itself), whose metrics include this rewrite's.
     """
 
     id: str
@@ -164,7 +143,7 @@ class RewriteAudit(MetricStruct, frozen=True):
     compaction: str | None
     targets: list[str]
     tokens_saved: int
-    findings: list[Finding]
+    conditions: list[Condition]
     metrics: Metrics
 
 
@@ -217,9 +196,7 @@ def audit(
     """
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
-    facts = SessionFacts()
     with log.snapshot() as snapshot:
-        readings = rule_readings(snapshot, session, as_of=as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         compactions: list[CompactionAudit] = []
         branch_summaries: list[BranchSummaryAudit] = []
@@ -229,9 +206,7 @@ def audit(
         made = session_calls(answered)
         calls: list[ModelCall] | None = None
         for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
-            branch = _Branch(
-                snapshot, cursor.at_leaf(tip), tokens, facts, readings=readings, prices=prices, calls=made
-            )
+            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, prices=prices, calls=made)
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             for event in fresh:
@@ -261,7 +236,7 @@ def audit(
                 snapshot, cursor, rules_named(context.rules), calls or [], next(iter(calls or []), None)
             ),
             cost=session_cost(snapshot, session, prices=prices, answered=answered),
-            cache=cache_history(calls or []),
+            cache=cache_history(calls or [], made),
             compactions=sorted(compactions, key=lambda each: each.seq),
             failed_compactions=list(_failed_compactions(snapshot, cursor)),
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
@@ -303,16 +278,14 @@ class _Branch:
         snapshot: Snapshot,
         cursor: Cursor,
         tokens: Counter,
-        facts: SessionFacts,
         *,
-        readings: RuleReadings,
         prices: Prices,
         calls: Sequence[SessionCall],
     ) -> None:
         """Read the path; `calls` are the session's, on every branch."""
         self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
         self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
-        self._facts, self._readings, self._prices = facts, readings, prices
+        self._prices = prices
         self.entries = path(snapshot, cursor)
         self.calls = calls_on_path(snapshot, cursor, tokens, calls, self.entries)
         others = [entry.decode() for entry in beside(snapshot, self.entries)] if self.entries else []
@@ -361,11 +334,14 @@ class _Branch:
         view = view_of(event, self._snapshot).compaction or CompactionView()
         kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
         # The summarizer did not see what a rewrite had hidden.
-        summarized, dropped = _removed(before, after, coverage)
+        removed = _removed(before, after, coverage, has_summary=bool(view.summary.strip()))
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         replacement = replacement_between(event, before, after, **self._around(event))
         metrics = self._metrics(replacement)
         counts = self._tokens.count(after.parts)
+        files = self._files(event, self._files_summarized(coverage))
+        sizes = self._before(before, event, view.tokens_before)
+        answers_since = self._answers_between(coverage.previous, event.seq) if coverage.previous else None
         return CompactionAudit(
             id=event.id,
             seq=event.seq,
@@ -380,20 +356,35 @@ class _Branch:
             ),
             undone=self._is_undone(event),
             first_kept=kept[0].id if kept and event.target_seq else None,
-            before=self._before(before, event, view.tokens_before),
+            before=sizes,
             after=self._after(event, view.tokens_after, sum(counts)),
-            messages=Counts(summarized=summarized, kept=len(kept), dropped=len(dropped)),
-            dropped=[each.event for each in dropped],
+            messages=Counts(summarized=removed.summarized, kept=len(kept), uncovered=len(removed.uncovered)),
+            uncovered=removed.uncovered,
+            old_summary=removed.old_summary,
+            answers_since=answers_since,
             summary=view.summary,
             summary_tokens=sum(
                 count
                 for part, count in zip(after.parts, counts, strict=True)
                 if part.is_of(event.session, event.seq)
             ),
-            files=self._files(event, self._files_summarized(coverage)),
-            findings=findings(replacement, self._facts, rules=metrics.instructions.rules, dropped=dropped),
+            missing_sections=list(view.missing_sections),
+            files=files,
+            conditions=conditions_of(
+                metrics,
+                shrinks=LEAST_GAIN,
+                is_covered=not removed.uncovered and removed.old_summary is None,
+                answers_since=answers_since,
+                files=files,
+                before=sizes,
+            ),
             metrics=metrics,
         )
+
+    def _answers_between(self, first: int, last: int) -> int:
+        """Count the model's answers between two entries; several entries may be one answer."""
+        between = (entry for entry in self.entries if first < entry.seq < last)
+        return len({answer_of(entry)[0] for entry in between if entry.role == "assistant"})
 
     def _around(self, event: Event) -> dict[str, list[Event]]:
         """Return the entries above an event and those after it."""
@@ -404,8 +395,6 @@ class _Branch:
         return measure(
             replacement,
             tokens=self._tokens,
-            facts=self._facts,
-            readings=self._readings,
             prices=self._prices,
             calls=self.calls,
         )
@@ -468,7 +457,7 @@ class _Branch:
     def branch_summary(self, event: Event) -> BranchSummaryAudit:
         left, view = abandoned_entries(event, self._snapshot), view_of(event).branch or BranchView()
         replacement = self._replacement(event)
-        metrics = self._metrics(replacement)
+        metrics, files = self._metrics(replacement), self._files(event, files_of(left, self._snapshot))
         return BranchSummaryAudit(
             id=event.id,
             seq=event.seq,
@@ -477,8 +466,8 @@ class _Branch:
             left=left[-1].id if left else None,
             entries=len(left),
             summary=view.summary,
-            files=self._files(event, files_of(left, self._snapshot)),
-            findings=findings(replacement, self._facts, rules=metrics.instructions.rules),
+            files=files,
+            conditions=conditions_of(metrics, files=files),
             metrics=metrics,
         )
 
@@ -496,25 +485,32 @@ class _Branch:
             compaction=compaction,
             targets=[shown.target for shown in resolve_targets(rewrites_of(event), self.entries)],
             tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else 0,
-            findings=[]
-            if compaction
-            else findings(replacement, self._facts, rules=metrics.instructions.rules),
+            conditions=[] if compaction else conditions_of(metrics, shrinks=0.0),
             metrics=metrics,
         )
 
 
-def _removed(before: Context, after: Context, coverage: Coverage) -> tuple[int, list[EventRef]]:
+class _Removed(NamedTuple):
+    summarized: int
+    uncovered: list[EventRef]
+    old_summary: EventRef | None
+
+
+def _removed(before: Context, after: Context, coverage: Coverage, *, has_summary: bool) -> _Removed:
     """Count the messages a compaction summarized, and list those in no summary.
 
-    Messages from another session's context that no longer appear came first, so they are summarized.
+    Messages from another session's context that no longer appear came first, so they are summarized. A summarizer
+    reads the older summary too; without a summary, that one is lost with the messages.
     """
     session = coverage.compaction.session
     still_there = {each for part in after.parts for each in part.events}
-    summarized, dropped = 0, list[EventRef]()
+    summarized, uncovered, old_summary = 0, list[EventRef](), None
     for part in before.parts:
         is_shown = (part.session, part.seq) in still_there
-        if part.seq in coverage.summarized if part.session == session else not is_shown:
+        if has_summary and (part.seq in coverage.summarized if part.session == session else not is_shown):
             summarized += 1
         elif not is_shown and part.kind != "compaction":
-            dropped.append(EventRef(event=part.id, seq=part.seq))
-    return summarized, dropped
+            uncovered.append(EventRef(event=part.id, seq=part.seq))
+        elif not is_shown and not has_summary:
+            old_summary = EventRef(event=part.id, seq=part.seq)
+    return _Removed(summarized, uncovered, old_summary)

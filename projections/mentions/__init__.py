@@ -1,4 +1,4 @@
-"""Find what texts mention: paths, symbols, identifiers, errors, URLs, quantities, commands.
+"""Find what texts mention: paths, symbols, identifiers, errors, URLs, commands.
 
 To add a kind: its pattern and finder in a module here, a line in `MentionKind`, a line in `_RANKED`, labelled
 examples, docs.
@@ -15,13 +15,12 @@ from projections.mentions.errors import find_errors
 from projections.mentions.mention import Mention, MentionKind
 from projections.mentions.paths import PATH, find_path
 from projections.mentions.symbols import SYMBOL, find_symbol
-from projections.mentions.values import IDENTIFIER, QUANTITY, URL, find_identifier, find_quantity, find_url
+from projections.mentions.values import IDENTIFIER, URL, find_identifier, find_url
 
 _RANKED: Final = (
     (MentionKind.URL, URL, find_url),
     (MentionKind.PATH, PATH, find_path),
     (MentionKind.IDENTIFIER, IDENTIFIER, find_identifier),
-    (MentionKind.QUANTITY, QUANTITY, find_quantity),
     (MentionKind.SYMBOL, SYMBOL, find_symbol),
 )
 """Kinds by rank: if a text could be of two kinds, the earlier one wins."""

@@ -26,8 +26,6 @@ class MentionKind(StrEnum):
     """A line that reports an error."""
     URL = "url"
     """A URL with a scheme."""
-    QUANTITY = "quantity"
-    """A number with its unit."""
     COMMAND = "command"
     """A command given to a shell; found only in tool calls and shell messages."""
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, filterfalse
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
-from eventstore.event import Event
-from eventstore.formats import tools_of, view_of_event
+from eventstore.formats import tools_of
 from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.files import files_of_call
 from projections.mentions import MentionKind, commands, mentions
-from projections.mentions.message_index import MessageIndex
 from projections.mentions.symbols import is_language_name
 
 _MEMBER: Final = re.compile(r"::|\??\.")
@@ -85,12 +82,6 @@ def _things(kind: MentionKind, value: str) -> _Named:
     )
 
 
-T = TypeVar("T")
-
-_CONTEXTS: Final = 4
-"""Whole contexts to cache."""
-
-
 # Thousands per session and never in a cycle, so keep them out of garbage collection.
 class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The facts of one message.
@@ -99,7 +90,7 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     shell command and output. `mentions` are the distinct things in them, in order of appearance, plus the
     files that calls touch and the commands given to shells; `visible_mentions` leaves out those in thinking
     only. `result_of` is the id of the call that the message answers, or "". `is_error`: a result marked as an
-    error, or a failed shell command. `feedback` is what the user said when they refused that call. `tools` are
+    error, or a failed shell command. `tools` are
     those of its harness.
     """
 
@@ -114,7 +105,6 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     modified: tuple[str, ...]
     result_of: str
     is_error: bool
-    feedback: str
     tools: Tools
 
     @property
@@ -127,63 +117,13 @@ class SessionFacts:
     """The facts of a session's messages, each read once; memory use follows the session's size."""
 
     def __init__(self) -> None:
-        self.index = MessageIndex()
         self._held: dict[tuple[str, int, bytes], MessageFacts] = {}
-        # Several metrics request the contexts of one replacement.
-        self._contexts: deque[tuple[Sequence[Part], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
-        self._paths: deque[tuple[Sequence[Event], Sequence[MessageFacts]]] = deque(maxlen=_CONTEXTS)
-        self._recorded: dict[tuple[str, int], MessageFacts | None] = {}
-        self._derived: dict[tuple[object, int], Any] = {}
         self._lines = LineMentions()
 
     def of_part(self, part: Part) -> MessageFacts:
         """Return the facts of a message of a context, as the context shows it."""
         key = (part.session, part.seq, part.raw)
         return self._held.get(key) or self._keep(key, part.id, view_of_part(part), tools_of(part.format))
-
-    def of_parts(self, parts: Sequence[Part]) -> Sequence[MessageFacts]:
-        """Return the facts of the messages of a context, in order."""
-        for asked, held in self._contexts:
-            if asked is parts:
-                return held
-        held = tuple(map(self.of_part, parts))
-        self._contexts.append((parts, held))
-        return held
-
-    def of_events(self, events: Sequence[Event]) -> Sequence[MessageFacts]:
-        """Return the facts of events' recorded messages, in order; skip those that have none."""
-        for asked, held in self._paths:
-            if asked is events:
-                return held
-        held = tuple(filter(None, map(self.of_event, events)))
-        self._paths.append((events, held))
-        return held
-
-    def of_event(self, event: Event) -> MessageFacts | None:
-        """Return the facts of an event's recorded message; None if the model does not see it."""
-        key = (event.session, event.seq)
-        if key not in self._recorded:
-            self._recorded[key] = self._read(event)
-        return self._recorded[key]
-
-    def _read(self, event: Event) -> MessageFacts | None:
-        # Use the bytes that contexts show, if any, to share the cached message.
-        key = (event.session, event.seq, event.message or event.body)
-        held = self._held.get(key)
-        if held is not None:
-            return held
-        message = view_of_event(event)
-        if message is None:
-            return None
-        return self._keep(key, event.id, message, tools_of(event.format))
-
-    def derive(self, make: Callable[[MessageFacts], T], held: MessageFacts) -> T:
-        """Return the cached result of `make`, which depends only on one message's facts."""
-        key = (make, id(held))
-        if key not in self._derived:
-            self._derived[key] = make(held)
-        made: T = self._derived[key]
-        return made
 
     def _keep(
         self, key: tuple[str, int, bytes], event_id: str, message: Message, tools: Tools
@@ -234,7 +174,6 @@ def message_facts(
         modified=modified,
         result_of=message.tool_call_id if message.role == "toolResult" else "",
         is_error=message.is_error or bool(shell and shell.exit_code),
-        feedback=message.feedback,
         tools=tools,
     )
 

@@ -1,127 +1,63 @@
-"""Audits of many sessions, and the bounds that they are checked against."""
+"""Audits of many sessions, and the conditions that they refuse."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.auditing import (
-    METRICS,
-    AuditOptions,
-    AuditResult,
-    Bound,
-    audit_session,
-    audit_sessions,
-    breaches,
-    metric_share,
-    parse_bound,
-    show_audits,
-)
+from cli.auditing import AuditOptions, AuditResult, audit_session, audit_sessions, breaches, show_audits
+from cli.commands.audit import CONDITIONS
 from cli.views.model import audit_view
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError, StoreError
-from projections.audit.losses import RECALL_KINDS
-from projections.audit.losses import recall as recall_of
+from projections.audit.conditions import Condition
 from projections.audit.prices import Price
+from projections.audit.session import FailedCompaction
 from projections.audit.session import audit as audit_of
-from projections.context.cursor import resolve_cursor
-from projections.mentions.message_facts import SessionFacts
-from projections.replacement import replacement_of
-from tests.support.measured import (
-    audit,
-    branch_summary,
-    compaction,
-    future_use,
-    gone,
-    instructions,
-    metrics,
-    recall,
-    rewrite,
-)
+from tests.support.measured import audit, branch_summary, compaction, redone, rewrite, size
 from tests.support.stores import damage, make_store
-from tests.support.talk import Story, user
 
 
-def broken(replaced: Any, *bounds: str) -> list[str]:
-    return list(breaches(audit_view(audit(replaced)), [parse_bound(text) for text in bounds]))
+def refused(replaced: Any, *conditions: Condition) -> list[str]:
+    return list(breaches(audit_view(audit(replaced)), conditions))
 
 
-def test_a_share_under_its_bound_is_reported_with_session_event_metric_value_and_bound() -> None:
-    (told,) = broken(compaction(7, future_use=future_use(3, 4)), "future-use=0.8")
-    named = ("'s'", "compaction 1", "c7 #7", "future-use", "0.75", "0.8")
-    assert [each in told for each in named] == [True] * 6
+def test_a_condition_is_reported_with_session_event_and_what_it_is() -> None:
+    (told,) = refused(compaction(7, conditions=["larger"], size=size(10, 11)), Condition.LARGER)
+    assert told == "session 's', compaction 1 (c7 #7): the context is larger than before: 10 -> 11 tokens"
 
 
-@pytest.mark.parametrize("least", ["0.75", "0.5", "0"])
-def test_a_share_that_is_not_under_its_bound_passes(least: str) -> None:
-    assert broken(compaction(7, future_use=future_use(3, 4)), f"future-use={least}") == []
+def test_a_condition_that_does_not_hold_passes() -> None:
+    assert refused(compaction(7, conditions=["no-gain"]), Condition.LARGER) == []
 
 
-def test_where_there_was_nothing_to_find_every_bound_is_met() -> None:
-    assert broken(compaction(7), *(f"{metric}=1" for metric in METRICS)) == []
+def test_every_condition_that_holds_is_reported() -> None:
+    both = compaction(7, conditions=["larger", "fetched-again"], rework=redone("a.py"))
+    assert len(refused(both, Condition.LARGER, Condition.FETCHED_AGAIN)) == 2
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])
-def test_bounds_hold_for_replacements_of_every_kind(make: Any) -> None:
-    assert len(broken(make(7, future_use=future_use(0, 4)), "future-use=0.8")) == 1
+def test_conditions_hold_for_replacements_of_every_kind(make: Any) -> None:
+    again = make(7, conditions=["fetched-again"], rework=redone("a.py"))
+    assert len(refused(again, Condition.FETCHED_AGAIN)) == 1
 
 
 @pytest.mark.parametrize("make", [compaction, rewrite])
-def test_what_was_undone_is_under_no_bound(make: Any) -> None:
-    assert broken(make(7, undone=True, future_use=future_use(0, 4)), "future-use=0.8") == []
+def test_what_was_undone_is_not_refused(make: Any) -> None:
+    assert refused(make(7, undone=True, conditions=["larger"]), Condition.LARGER) == []
 
 
-def test_every_bound_that_is_broken_is_reported() -> None:
-    replaced = compaction(7, future_use=future_use(0, 4), recall=recall(symbols=(1, 4)))
-    told = [line.split(": ")[1] for line in broken(replaced, "future-use=0.8", "recall=0.3", "recall=0.2")]
-    assert [line.split()[0] for line in told] == ["future-use", "recall"]
-    assert [re.findall(r"[\d.]+", line) for line in told] == [["0", "0.8"], ["0.25", "0.3"]]
+def test_a_failed_compaction_is_a_condition_of_its_session() -> None:
+    failed = FailedCompaction(id="a", seq=9, time=None, error="overloaded")
+    view = audit_view(audit(failed_compactions=[failed]))
+    assert list(breaches(view, [Condition.FAILED])) == ["session 's': a compaction failed at #9: overloaded"]
 
 
-def test_each_metric_is_a_share_of_its_own() -> None:
-    measured = metrics(
-        future_use=future_use(1, 10),
-        instructions=instructions(5, *[gone("Never do it.")] * 4),
-        recall=recall(paths_read=(3, 10), urls=(5, 10)),
-    )
-    shares = {metric: metric_share(measured, metric) for metric in METRICS}
-    assert {metric: share for metric, share in shares.items() if share is not None} == {
-        "future-use": 0.1,
-        "instructions": 0.2,
-        "recall": 0.4,
-        "recall.paths-read": 0.3,
-        "recall.urls": 0.5,
-    }
-
-
-def test_the_kinds_are_those_that_recall_is_measured_of(tmp_path: Path) -> None:
-    with open_store(tmp_path / "store") as log:
-        story = Story(log)
-        story.says(user("hello"))
-        with log.snapshot() as snapshot:
-            cursor = resolve_cursor(snapshot, "s")
-            measured = recall_of(replacement_of(story["e1"], snapshot, cursor), SessionFacts())
-    assert tuple(kind.kind for kind in measured.kinds) == RECALL_KINDS
-
-
-def test_a_bound_is_a_metric_and_a_share() -> None:
-    assert parse_bound("recall.paths-read=0.25") == Bound("recall.paths-read", 0.25)
-
-
-@pytest.mark.parametrize("text", ["recal=0.8", "recall.paths=0.8", "0.8", "", "recall .symbols=1"])
-def test_another_metric_is_refused_with_those_that_there_are(text: str) -> None:
-    with pytest.raises(ValueError, match="future-use, recall, instructions, re"):
-        parse_bound(text)
-
-
-@pytest.mark.parametrize("share", ["", "80", "80%", "-0.1", "1.01", "nan", "inf", "much"])
-def test_what_is_no_share_is_refused(share: str) -> None:
-    with pytest.raises(ValueError, match=r"recall=0\.8"):
-        parse_bound(f"recall={share}")
+def test_the_command_knows_every_condition() -> None:
+    assert set(CONDITIONS) == set(Condition)
 
 
 @pytest.fixture
@@ -145,7 +81,7 @@ def test_sessions_are_audited_in_the_order_given_however_many_work(store: str, j
 
 
 @pytest.mark.parametrize(
-    "wanted", [AuditOptions(), AuditOptions(is_json=True), AuditOptions(bounds=(parse_bound("recall=1"),))]
+    "wanted", [AuditOptions(), AuditOptions(is_json=True), AuditOptions(fail_on=(Condition.LARGER,))]
 )
 def test_other_processes_find_what_this_one_finds(store: str, wanted: AuditOptions) -> None:
     assert of_all(store, wanted, jobs=2) == of_all(store, wanted, jobs=1)
@@ -163,12 +99,10 @@ def test_what_is_wanted_is_a_row_or_else_the_audit_as_json(store: str) -> None:
     assert json.loads(as_json.encoded)["contextTokens"] == expected.context_tokens
 
 
-def test_what_is_under_a_bound_is_a_problem(store: str) -> None:
-    # Of the files that were read, the summary names none.
-    first = of_all(store, AuditOptions(bounds=(parse_bound("recall.paths-read=0.5"),)), jobs=1)[0]
-    assert len(first.problems) == 1
-    told = ("'session-00000'", "compaction 1", "c1 #4", "recall.paths-read", "0.5")
-    assert [each in first.problems[0] for each in told] == [True] * 5
+def test_a_condition_that_holds_is_a_problem(store: str) -> None:
+    first = of_all(store, AuditOptions(fail_on=(Condition.FILES,)), jobs=1)[0]
+    (problem,) = first.problems
+    assert problem.startswith("session 'session-00000', compaction 1 (c1 #4): its list lacks")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -229,7 +163,7 @@ def test_auditing_appends_nothing(store: str) -> None:
     assert state() == before
 
 
-STRICT = AuditOptions(bounds=(parse_bound("recall.paths-read=1"),))
+STRICT = AuditOptions(fail_on=(Condition.FILES,))
 
 
 @pytest.fixture
@@ -247,13 +181,13 @@ def test_sessions_that_nothing_is_wrong_with_are_shown_and_that_is_all(
     assert printed.err == ""
 
 
-def test_what_is_under_a_bound_is_reported_and_shown_all_the_same(
+def test_what_is_refused_is_shown_all_the_same(
     tmp_path: Path, sessions: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert not show_audits(str(tmp_path / "store"), sessions, STRICT, jobs=1)
     printed = capfd.readouterr()
     assert all(session in printed.out for session in sessions)
-    assert printed.err.count("recall.paths-read") == len(sessions)
+    assert printed.err.count("its list lacks") == len(sessions)
 
 
 def test_a_session_that_cannot_be_audited_is_reported_and_left_out(

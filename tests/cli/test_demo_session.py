@@ -282,24 +282,6 @@ def test_the_second_summary_has_no_room_for_the_two_oldest_of_them(played: Event
     assert "/healthz" not in second
 
 
-def test_the_audit_finds_just_these_two_gone(audited: Audit) -> None:
-    gone = [
-        (number, each.text)
-        for number, compaction in enumerate(audited.compactions, 1)
-        for each in compaction.metrics.instructions.rules
-        if each.state == "gone"
-    ]
-    assert [(number, sentence[: len(rule)]) for (number, sentence), rule in zip(gone, LOST, strict=True)] == [
-        (2, rule) for rule in LOST
-    ]
-
-
-def test_the_rule_that_the_model_broke_is_found_broken_and_both_repeated(audited: Audit) -> None:
-    gone = [each for each in audited.compactions[1].metrics.instructions.rules if each.state == "gone"]
-    assert [[at.seq for at in each.broken_by] for each in gone] == [[140], []]
-    assert [[at.seq for at in each.repeated_by] for each in gone] == [[155], [155]]
-
-
 def test_both_are_needed_later(played: EventLog, audited: Audit) -> None:
     later = [event for event in events(played) if event.seq > audited.compactions[1].seq]
     wrote = [
@@ -311,14 +293,13 @@ def test_both_are_needed_later(played: EventLog, audited: Audit) -> None:
     )
 
 
-def test_the_second_compaction_is_the_worst(audited: Audit) -> None:
-    shares = [each.metrics.future_use.share or 0 for each in audited.compactions]
-    assert shares[1] == min(shares)
+def test_what_the_second_compaction_lost_is_read_again(audited: Audit) -> None:
+    fetched = audited.compactions[1].metrics.rework.fetched
+    assert [(each.file, each.again.seq) for each in fetched] == [("src/ferry/limits.py", 144)]
 
 
-def test_most_of_what_the_second_compaction_lost_is_named_again_before_it_is_used(audited: Audit) -> None:
-    use = audited.compactions[1].metrics.future_use
-    assert use.given > (use.total - use.found) / 2
+def test_the_person_says_three_things_behind_it(audited: Audit) -> None:
+    assert [each.seq for each in audited.compactions[1].metrics.next.messages] == [132, 135, 155]
 
 
 def test_only_edits_of_a_file_that_is_no_longer_shown_miss(played: EventLog) -> None:

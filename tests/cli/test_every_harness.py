@@ -255,7 +255,7 @@ def test_an_audit_has_the_compaction_and_counts_each_call_once(refold: Refold) -
         1205,
         1205,
     )
-    assert compaction["messages"] == {"summarized": 6, "kept": 0, "dropped": 0}
+    assert compaction["messages"] == {"summarized": 6, "kept": 0, "uncovered": 0}
     spent = audit["cost"]["spent"]
     assert (spent["calls"], spent["unpriced"], spent["priced"] > 0) == (4, 0, True)
     assert [(each["id"], each["recorded"]) for each in audit["cache"]["reads"]] == [

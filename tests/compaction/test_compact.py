@@ -141,7 +141,7 @@ def test_a_compaction_behind_one_that_was_undone_summarizes_everything(story):
     record = compact(story, kept)
     assert (record.tokens_before, audit(story.log, "s").compactions[1].messages) == (
         16,
-        Counts(summarized=2, kept=1, dropped=0),
+        Counts(summarized=2, kept=1, uncovered=0),
     )
 
 

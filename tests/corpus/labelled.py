@@ -1,24 +1,19 @@
-"""Read the labels of real sessions, the verdicts on claims about them, and the sessions themselves."""
+"""Read the labels of real and staged sessions, and the sessions themselves."""
 
 from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from compaction.prompts import Prompt
-from compaction.rule_reader import read_rules
-from compaction.summarizers import Answer, Cancellation
-from compaction.summarizers.chain import SummarizerChain
 from eventstore import EventLog
 from eventstore.files.importing import import_file
-from eventstore.writing import SessionWriter
-from tests.support.foreign import Foreign, Points, append_codex, append_opencode
+from tests.support.foreign import Foreign, append_codex, append_opencode
 
 Verdict = Literal["right/useful", "right/useless", "wrong"]
 Weight = Literal["serious", "minor", "trivial"]
@@ -42,11 +37,6 @@ class LabelledRule(_Struct, frozen=True, kw_only=True):
     broken_lines: list[int] = []
     repeated: list[str] = []
     repeated_lines: list[int] = []
-
-    @property
-    def is_missed(self) -> bool:
-        """True if it was broken behind the boundary, or had to be repeated."""
-        return bool(self.broken or self.broken_lines or self.repeated or self.repeated_lines)
 
 
 class LabelledTask(_Struct, frozen=True, kw_only=True):
@@ -100,23 +90,6 @@ class Labels(_Struct, frozen=True, kw_only=True):
     boundaries: list[Boundary] = msgspec.field(name="boundary", default_factory=list)
 
 
-class ReadClaim(_Struct, frozen=True, kw_only=True):
-    """The verdict of a person who read a claim of an audit; `loss` is the labelled loss that it reports.
-
-    A claim about the state of a task names it as its `task`, because the same sentence may be claimed to be a rule.
-    """
-
-    text: str
-    ids: list[str]
-    verdict: Verdict
-    loss: str = ""
-    task: str = ""
-
-
-class _Verdicts(_Struct, frozen=True, kw_only=True):
-    claims: list[ReadClaim] = msgspec.field(name="claim", default_factory=list)
-
-
 class Source(NamedTuple):
     """The file of a labelled session, relative to the corpus or absolute, and how it gets into a log."""
 
@@ -165,35 +138,3 @@ SESSIONS: Final = {**CORPUS, **STAGED, **HELD_OUT}
 def labels_of(session: str) -> Labels:
     """Return the labels of a session. Raises msgspec.ValidationError for an unknown key."""
     return msgspec.toml.decode((FOLDER / "labels" / f"{session}.toml").read_bytes(), type=Labels)
-
-
-def verdicts_of(session: str) -> list[ReadClaim]:
-    """Return the claims about a session that a person has read."""
-    path = FOLDER / "verdicts" / f"{session}.toml"
-    return msgspec.toml.decode(path.read_bytes(), type=_Verdicts).claims if path.exists() else []
-
-
-class _Answers:
-    """A summarizer that gives a model's recorded answers, in order."""
-
-    name = "answers"
-
-    def __init__(self, answers: Iterable[str]) -> None:
-        self._answers = iter(answers)
-
-    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        del prompt, is_cancelled
-        return Answer(text=next(self._answers), model="claude")
-
-
-def read_by_model(log: EventLog, session: str, name: str) -> None:
-    """Store what a model read in a session: its answers to the requests of `refold rules`, in order."""
-    answers = json.loads((FOLDER / "readings" / f"{name}.json").read_bytes())
-    chain = SummarizerChain(summarizers=[_Answers(map(json.dumps, answers))])
-    read_rules(SessionWriter(log, session), chain)
-
-
-def events_at(points: Points, ids: list[str], lines: list[int]) -> frozenset[str]:
-    """Return the events that ids and line numbers of labels stand for."""
-    names: Iterator[str] = iter((*ids, *(f"line-{line}" for line in lines)))
-    return frozenset(event for name in names for event in points.get(name, ()))

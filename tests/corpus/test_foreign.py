@@ -75,7 +75,7 @@ def test_a_rollout_shows_its_replacement_history_after_its_compaction(
     shown = texts(log, found.session, f"line-{at}/{len(history)}")
     assert shown == [ENCRYPTED, *item_texts(history)]
     (compaction,) = audit(log, found.session).compactions
-    assert compaction.messages.dropped == 0
+    assert compaction.messages.uncovered == 0
     assert compaction.metrics.size.after < compaction.metrics.size.before
 
 

@@ -55,29 +55,29 @@ def test_enter_opens_and_closes(demo: Visit) -> None:
     assert not demo.js("document.querySelector('#e-10 details').open")
 
 
-def test_n_goes_to_the_first_loss_and_opens_its_section(demo: Visit) -> None:
+def test_n_goes_to_the_first_thing_done_again(demo: Visit) -> None:
     demo.press("n")
-    assert demo.js("document.activeElement.matches('.loss')")
-    assert demo.focused == "r-131"
-    demo.page.wait_for_function("document.querySelector('#r-131').open")
+    assert demo.js("document.activeElement.matches('.redone')")
+    assert demo.focused == "r-28"
+    demo.page.wait_for_function("document.querySelector('#r-28').open")
 
 
-def test_n_and_p_go_through_all_losses_and_round(demo: Visit) -> None:
-    count = demo.page.locator(".loss").count()
+def test_n_and_p_go_through_all_of_them_and_round(demo: Visit) -> None:
+    count = demo.page.locator(".redone").count()
     demo.press(*["n"] * count)
-    last = demo.js("[...document.querySelectorAll('.loss')].indexOf(document.activeElement)")
+    last = demo.js("[...document.querySelectorAll('.redone')].indexOf(document.activeElement)")
     assert last == count - 1
     demo.press("n")
-    assert demo.js("document.querySelectorAll('.loss')[0] === document.activeElement")
+    assert demo.js("document.querySelectorAll('.redone')[0] === document.activeElement")
     demo.press("p")
-    assert demo.js("[...document.querySelectorAll('.loss')].indexOf(document.activeElement)") == count - 1
+    assert demo.js("[...document.querySelectorAll('.redone')].indexOf(document.activeElement)") == count - 1
 
 
-def test_enter_at_a_loss_goes_to_where_it_was_needed(demo: Visit) -> None:
+def test_enter_there_goes_to_the_call_that_did_it_again(demo: Visit) -> None:
     demo.press("n")
-    needed = demo.js("document.activeElement.querySelector('.need').getAttribute('href')")
+    again = demo.js("document.activeElement.querySelector('.again-at').getAttribute('href')")
     demo.press("Enter")
-    demo.page.wait_for_function("(id) => document.activeElement.closest(id) !== null", arg=needed)
+    demo.page.wait_for_function("(id) => document.activeElement.closest(id) !== null", arg=again)
 
 
 def test_a_slash_leads_to_the_filter_and_escape_takes_it_away(demo: Visit) -> None:

@@ -50,7 +50,7 @@ def test_providers_measured_what_both_compactions_claim(opened, name):
 def test_the_second_compaction_dropped_what_the_first_had_kept(opened, name):
     log, session, _ = opened(name)
     found = [each.messages for each in audit(log, session).compactions]
-    assert [(each.summarized, each.kept, each.dropped) for each in found] == [(288, 66, 0), (191, 77, 66)]
+    assert [(each.summarized, each.kept, each.uncovered) for each in found] == [(288, 66, 0), (191, 77, 66)]
 
 
 def test_versions_1_and_3_of_a_session_have_the_same_contexts(opened):

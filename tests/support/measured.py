@@ -6,33 +6,23 @@ from typing import Any
 
 from eventstore.records import FileOperations
 from projections.audit.cache import CacheEffect, CacheHistory
+from projections.audit.conditions import FilesAudit, TokensBefore
 from projections.audit.cost import Cost, SessionCost, Spending
-from projections.audit.findings.finding import Finding
-from projections.audit.future_use import FutureUse, Loss
-from projections.audit.instruction_fates import Instructions, Rule
-from projections.audit.losses import KindRecall, Recall
-from projections.audit.measure import Size, share_of
+from projections.audit.measure import EventRef, Size
 from projections.audit.metrics import Metrics
-from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, Rework
+from projections.audit.person_next import NextMessage, PersonNext
+from projections.audit.rework import FailedAgain, FetchedAgain, Rework
 from projections.audit.session import (
     Audit,
     BranchSummaryAudit,
     CompactionAudit,
     Counts,
-    FilesAudit,
     Producer,
     RewriteAudit,
     TokensAfter,
-    TokensBefore,
 )
 
 TIME = "2026-03-04T11:22:33.000Z"
-
-
-def finding(weight: str = "minor", *, kind: str = "objection", **fields: Any) -> Finding:
-    """A finding; what it says does not matter."""
-    own = {"sentence": "something was missed.", "known": [], "trouble": [], "names": []}
-    return Finding(**{"kind": kind, "weight": weight, **own, **fields})
 
 
 def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
@@ -48,75 +38,8 @@ def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
     )
 
 
-def loss(value: str, *, had: int = 1, needed: int = 20) -> Loss:
-    """A symbol that was lost."""
-    return Loss(
-        kind="symbol",
-        value=value,
-        had=f"e{had}",
-        had_seq=had,
-        needed=f"e{needed}",
-        needed_seq=needed,
-    )
-
-
-def future_use(found: int = 0, total: int = 0, *losses: Loss) -> FutureUse:
-    """Future use; what is neither found nor given as a loss was named again."""
-    share = share_of(found, total).share
-    return FutureUse(
-        messages=5,
-        total=total,
-        found=found,
-        share=share,
-        earlier=0,
-        given=max(0, total - found - len(losses)),
-        searched=0,
-        reread=0,
-        common=0,
-        kinds=[],
-        losses=list(losses),
-    )
-
-
-def recall(**found_and_total: tuple[int, int]) -> Recall:
-    """Recall by kind: `paths_read=(1, 2)`."""
-    kinds = []
-    for name, (found, total) in found_and_total.items():
-        share = share_of(found, total).share
-        kinds.append(KindRecall(kind=name.replace("_", "-"), total=total, found=found, share=share, lost=[]))
-    total = share_of(sum(kind.found for kind in kinds), sum(kind.total for kind in kinds))
-    return Recall(total=total.total, found=total.found, share=total.share, kinds=kinds)
-
-
-def gone(text: str, seq: int = 1, **fields: Any) -> Rule:
-    """A rule that is gone."""
-    given = {"broken_by": [], "repeated_by": [], **fields}
-    return Rule(text=text, event=f"e{seq}", seq=seq, state="gone", similarity=0.25, nearest="a line", **given)
-
-
-def instructions(total: int = 0, *lost: Rule) -> Instructions:
-    """So many rules, all of them kept but those that are gone."""
-    share = share_of(total - len(lost), total).share
-    return Instructions(
-        total=total,
-        kept=total - len(lost),
-        gone=len(lost),
-        tail=0,
-        share=share,
-        rules=list(lost),
-        tasks=0,
-        unfinished=[],
-    )
-
-
-NO_REWORK = Rework(
-    calls=0,
-    repeated=0,
-    rereads=Rereads(next3=0, next10=0, all=0),
-    rounds_to_new_action=None,
-    repeats=[],
-    errors=[],
-)
+NO_REWORK = Rework(calls=0, fetched=[], failed=[])
+NOBODY = PersonNext(messages=[])
 NO_CACHE = CacheEffect(
     shared_messages=0,
     shared_tokens=0,
@@ -139,16 +62,24 @@ NO_COST = Cost(
 )
 
 
-def repeated() -> Rework:
-    """One of seven calls made again, and one error met again, each of #1 at #9."""
-    again = {"first": "e1", "first_seq": 1, "again": "e9", "again_seq": 9}
+def ref(seq: int) -> EventRef:
+    """An event by its number."""
+    return EventRef(event=f"e{seq}", seq=seq)
+
+
+def redone(*files: str, again: int = 9) -> Rework:
+    """Of seven calls, each of these files read again with 100 tokens, and a command that failed again."""
     return Rework(
         calls=7,
-        repeated=1,
-        rereads=Rereads(next3=0, next10=1, all=2),
-        rounds_to_new_action=1,
-        repeats=[RepeatedCall(tool="read", target="a.py", after_calls=4, **again)],
-        errors=[RepeatedError(error="FAILED", **again)],
+        fetched=[FetchedAgain(file=file, first=ref(1), again=ref(again), tokens=100) for file in files],
+        failed=[FailedAgain(tool="bash", target="make", first=ref(2), again=ref(again + 1))],
+    )
+
+
+def followed(*messages: int, refusals: tuple[int, ...] = ()) -> PersonNext:
+    """Messages of the person, and the refusals among them."""
+    return PersonNext(
+        messages=[NextMessage(event=f"e{each}", seq=each, refuses=each in refusals) for each in messages]
     )
 
 
@@ -156,12 +87,8 @@ def metrics(**given: Any) -> Metrics:
     """Metrics; those that are not given found nothing."""
     nothing: dict[str, Any] = {
         "size": size(),
-        "recall": recall(),
-        "future_use": future_use(),
-        "instructions": instructions(),
         "rework": NO_REWORK,
-        "sections": None,
-        "growth": None,
+        "next": NOBODY,
         "cache": NO_CACHE,
         "cost": NO_COST,
     }
@@ -186,12 +113,15 @@ def compaction(seq: int, **given: Any) -> CompactionAudit:
             claimed=None, measured=None, measured_at=None, recomputed=1000, unexplained=None
         ),
         "after": TokensAfter(claimed=None, measured=None, measured_at=None, recomputed=100),
-        "messages": Counts(summarized=9, kept=0, dropped=0),
-        "dropped": [],
+        "messages": Counts(summarized=9, kept=0, uncovered=0),
+        "uncovered": [],
+        "old_summary": None,
+        "answers_since": None,
         "summary": "What was done.",
         "summary_tokens": 4,
+        "missing_sections": [],
         "files": NO_FILES,
-        "findings": [],
+        "conditions": [],
     }
     return CompactionAudit(**_with_metrics(own, given))
 
@@ -207,7 +137,7 @@ def branch_summary(seq: int, **given: Any) -> BranchSummaryAudit:
         "entries": 3,
         "summary": "What was tried.",
         "files": NO_FILES,
-        "findings": [],
+        "conditions": [],
     }
     return BranchSummaryAudit(**_with_metrics(own, given))
 
@@ -223,7 +153,7 @@ def rewrite(seq: int, **given: Any) -> RewriteAudit:
         "compaction": None,
         "targets": ["e1"],
         "tokens_saved": 900,
-        "findings": [],
+        "conditions": [],
     }
     return RewriteAudit(**_with_metrics(own, given))
 
@@ -267,7 +197,9 @@ def audit(
         "gaps": [],
         "failed_compactions": [],
         "cost": SessionCost(prices="a table", prices_date="", spent=cost or spent(), models=[]),
-        "cache": CacheHistory(calls=0, close=0, share=None, predicted=0, recorded=0, reads=[]),
+        "cache": CacheHistory(
+            calls=0, close=0, share=None, predicted=0, recorded=0, written=0, unread=0, reads=[]
+        ),
         **fields,
     }
     return Audit(

@@ -13,16 +13,15 @@ from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, Row, Section, Verdict
-from cli.views.texts import NO_HARM, dollars, gap_text, line_of, percent, unexplained_text
+from cli.views.texts import dollars, gap_text, line_of, percent, unexplained_text
 from eventstore.javascript import epoch_ms
-from projections.audit.future_use import FutureUse
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 from projections.message_text import message_text
 
 
 def figures(material: Material) -> Iterator[Figure]:
-    """Yield a session's totals: what was lost, sizes, the context now, its calls and their cost."""
+    """Yield a session's totals: what to look at, the context now, calls and their cost."""
     audit = material.view.audit
     others = [
         counted(len(found), *names)
@@ -33,7 +32,7 @@ def figures(material: Material) -> Iterator[Figure]:
         )
         if found
     ]
-    yield from _of_losses(material.view)
+    yield from _of_remarks(material.view)
     yield _figure(
         "context now",
         thousands(audit.context_tokens),
@@ -45,37 +44,15 @@ def figures(material: Material) -> Iterator[Figure]:
     yield from _of_calls(material.calls, audit.cost.prices)
 
 
-def _of_losses(view: AuditView) -> Iterator[Figure]:
+def _of_remarks(view: AuditView) -> Iterator[Figure]:
     if not view.replacements:
         return
     row = view.row
-    if row.dropped:
-        yield _figure("messages dropped", thousands(row.dropped), "with no summary covering them")
-    found = row.serious + row.minor
-    note = f"{row.serious:,} of them serious" if found else "no trouble from what was lost"
-    yield _figure("findings", thousands(found), note)
-    used = sum(use.total for use in _uses(view))
-    yield _figure("things not there", thousands(row.losses), f"of {used:,} that the model used later")
-
-
-def _uses(view: AuditView) -> list[FutureUse]:
-    """Return what was used after each replacement, of those that `SessionRow.losses` counts."""
-    counting = (each for each in view.replacements if not each.is_undone and not each.came_with_compaction)
-    return [each.metrics.future_use for each in counting]
-
-
-def others_used(view: AuditView) -> str:
-    """Say what became of used things that the context lacked; "" if there are none."""
-    uses = _uses(view)
-    others = sum(use.total - use.found for use in uses)
-    given, losses = sum(use.given for use in uses), sum(len(use.losses) for use in uses)
-    found = (
-        (given, "named again before their use"),
-        (others - given - losses, "found again, gone before or known anyway"),
-        (losses, "not there"),
-    )
-    told = ", ".join(f"{count:,} {what}" for count, what in found if count)
-    return f"Of the {others:,} others: {told}." if others else ""
+    if row.uncovered:
+        yield _figure("messages uncovered", thousands(row.uncovered), "that no summary covers")
+    yield _figure("read again", thousands(row.fetched), "tokens that the context had held")
+    refusals = counted(row.refusals, "refused call") if row.refusals else ""
+    yield _figure("said next", thousands(row.messages), refusals or "messages by the person")
 
 
 def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
@@ -148,7 +125,6 @@ def _section(
     is_open: bool,
 ) -> Section:
     result, size = each.result, each.metrics.size
-    losses = Counter(loss.had_seq for loss in each.metrics.future_use.losses)
     return Section(
         replacement=each,
         sizes=sizes,
@@ -158,26 +134,18 @@ def _section(
         facts=list(_facts_of_result(result, seq_of)),
         bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
         bar_after=_bar(size, ("added", size.added), ("returned", size.returned), ("kept", size.kept)),
-        before=[_row(shown, lines, losses[shown.seq]) for shown in exchange.before],
-        after=[_row(shown, lines, 0) for shown in exchange.after],
-        summary=None if isinstance(result, RewriteAudit) else summary_html(result.summary, exchange.named),
+        before=[_row(shown, lines) for shown in exchange.before],
+        after=[_row(shown, lines) for shown in exchange.after],
+        summary=None if isinstance(result, RewriteAudit) else summary_html(result.summary),
     )
 
 
 def verdicts(each: ReplacementView) -> list[Verdict]:
-    """Return what a reader should know first: trouble and faults, then counts, which prove none."""
-    uncovered = f"{counted(each.dropped, 'message')} left the context with no summary covering them"
-    bad = [
-        *([counted(len(each.findings), "finding")] if each.findings else []),
-        *([uncovered] if each.dropped else []),
-        *each.remarks,
+    """Return what a reader should know first: the conditions that hold."""
+    undone = [Verdict(text="undone", is_bad=False)] if each.is_undone else []
+    return undone + [
+        Verdict(text=line_of(remark.text, _LONGEST_VERDICT), is_bad=True) for remark in each.remarks
     ]
-    plain = [*(["undone"] if each.is_undone else []), *each.counts]
-    found = [
-        *(Verdict(text=line_of(text, _LONGEST_VERDICT), is_bad=True) for text in bad),
-        *(Verdict(text=line_of(text, _LONGEST_VERDICT), is_bad=False) for text in plain),
-    ]
-    return found or [Verdict(text="nothing lost that was needed", is_bad=False)]
 
 
 def _bar(size: Size, *parts: tuple[str, int]) -> list[BarSegment]:
@@ -194,12 +162,10 @@ def _bar(size: Size, *parts: tuple[str, int]) -> list[BarSegment]:
     return segments
 
 
-def _row(shown: MessageChange, lines: EventLines, losses: int) -> Row:
+def _row(shown: MessageChange, lines: EventLines) -> Row:
     line = lines[shown.seq]
     text = line.text if shown.message is None else line_of(message_text(shown.message))
-    return Row(
-        seq=shown.seq, name=line.name, text=text, tokens=shown.tokens, fate=shown.change, losses=losses
-    )
+    return Row(seq=shown.seq, name=line.name, text=text, tokens=shown.tokens, fate=shown.change)
 
 
 def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int]) -> Iterator[LabelledValue]:
@@ -230,7 +196,7 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
     yield LabelledValue(name="model", value=by.model or "none")
     yield LabelledValue(name="record", value=" · ".join(filter(None, record)))
     counts = each.messages
-    messages = f"{counts.summarized:,} summarized · {counts.kept:,} kept · {counts.dropped:,} dropped"
+    messages = f"{counts.summarized:,} summarized · {counts.kept:,} kept · {counts.uncovered:,} that no summary covers"
     yield LabelledValue(name="messages", value=messages)
     yield LabelledValue(name="kept from", seq=seq_of.get(each.first_kept, 0))
     unexplained = "" if before.unexplained is None else f" · {unexplained_text(before.unexplained)}"
@@ -249,13 +215,13 @@ _LONGEST_TITLE: Final = 120
 
 
 def build_page(material: Material, *, is_full: bool = False) -> Page:
-    """Return the page; texts are cut unless `is_full`, except those that a loss links to."""
+    """Return the page; texts are cut unless `is_full`, but not those of work done again."""
     audit = material.view.audit
     lines = lines_of(material.events)
     worst = sections_of(material, lines)
     sections = {view.replacement.seq for view in worst}
-    losses = [loss for view in worst for loss in view.replacement.metrics.future_use.losses]
-    followed = {seq for loss in losses for seq in (loss.had_seq, loss.needed_seq)}
+    again = [pair for view in worst for pair in view.replacement.metrics.rework.pairs]
+    followed = {ref.seq for pair in again for ref in pair}
 
     def target(seq: int) -> str:
         return f"r-{seq}" if seq in sections else f"e-{seq}"
@@ -271,9 +237,13 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         gaps=[gap_text(gap) for gap in audit.gaps],
         is_full=is_full,
         figures=list(figures(material)),
-        findings=material.view.findings,
-        others_used=others_used(material.view),
-        without_findings=NO_HARM if material.view.has_missing_names else "",
+        remarks=[
+            f"{each.name.capitalize()}: {remark.text}"
+            for each in material.view.worst
+            if not each.is_undone
+            for remark in each.remarks
+        ],
+        not_judged=material.view.not_judged,
         replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,
         context=context_chart(material, chart_markers(material, lines, worst, target)),

@@ -179,14 +179,14 @@ def _drawn(steps: Sequence[tuple[float, float]]) -> str:
 
 _LONGEST: Final = 60
 _NAMED: Final = 3
-"""Maximum things to name for one event that needed them."""
+"""Maximum things to name for one event."""
 
 
 def chart_markers(
     material: Material, lines: EventLines, views: Sequence[Section], target: Callable[[int], str]
 ) -> list[ChartMarker]:
-    """Return markers for replacements, unmet needs, forks and model changes, in path order."""
-    found = [*_replaced(views, target), *_needed(views), *_forks(material), *_models(material, lines)]
+    """Return markers for replacements, work done again, forks and model changes, in path order."""
+    found = [*_replaced(views, target), *_again(views), *_forks(material), *_models(material, lines)]
     return sorted((place for place in found if place.seq in material.path), key=lambda place: place.seq)
 
 
@@ -202,21 +202,20 @@ def _replaced(views: Sequence[Section], target: Callable[[int], str]) -> Iterato
         )
 
 
-def _needed(views: Sequence[Section]) -> Iterator[ChartMarker]:
-    """Yield each event that needed something lost, once."""
-    values: dict[int, dict[str, None]] = {}
+def _again(views: Sequence[Section]) -> Iterator[ChartMarker]:
+    """Yield each event at which something was done again, once."""
+    done: dict[int, dict[str, None]] = {}
     for view in views:
-        for loss in view.replacement.metrics.future_use.losses:
-            values.setdefault(loss.needed_seq, {})[line_of(loss.value, _LONGEST)] = None
-    for seq, needed in values.items():
-        named = ", ".join(list(needed)[:_NAMED])
-        more = f" and {len(needed) - _NAMED} more" if len(needed) > _NAMED else ""
+        rework = view.replacement.metrics.rework
+        for fetched in rework.fetched:
+            done.setdefault(fetched.again.seq, {})[f"read {line_of(fetched.file, _LONGEST)}"] = None
+        for failed in rework.failed:
+            done.setdefault(failed.again.seq, {})[f"failed {line_of(failed.target, _LONGEST)}"] = None
+    for seq, things in done.items():
+        named = ", ".join(list(things)[:_NAMED])
+        more = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
         yield ChartMarker(
-            seq=seq,
-            kind="need",
-            title=f"#{seq} used what was not there: {named}{more}",
-            target=f"e-{seq}",
-            where="curve",
+            seq=seq, kind="again", title=f"#{seq} again: {named}{more}", target=f"e-{seq}", where="curve"
         )
 
 

@@ -10,18 +10,17 @@ import msgspec
 
 from cli.views.model import AuditView, audit_view
 from eventstore import paths
-from eventstore.estimates import fragments
 from eventstore.event import Event
 from eventstore.formats import view_of_event
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
+from projections.audit.measure import EventRef
 from projections.audit.prices import Prices
 from projections.audit.session import Audit
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Fate, Part, view_of_part
 from projections.diff import Change
-from projections.mentions import MentionKind, mentions
 from projections.replacement import Replacement, replacement_of
 from projections.timeline import Timeline, timeline
 from projections.tokens import Counter
@@ -82,22 +81,20 @@ class MessageChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The contexts before and after a replacement.
-
-    `named` maps the words of the summary that name something from the removed messages to its kind.
-    """
+    """The contexts before and after a replacement."""
 
     before: tuple[MessageChange, ...]
     after: tuple[MessageChange, ...]
-    named: Mapping[str, MentionKind]
 
 
-def context_change(replacement: Replacement, *, dropped: Iterable[str], tokens: Counter) -> ContextChange:
-    """Return the change that a replacement made; `dropped` are ids that no summary covers."""
+def context_change(
+    replacement: Replacement, *, uncovered: Iterable[EventRef], tokens: Counter
+) -> ContextChange:
+    """Return a replacement's change; `uncovered` are messages that no summary covers."""
     shown_after = {part.key for part in replacement.after.parts}
     kept = {part.key for part in replacement.kept}
     rewritten = {part.key for part in replacement.removed} & shown_after
-    gone = frozenset(dropped)
+    gone = {each.event for each in uncovered}
 
     def before(part: Part) -> Change:
         if part.key in kept:
@@ -119,7 +116,6 @@ def context_change(replacement: Replacement, *, dropped: Iterable[str], tokens: 
             _shown(part, count, after(part), is_after=True)
             for part, count in _counted(replacement.after.parts, tokens)
         ),
-        named=_named(replacement),
     )
 
 
@@ -135,32 +131,6 @@ def _shown(part: Part, count: int, change: Change, *, is_after: bool = False) ->
         change=change,
         message=view_of_part(part) if is_other else None,
     )
-
-
-def _named(replacement: Replacement) -> dict[str, MentionKind]:
-    summary = replacement.summary
-    if summary is None:
-        return {}
-    text = view_of_part(summary).text
-    words = {text[mention.start : mention.stop]: mention.kind for mention in mentions(text)}
-    removed = (view_of_part(part) for part in replacement.removed) if words else ()
-    texts = [text for message in removed for text in fragments(message)]
-    return {word: kind for word, kind in words.items() if any(_contains_word(text, word) for text in texts)}
-
-
-def _contains_word(text: str, word: str) -> bool:
-    """Return True if a text contains a whole word; faster than a regular expression."""
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not (at and _goes_on(text[at - 1])) and not (end < len(text) and _goes_on(text[end])):
-            return True
-        at = text.find(word, at + 1)
-    return False
-
-
-def _goes_on(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,13 +196,12 @@ def _tokens(events: Sequence[Event], tokens: Counter) -> dict[int, int]:
 def _exchanges(
     snapshot: Snapshot, cursor: Cursor, view: AuditView, tokens: Counter
 ) -> Iterator[tuple[int, ContextChange]]:
-    dropped = {each.seq: each.dropped for each in view.audit.compactions}
     for each in view.replacements:
         event = paths.event(snapshot, cursor.session, each.seq).decode()
         replacement = replacement_of(event, snapshot, cursor)
         yield (
             each.seq,
-            context_change(replacement, dropped=dropped.get(each.seq, ()), tokens=tokens),
+            context_change(replacement, uncovered=each.uncovered, tokens=tokens),
         )
 
 

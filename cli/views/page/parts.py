@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.views.model import FindingView, ReplacementView, Sizes, ViewStruct
+from cli.views.model import ReplacementView, Sizes, ViewStruct
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -27,17 +27,13 @@ class LabelledValue(ViewStruct, frozen=True):
 
 
 class Row(ViewStruct, frozen=True):
-    """A message in the context before or after a replacement; `fate` is a `Change`.
-
-    `losses` counts things that this message named first and that were needed later but lost.
-    """
+    """A message in the context before or after a replacement; `fate` is a `Change`."""
 
     seq: int
     name: str
     text: str
     tokens: int
     fate: str
-    losses: int
 
 
 class BarSegment(ViewStruct, frozen=True):
@@ -178,9 +174,8 @@ class Page(ViewStruct, frozen=True):
     gaps: list[str]
     is_full: bool
     figures: list[Figure]
-    findings: list[FindingView]
-    others_used: str
-    without_findings: str
+    remarks: list[str]
+    not_judged: str
     replacements: list[Section]
     worst: list[Section]
     context: Chart | None

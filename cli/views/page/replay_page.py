@@ -80,7 +80,7 @@ def _place(number: int, result: ReplayResult) -> Place:
                 variant=trial.variant,
                 about=trial.error
                 or f"{thousands(trial.tokens_after)} of {thousands(trial.tokens_before)} tokens",
-                summary=summary_html(result.summaries.get(trial.variant, ""), {}),
+                summary=summary_html(result.summaries.get(trial.variant, "")),
             )
             for trial in result.trials
         ],

@@ -233,28 +233,36 @@ def _view(wire: WireMessage) -> Message:
     first = blocks[0] if blocks else None
     if first is not None and first.type == "tool_result":
         shown = _blocks(_inner(first))
+        is_refused = first.is_error is True and _text(shown).startswith(_REFUSES)
         return Message(
             role="toolResult",
             blocks=shown,
             tool_call_id=text_or_empty(first.tool_use_id),
             is_error=first.is_error is True,
-            feedback=_feedback(shown) if first.is_error is True else "",
+            is_refused=is_refused,
+            feedback=_feedback(_text(shown)) if is_refused else "",
         )
     return Message(role="user", blocks=tuple(map(_block, blocks)) if blocks else _blocks(content))
 
 
+_REFUSES: Final = "The user doesn't want to proceed with this tool use."
+"""The beginning of the result of a call that the user refused."""
 _REFUSED: Final = re.compile(
-    r"The user doesn't want to proceed with this tool use\..*?the user said:\s*+"
+    rf"{re.escape(_REFUSES)}.*?the user said:\s*+"
     r"(?!The user wants to clarify these questions)(?P<said>.+?)(?:\n\nNote: The user's next message .*)?",
     re.DOTALL,
 )
 """The result of a call that the user refused with words; a note to the model may follow."""
 
 
-def _feedback(blocks: Sequence[Block]) -> str:
+def _text(blocks: Sequence[Block]) -> str:
+    """Return the first text of a result."""
+    return next((block.text for block in blocks if isinstance(block, Text)), "").strip()
+
+
+def _feedback(text: str) -> str:
     """Return what the user said when they refused a call, "" if nothing."""
-    first = next((block.text for block in blocks if isinstance(block, Text)), "")
-    found = _REFUSED.fullmatch(first.strip())
+    found = _REFUSED.fullmatch(text)
     return found["said"] if found else ""
 
 

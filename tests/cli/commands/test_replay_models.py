@@ -119,12 +119,6 @@ def test_the_estimate_counts_requests_that_variants_share_once(demo: Refold, api
     assert int(estimated[1]) == len(api.requests) > 0
 
 
-def test_only_extracted_summaries_are_said_to_be_flattered(demo: Refold, api: MessagesApi) -> None:
-    run = (*RUN[:-1], "--with", "refold@claude-dear", "--with", "drop", "--endpoint", api.url, "--yes")
-    assert "flattered" not in demo(*run).out
-    assert "flattered" in demo(*run, "--with", "refold").out
-
-
 def test_without_consent_nothing_is_sent(demo: Refold, api: MessagesApi) -> None:
     outcome = demo(*RUN, "--with", "refold@claude-dear", "--endpoint", api.url, code=2)
     assert "--yes" in outcome.errors

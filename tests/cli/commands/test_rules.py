@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -13,10 +14,9 @@ from tests.support.local_http import Reply
 from tests.support.messages_api import MessagesApi, errs, says
 
 
-def states(refold: Refold, *options: str) -> dict[str, str]:
-    return {
-        rule["text"]: rule["state"] for rule in refold("rules", SESSION, "--json", *options).json["rules"]
-    }
+def messages(refold: Refold, *options: str) -> dict[str, bool]:
+    found = refold("rules", SESSION, "--json", *options).json["messages"]
+    return {each["text"]: each["stands"] for each in found}
 
 
 @pytest.fixture
@@ -32,25 +32,27 @@ def asking(messages_api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return options
 
 
-def test_rules_are_listed_with_what_became_of_them(talked: Refold) -> None:
-    assert states(talked) == {NEVER: "shown"}
+def test_messages_are_listed_with_what_stands_in_the_context(talked: Refold) -> None:
+    assert set(messages(talked).values()) == {True}
     talked("compact", SESSION, "--summarizer", "extractive", "--policy", "opencode", "--keep-recent", "1")
-    assert states(talked) == {NEVER: "restated"}
+    assert False in messages(talked).values()
 
 
 def test_json_names_the_events(talked: Refold) -> None:
-    (rule,) = talked("rules", SESSION, "--json").json["rules"]
-    assert rule["seq"] == talked("show", SESSION, rule["event"], "--json").json["seq"]
-    assert not rule["isRead"]
+    first, *_ = talked("rules", SESSION, "--json").json["messages"]
+    assert first["seq"] == talked("show", SESSION, first["event"], "--json").json["seq"]
+    assert first["rules"] is None
 
 
-def test_a_model_that_is_asked_decides(talked: Refold, asking: Any) -> None:
-    options, server = asking("[]")
+def test_rules_that_a_model_read_are_listed_below_their_message(talked: Refold, asking: Any) -> None:
+    (message,) = (
+        each for each in talked("rules", SESSION, "--json").json["messages"] if NEVER in each["text"]
+    )
+    options, server = asking(json.dumps([{"message": message["seq"], "rule": NEVER}]))
     done = talked("rules", SESSION, *options, "--json").json
-    assert done["rules"] == []
-    assert done["read"]["messages"] > 0
+    (read,) = (each for each in done["messages"] if each["rules"])
+    assert read["rules"] == [{"text": NEVER, "stands": True}]
     assert NEVER in server.asked[0]
-    assert states(talked) == {}
 
 
 def test_it_is_asked_about_each_message_once(talked: Refold, asking: Any) -> None:
@@ -63,7 +65,7 @@ def test_it_is_asked_about_each_message_once(talked: Refold, asking: Any) -> Non
 def test_an_answer_without_a_list_is_an_error(talked: Refold, asking: Any) -> None:
     options, _ = asking("I found none.")
     talked.refused(SummarizerError, "rules", SESSION, *options)
-    assert states(talked) == {NEVER: "shown"}
+    assert talked("rules", SESSION, "--json").json["messages"][0]["rules"] is None
 
 
 def test_a_summarizer_that_reads_nothing_is_a_wrong_option(talked: Refold) -> None:
@@ -81,9 +83,9 @@ def test_options_that_exclude_each_other_are_refused(talked: Refold, options: tu
     talked.refused(click.UsageError, "rules", SESSION, *options, code=2)
 
 
-def test_a_rule_counts_from_the_message_that_gives_it(talked: Refold) -> None:
-    assert states(talked, "--leaf", "u1") == {NEVER: "shown"}
-    assert states(talked, "--as-of", "0") == {}
+def test_a_message_counts_from_where_it_stands(talked: Refold) -> None:
+    assert messages(talked, "--as-of", "0") == {}
+    assert len(messages(talked, "--leaf", "u1")) == 1
 
 
 def test_a_failed_request_advises_nothing_that_this_command_refuses(

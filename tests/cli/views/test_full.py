@@ -10,13 +10,10 @@ from cli.views.full import INDENT, print_metrics
 from cli.views.texts import WINDOW_UNKNOWN
 from projections.audit.cache import CacheEffect
 from projections.audit.cost import Cost
-from projections.audit.future_use import KindFutureUse
-from projections.audit.instruction_fates import EventRef, Instructions, Task
-from projections.audit.summary_text import Growth, Sections
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.cli.views.printing import figures, printed
-from tests.support.measured import NO_CACHE, NO_COST, future_use, gone, loss, metrics, recall, repeated, size
+from tests.support.measured import NO_CACHE, NO_COST, followed, metrics, redone, size
 from tests.support.pi_files import line
 
 BY_ID = {
@@ -43,12 +40,12 @@ def test_an_audit_in_full_shows_a_glance_then_all_of_each_compaction_and_branch_
         assert [line for line in numbers if line not in found] == []
     assert ["The parser is fixed." in part for part in each] == [True, False]
     assert ["Expressions are worse." in part for part in each] == [False, True]
-    assert [line.split() for line in full.splitlines() if "gone.py" in line] == [["unfounded:", "gone.py"]]
+    assert ["unfounded:", "gone.py"] in [line.split() for line in full.splitlines()]
 
 
 def test_each_has_every_metric(told: Refold) -> None:
     lines = told("audit", SESSION, "--full").lines
-    for metric in [*METRICS, "sections", "names"]:
+    for metric in METRICS:
         assert len([line for line in lines if line.startswith(f"   {metric:<13}")]) == 2
 
 
@@ -75,8 +72,8 @@ def test_messages_that_no_summary_covers_are_warned_of(told: Refold) -> None:
     with open("tale.jsonl", "ab") as file:
         file.write(line({**older, "tokensBefore": 9, "timestamp": "2025-12-08T23:00:00.000Z"}))
     told("import", "tale.jsonl")
-    warned = [line for line in told("audit", SESSION, "--full").lines if line.startswith("   serious ")]
-    assert ["3"] in [numbers[:1] for numbers in figures(*warned)]
+    warned = [line for line in told("audit", SESSION, "--full").lines if line.startswith("   ! ")]
+    assert [line for line in warned if "3 messages (#" in line]
 
 
 def test_a_compaction_that_saved_nothing_is_warned_of(refold: Refold) -> None:
@@ -143,16 +140,7 @@ def test_on_a_narrow_terminal_a_field_goes_on_below_its_beginning(told: Refold) 
     assert lines[place + 1].startswith(" " * INDENT)
 
 
-METRICS = [
-    "size",
-    "needed later",
-    "removed",
-    "user's rules",
-    "user's tasks",
-    "repeated",
-    "prompt cache",
-    "cost",
-]
+METRICS = ["size", "done again", "said next", "prompt cache", "cost"]
 
 
 def lines(**given: Any) -> list[str]:
@@ -173,101 +161,17 @@ def test_sizes_are_shown_with_what_is_shown_again() -> None:
     assert figures(*beyond_nothing(size=found)) == [["800", "1,000", "80%", "40", "5%", "200", "10"]]
 
 
-def test_future_use_is_told_by_kind_with_every_loss() -> None:
-    use = future_use(1, 9, loss("Bucket", had=3, needed=14), loss("take", had=4, needed=15))
-    use = structs.replace(use, given=3, reread=2, earlier=1)
-    kinds = [
-        KindFutureUse(kind="symbol", total=9, found=1, share=1 / 9),
-        KindFutureUse(kind="url", total=0, found=0, share=None),
-    ]
-    found = beyond_nothing(future_use=structs.replace(use, kinds=kinds))
-    assert figures(*found) == [
-        ["1", "9", "11%", "1", "9", "1", "3", "2", "2", "5"],
-        ["#3", "#14"],
-        ["#4", "#15"],
-    ]
-    assert [" symbol Bucket: " in found[1], " symbol take: " in found[2], "url" in found[0]] == [
-        True,
-        True,
-        False,
-    ]
-
-
-def test_recall_is_told_by_kind_with_what_is_no_longer_named() -> None:
-    found = recall(symbols=(1, 3), urls=(0, 0), commands=(2, 2))
-    symbols = structs.replace(found.kinds[0], lost=["Bucket", "take"])
-    told = beyond_nothing(recall=structs.replace(found, kinds=[symbols, *found.kinds[1:]]))
-    assert figures(*told[:2]) == [["3", "5", "60%", "1", "3", "2", "2"], ["2"]]
-    assert ["symbols 1/3" in told[0], "commands 2/2" in told[0], "urls" in told[0]] == [True, True, False]
-    assert [line.strip() for line in told[2:]] == ["Bucket", "take"]
-
-
-def test_of_many_that_are_no_longer_named_the_first_are_shown_each_cut_to_the_width() -> None:
-    found = recall(errors=(0, 23))
-    errors = structs.replace(found.kinds[0], lost=[f"Error {number}: {'x' * 200}" for number in range(23)])
-    shown = printed(print_metrics, metrics(recall=structs.replace(found, kinds=[errors])), width=80)
-    first = next(at for at, line in enumerate(shown) if " Error 0: " in line)
-    assert figures(shown[first - 1]) == [["23"]]
-    assert shown[first] == f"{' ' * INDENT}  Error 0: {'x' * 52}…"
-    assert shown[first + 19].startswith(f"{' ' * INDENT}  Error 19")
-    assert figures(shown[first + 20]) == [["3"]]
-
-
-def test_rules_are_counted_by_state_and_those_gone_with_the_line_most_like_them() -> None:
-    nowhere = structs.replace(gone("Ask first.", seq=4), nearest="")
-    kept = structs.replace(nowhere, state="kept", repeated_by=[EventRef(event="e9", seq=9)])
-    task = Task(text="Push it.", event="e5", seq=5)
-    given = Instructions(
-        total=5,
-        kept=3,
-        gone=2,
-        tail=1,
-        share=0.6,
-        rules=[gone("Never push.", seq=2), nowhere, kept],
-        tasks=3,
-        unfinished=[task],
-    )
-    found = beyond_nothing(instructions=given)
-    assert figures(*found) == [
-        ["3", "2", "1"],
-        ["#2", "25%"],
-        ["#4"],
-        ["#9"],
-        ["3", "1"],
-        ["#5"],
-    ]
-    assert [" Never push." in found[1], found[1].endswith(" a line"), found[2].endswith(" Ask first.")] == [
-        True
-    ] * 3
-
-
 def test_what_was_done_again_is_told_call_for_call() -> None:
-    rework = repeated()
-    found = beyond_nothing(rework=rework)
-    assert figures(*found) == [["1", "7", "0", "3", "1", "10", "2", "1"], ["#9", "#1"], ["#9", "#1"]]
-    assert [" read a.py" in found[1], found[2].endswith(" FAILED")] == [True, True]
-    only_repeats = structs.replace(rework, rounds_to_new_action=None)
-    assert figures(beyond_nothing(rework=only_repeats)[0]) == [["1", "7", "0", "3", "1", "10", "2"]]
+    assert [line.strip() for line in beyond_nothing(rework=redone("a.py"))] == [
+        "done again   of 7 later calls, 1 read a file again · 100 tokens that the context had held · 1 failed again",
+        "read again at #9: a.py, held since #1, 100 tokens",
+        "failed again at #10 as at #2: bash make",
+    ]
 
 
-def test_sections_are_told_against_their_template() -> None:
-    found = Sections(
-        template="pi",
-        headings=["Goal", "Goal", "Done"],
-        present=["Goal"],
-        missing=["Next", "Notes"],
-        duplicated=["Goal"],
-    )
-    (told,) = beyond_nothing(sections=found)
-    assert [part.split(": ")[-1] for part in told.split(" · ")[1:]] == ["template pi", "Next, Notes", "Goal"]
-    assert figures(told) == [["3"]]
-    free = Sections(template=None, headings=["Goal"], present=[], missing=[], duplicated=[])
-    assert figures(*beyond_nothing(sections=free)) == [["1"]]
-
-
-def test_growth_is_told_against_the_summary_before() -> None:
-    found = beyond_nothing(growth=Growth(total=9, carried=4, fresh=5, left_out=2))
-    assert figures(*found) == [["9", "4", "5", "2"]]
+def test_what_the_person_said_next_is_told_by_event() -> None:
+    (told,) = beyond_nothing(next=followed(4, 9, refusals=(9,)))
+    assert told.split("  ")[-1].strip() == "2 messages: #4, #9 · 1 refused call: #9"
 
 
 def test_reads_of_the_cache_are_shown_as_expected_and_as_recorded() -> None:

@@ -9,10 +9,9 @@ from msgspec import structs
 
 from cli.views.model import AuditedReplacement, Sizes, audit_view
 from eventstore.records import FileOperations
-from projections.audit.session import Counts, FilesAudit, TokensAfter, TokensBefore
-from projections.audit.summary_text import Sections
-from tests.cli.views.printing import figures
-from tests.support.measured import audit, branch_summary, compaction, future_use, loss, rewrite, size
+from projections.audit.conditions import FilesAudit, TokensBefore
+from projections.audit.session import TokensAfter
+from tests.support.measured import audit, branch_summary, compaction, followed, redone, ref, rewrite, size
 
 REPLACEMENTS = audit_view(
     audit(compaction(2), compaction(8, undone=True), branch_summary(5), rewrite(3, undone=True), rewrite(9))
@@ -37,9 +36,9 @@ def test_compactions_and_rewrites_may_be_undone() -> None:
     assert {each.seq for each in REPLACEMENTS if each.is_undone} == {3, 8}
 
 
-def remarks(replaced: AuditedReplacement) -> tuple[str, ...]:
+def remarks(replaced: AuditedReplacement) -> list[str]:
     (view,) = audit_view(audit(replaced)).replacements
-    return view.remarks
+    return [each.text for each in view.remarks]
 
 
 def before(claimed: int | None, measured: int | None, recomputed: int) -> TokensBefore:
@@ -60,59 +59,75 @@ def test_sizes_are_those_of_the_calls_if_all_were_measured() -> None:
     assert audit_view(audit(other, estimate=False)).sizes[5].counted == "exact"
 
 
-def sections(missing: list[str], duplicated: list[str]) -> Sections:
-    return Sections(template="pi", headings=[], present=["Goal"], missing=missing, duplicated=duplicated)
-
-
 def files(missing: list[str], unfounded: list[str]) -> FilesAudit:
     nothing = FileOperations(read_files=[], modified_files=[])
     return FilesAudit(claimed=nothing, recomputed=nothing, missing=missing, unfounded=unfounded)
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary, rewrite])
-def test_of_what_is_sound_there_is_nothing_to_say(make: Any) -> None:
-    assert remarks(make(3)) == ()
+def test_without_conditions_there_is_nothing_to_say(make: Any) -> None:
+    assert remarks(make(3)) == []
 
 
-def test_messages_that_no_summary_covers_are_told_apart_from_counts() -> None:
-    dropped = compaction(
-        3, messages=Counts(summarized=1, kept=0, dropped=2), future_use=future_use(0, 1, loss("a"))
+def test_messages_that_no_summary_covers_are_named() -> None:
+    uncovered = compaction(3, uncovered=[ref(7), ref(8)], old_summary=ref(2), conditions=["uncovered"])
+    assert remarks(uncovered) == [
+        "2 messages (#7, #8) and the summary of #2 left the context, and no summary covers it"
+    ]
+
+
+@pytest.mark.parametrize(("condition", "word"), [("larger", "larger"), ("no-gain", "hardly smaller")])
+def test_sizes_of_a_context_that_did_not_shrink_are_told(condition: str, word: str) -> None:
+    assert remarks(compaction(3, size=size(10, 11), conditions=[condition])) == [
+        f"the context is {word}{' than before' if word == 'larger' else ''}: 10 -> 11 tokens"
+    ]
+
+
+def test_a_quick_succession_counts_the_answers_between() -> None:
+    assert remarks(compaction(3, answers_since=1, conditions=["quick"])) == [
+        "it came 1 answer of the model after the compaction before it"
+    ]
+
+
+def test_files_read_again_are_named_without_their_folders() -> None:
+    again = redone("/repo/a.py", "b.py", "c.py", "d.py")
+    assert remarks(compaction(3, rework=again, conditions=["fetched-again"])) == [
+        "a.py, b.py, c.py and 1 more read again, 400 tokens that the context had held: #9, #9, #9, #9"
+    ]
+
+
+def test_a_call_that_failed_again_is_named_by_both_events() -> None:
+    assert remarks(compaction(3, rework=redone(), conditions=["failed-again"])) == [
+        "a call failed again at #10 as at #2"
+    ]
+
+
+@pytest.mark.parametrize("make", [compaction, branch_summary])
+def test_files_that_a_list_lacks_or_makes_up_are_named(make: Any) -> None:
+    shown = make(3, files=files(["x/a.py"], ["b.py", "c.py"]), conditions=["files"])
+    assert remarks(shown) == [
+        "its list lacks 1 touched file: a.py",
+        "its list has 2 files that no call touched: b.py, c.py",
+    ]
+
+
+def test_a_claim_is_told_beside_the_counts() -> None:
+    claims = compaction(3, before=before(500, 1000, 800), conditions=["claim"])
+    assert remarks(claims) == ["its record claims 500 tokens before; measured 1,000, recomputed 800"]
+
+
+def test_what_nobody_judged_is_counted_over_all_compactions() -> None:
+    view = audit_view(
+        audit(compaction(3, next=followed(4, 9, refusals=(9,))), compaction(12, next=followed(13)))
     )
-    (view,) = audit_view(audit(dropped)).replacements
-    assert (view.dropped, figures(*view.counts)) == (2, [["1"]])
+    assert view.not_judged == "not judged: 3 messages of yours follow, 1 refuses a call (#9)"
 
 
-@pytest.mark.parametrize("make", [compaction, rewrite])
-def test_a_context_that_grew_is_shown(make: Any) -> None:
-    assert len(remarks(make(3, size=size(10, 11)))) == 1
+def test_messages_behind_what_was_undone_do_not_count() -> None:
+    assert audit_view(audit(compaction(3, undone=True, next=followed(4)))).not_judged == ""
 
 
-def test_a_move_to_a_branch_with_more_is_no_fault() -> None:
-    assert remarks(branch_summary(3, size=size(10, 11))) == ()
-
-
-@pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_an_empty_summary_is_shown(make: Any) -> None:
-    assert len(remarks(make(3, summary=" \n"))) == 1
-
-
-@pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_sections_that_are_missing_or_there_twice_are_shown(make: Any) -> None:
-    told = remarks(make(3, sections=sections(["Goal", "Next\nSteps"], ["Done"])))
-    assert [line.partition(": ")[2] for line in told] == ["Goal, Next\\nSteps", "Done"]
-    assert figures(*told) == [["2"], []]
-
-
-@pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_files_that_a_list_lacks_or_makes_up_are_shown(make: Any) -> None:
-    assert figures(*remarks(make(3, files=files(["a.py"], ["b.py", "c.py"])))) == [["1"], ["2"]]
-
-
-def test_a_claim_of_tokens_that_is_far_from_every_count_is_shown() -> None:
-    assert figures(*remarks(compaction(3, before=before(500, 1000, 800)))) == [["500", "1,000", "800"]]
-    assert figures(*remarks(compaction(3, before=before(500, None, 800)))) == [["500", "800"]]
-
-
-@pytest.mark.parametrize("claimed", [None, 1000, 1100, 900, 800, 720, 880])
-def test_a_claim_of_tokens_near_one_of_the_counts_is_not(claimed: int | None) -> None:
-    assert remarks(compaction(3, before=before(claimed, 1000, 800))) == ()
+def test_a_rewrite_that_came_with_a_compaction_counts_once() -> None:
+    again = redone("a.py")
+    both = audit(compaction(3, rework=again), rewrite(4, compaction="c3", rework=again))
+    assert audit_view(both).row.fetched == 100

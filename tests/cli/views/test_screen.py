@@ -12,31 +12,25 @@ from rich.console import Console
 from cli.views.model import SessionRow as Row
 from cli.views.model import audit_view
 from cli.views.screen import (
-    FINDINGS,
     REMARKS,
     ROWS,
     print_overview,
     print_screen,
     sessions_table,
 )
-from cli.views.texts import NO_HARM, WINDOW_UNKNOWN
+from cli.views.texts import WINDOW_UNKNOWN
+from projections.audit.cache import CacheHistory
 from projections.audit.cost import SessionCost
 from projections.audit.session import Audit, FailedCompaction
-from projections.audit.summary_text import Sections
 from tests.cli.views.printing import figures, printed
 from tests.support.measured import (
     NO_COST,
-    NO_REWORK,
     audit,
     branch_summary,
     compaction,
-    finding,
-    future_use,
-    gone,
-    instructions,
-    loss,
-    recall,
-    rewrite,
+    followed,
+    redone,
+    ref,
     size,
     spent,
 )
@@ -85,24 +79,24 @@ def test_a_title_is_one_line_as_long_as_the_terminal_is_wide() -> None:
 WORST = compaction(
     12,
     size=size(20_857, 1_682),
-    future_use=future_use(8, 10, loss("Bucket", had=3, needed=14), loss("take", had=4, needed=15)),
-    recall=recall(symbols=(1, 4)),
-    instructions=instructions(5, gone("Never touch the migrations.", seq=2)),
+    rework=redone("limits.py", "app.py", again=20),
+    next=followed(14, 19),
+    conditions=["fetched-again", "failed-again"],
 )
-BETTER = branch_summary(20, future_use=future_use(9, 10))
+BETTER = branch_summary(20, next=followed(21))
 
 
 def screen(out: Console, shown: Audit) -> None:
     print_screen(out, audit_view(shown))
 
 
-def test_replacements_are_listed_the_worst_first_with_what_they_kept() -> None:
+def test_replacements_are_listed_the_worst_first() -> None:
     lines = printed(screen, audit(WORST, BETTER))
     head = next(number for number, line in enumerate(lines) if line.startswith("WORST FIRST"))
     rows = [re.split(r"  +", line) for line in lines[head + 1 : head + 3]]
     assert rows == [
-        ["compaction 1", "#12", "2026-03-04 11:22", "20,857", "1,682", "8/10", "0", "-"],
-        ["branch summary 1", "#20", "2026-03-04 11:22", "1,000", "100", "9/10", "0", "-"],
+        ["compaction 1", "#12", "2026-03-04 11:22", "20,857", "1,682", "200", "2", "-"],
+        ["branch summary 1", "#20", "2026-03-04 11:22", "1,000", "100", "0", "1", "-"],
     ]
 
 
@@ -114,9 +108,9 @@ def test_headings_say_which_sizes_are_estimates() -> None:
         assert {"EST.", "TOKENS"} & set(head.split()) == words
 
 
-def test_repeats_and_net_cost_have_their_columns() -> None:
-    rework, cost = structs.replace(NO_REWORK, repeated=7), structs.replace(NO_COST, net=-0.5)
-    assert "     7   -$0.50" in "\n".join(printed(screen, audit(compaction(1, rework=rework, cost=cost))))
+def test_the_net_cost_has_its_column() -> None:
+    cost = structs.replace(NO_COST, net=-0.5)
+    assert any(line.endswith(" -$0.50") for line in printed(screen, audit(compaction(1, cost=cost))))
 
 
 def test_of_a_saving_is_shown_if_the_longer_context_would_have_fitted() -> None:
@@ -134,8 +128,8 @@ def test_of_a_saving_is_shown_if_the_longer_context_would_have_fitted() -> None:
 def test_on_a_terminal_of_80_columns_times_and_long_names_give_way() -> None:
     lines = printed(screen, audit(WORST, BETTER), width=80)
     rows = [re.split(r"  +", line) for line in lines]
-    assert ["compaction 1", "#12", "20,857", "1,682", "8/10", "0", "-"] in rows
-    assert ["branch 1", "#20", "1,000", "100", "9/10", "0", "-"] in rows
+    assert ["compaction 1", "#12", "20,857", "1,682", "200", "2", "-"] in rows
+    assert ["branch 1", "#20", "1,000", "100", "0", "1", "-"] in rows
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -148,67 +142,52 @@ def test_what_was_undone_has_a_mark() -> None:
     assert any(re.match("compaction 1 ↶ +#3 ", line) for line in lines)
 
 
-def test_findings_are_shown_before_the_table_the_worst_first() -> None:
-    lines = printed(
-        screen,
-        audit(
-            compaction(3, findings=[finding(sentence="the model looked (#9).")]),
-            compaction(30, findings=[finding("serious", kind="uncovered", sentence="66 messages are gone.")]),
-        ),
-    )
-    place = lines.index("serious  After compaction 2, 66 messages are gone.")
-    head = next(at for at, line in enumerate(lines) if line.startswith("WORST FIRST"))
-    assert lines[place + 1] == "minor    After compaction 1, the model looked (#9)."
-    assert place + 1 < head
-    assert lines[head + 1].startswith("compaction 2 ")
-
-
-def test_a_long_finding_goes_on_below_itself() -> None:
-    long = audit(compaction(3, findings=[finding(sentence="many words " * 12)]))
-    lines = printed(screen, long, width=80)
-    first = next(at for at, line in enumerate(lines) if line.startswith("minor "))
-    assert lines[first + 1].startswith("         ")
-    assert " ".join(" ".join(lines[first : first + 2]).split()).endswith("many words")
-
-
-def test_findings_of_what_was_undone_are_not_told() -> None:
-    lines = printed(screen, audit(compaction(3, undone=True, findings=[finding("serious")])))
-    assert not [line for line in lines if line.startswith("serious")]
-
-
-def test_where_there_are_no_findings_it_is_said() -> None:
-    assert any(line.startswith("No findings") for line in printed(screen, audit(BETTER)))
-
-
-@pytest.mark.parametrize(("found", "is_explained"), [(9, True), (10, False)])
-def test_names_that_were_missing_without_harm_are_explained(found: int, *, is_explained: bool) -> None:
-    text = " ".join(printed(screen, audit(compaction(3, future_use=future_use(found, 10)))))
-    assert (" ".join(NO_HARM.split()) in " ".join(text.split())) == is_explained
+def remarks(*replaced: Any) -> list[str]:
+    return [line for line in printed(screen, audit(*replaced)) if line.startswith("!")]
 
 
 def test_remarks_are_shown_with_the_replacement_that_they_are_about() -> None:
-    lines = printed(screen, audit(compaction(3, size=size(10, 10))))
-    assert [line.partition(": ")[0] for line in lines if line.startswith("!")] == ["! compaction 1"]
+    assert remarks(compaction(3, size=size(10, 10), conditions=["no-gain"])) == [
+        "! compaction 1: the context is hardly smaller: 10 -> 10 tokens"
+    ]
 
 
-def test_a_long_remark_is_wrapped() -> None:
-    headings = [f"Section {number}" for number in range(40)]
-    sections = Sections(template="pi", headings=[], present=headings, missing=headings, duplicated=[])
-    text = " ".join(" ".join(printed(screen, audit(compaction(3, sections=sections)))).split())
-    assert ", ".join(headings) in text
+def test_remarks_on_what_was_undone_are_not_told() -> None:
+    assert remarks(compaction(3, undone=True, conditions=["no-gain"])) == []
+
+
+def test_a_long_remark_goes_on_below_itself() -> None:
+    files = [f"a_rather_long_name_{number}.py" for number in range(3)]
+    shown = compaction(3, rework=redone(*files), conditions=["fetched-again"])
+    lines = printed(screen, audit(shown), width=80)
+    first = next(at for at, line in enumerate(lines) if line.startswith("!"))
+    assert lines[first + 1].startswith("  ")
+
+
+def test_what_nobody_judged_is_said() -> None:
+    lines = printed(screen, audit(compaction(3, next=followed(4, 9, refusals=(9,)))))
+    assert "not judged: 2 messages of yours follow, 1 refuses a call (#9)" in lines
+
+
+def test_cache_writes_that_were_not_read_are_told() -> None:
+    cache = CacheHistory(
+        calls=2, close=0, share=0.0, predicted=0, recorded=0, written=1500, unread=400, reads=[]
+    )
+    assert "1,500 tokens written to the cache, 400 of them not read by the next call" in printed(
+        screen, audit(cache=cache)
+    )
 
 
 def full_screen() -> Audit:
     """A session with more of everything than there is room for."""
-    losses = [
-        loss(f"a_rather_long_name_of_a_symbol_{number}" * 3, needed=number) for number in range(90, 110)
-    ]
+    files = [f"a_rather_long_name_of_a_file_{number}.py" for number in range(20)]
     many = [
         compaction(
             number,
             size=size(100_000, 200_000),
-            future_use=future_use(1, 1000, *losses),
-            findings=[finding(sentence="something went wrong again. " * 3) for _ in range(3)],
+            rework=redone(*files, again=number + 1),
+            next=followed(*range(6000, 6100), refusals=tuple(range(6000, 6050))),
+            conditions=["larger", "fetched-again"],
         )
         for number in range(5001, 5031)
     ]
@@ -222,7 +201,7 @@ def test_a_session_with_much_to_say_fits_one_screen() -> None:
 def test_of_what_has_no_room_the_number_is_shown() -> None:
     lines = printed(screen, full_screen())
     left_out = [int(line.split()[1]) for line in lines if line.startswith("…")]
-    assert left_out == [30 * 3 - FINDINGS, 30 - ROWS, 30 - REMARKS]
+    assert left_out == [30 - ROWS, 30 * 2 - REMARKS]
 
 
 def test_a_session_without_replacements_is_said_to_have_none() -> None:
@@ -247,15 +226,15 @@ def test_it_ends_with_how_to_see_more() -> None:
 
 def test_texts_of_a_session_command_no_terminal() -> None:
     evil = "\x1b[31mred\nforged"
-    hostile = compaction(3, future_use=future_use(0, 1, loss(evil)), findings=[finding(sentence=evil)])
+    hostile = compaction(3, rework=redone(evil), conditions=["fetched-again"])
     tried = [failed(7, evil)]
     lines = printed(screen, audit(hostile, session=evil, title=evil, failed_compactions=tried))
     assert not [line for line in lines if "\x1b" in line or line.startswith("forged")]
 
 
-def row(session: str, future_use: float | None = None, losses: int = 0, **fields: object) -> Row:
+def row(session: str, **fields: object) -> Row:
     given = {"title": "A title", "compactions": 1, "spent": spent(), **fields}
-    return Row(session=session, future_use=future_use, losses=losses, **given)  # type: ignore[arg-type]
+    return Row(session=session, **given)  # type: ignore[arg-type]
 
 
 def listed(*rows: Row, width: int = 100) -> list[str]:
@@ -265,27 +244,19 @@ def listed(*rows: Row, width: int = 100) -> list[str]:
     return printed(view, width=width)
 
 
-def test_a_row_has_the_worst_share_and_the_sums_of_what_was_lost() -> None:
+def test_a_row_sums_up_the_replacements() -> None:
     assert audit_view(
         audit(
-            compaction(1, future_use=future_use(1, 2, loss("a"))),
-            branch_summary(2, future_use=future_use(1, 4, loss("a"), loss("b"), loss("c"))),
-            rewrite(3, findings=[finding(), finding("serious"), finding()]),
+            compaction(1, uncovered=[ref(1)], conditions=["uncovered"], next=followed(4, 5, refusals=(5,))),
+            branch_summary(2, rework=redone("a.py", "b.py"), conditions=["fetched-again", "failed-again"]),
             cost=spent(9, 1.5, 1.25),
         )
-    ).row == row("s", 0.25, 4, serious=1, minor=2, spent=spent(9, 1.5, 1.25))
+    ).row == row("s", uncovered=1, remarks=3, fetched=200, messages=2, refusals=1, spent=spent(9, 1.5, 1.25))
 
 
 def test_what_was_undone_does_not_count() -> None:
-    undone = compaction(1, undone=True, future_use=future_use(0, 2, loss("a")))
+    undone = compaction(1, undone=True, rework=redone("a.py"), conditions=["fetched-again"])
     assert audit_view(audit(undone)).row == row("s")
-
-
-def test_what_a_rewrite_lost_that_came_with_a_compaction_counts_once() -> None:
-    lost: dict[str, Any] = {"future_use": future_use(1, 2, loss("a"))}
-    together = audit(compaction(1, **lost), rewrite(2, compaction="c1", **lost))
-    assert audit_view(together).row == row("s", 0.5, 1)
-    assert audit_view(audit(compaction(1, **lost), rewrite(2, **lost))).row == row("s", 0.5, 2)
 
 
 def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:
@@ -301,41 +272,27 @@ def test_a_row_is_small_however_long_a_title_is() -> None:
     assert len(audit_view(audit(title="word " * 100_000)).row.title) <= 60
 
 
-def test_the_worst_sessions_come_first_and_those_without_losses_last() -> None:
-    rows = [
-        row("none"),
-        row("half", 0.5),
-        row("more lost", 0.25, losses=3),
-        row("less lost", 0.25, losses=2),
-        row("minor", minor=3),
-        row("serious", serious=1),
-        row("equal", 0.5),
-    ]
+def test_the_worst_sessions_come_first() -> None:
+    rows = [row("none"), row("read", fetched=9), row("remarks", remarks=2), row("uncovered", uncovered=1)]
     assert [line.split("  ")[0] for line in listed(*rows)] == [
         "SESSION",
-        "serious",
-        "minor",
-        "more lost",
-        "less lost",
-        "equal",
-        "half",
+        "uncovered",
+        "remarks",
+        "read",
         "none",
     ]
 
 
 def test_a_line_has_what_there_is_to_know() -> None:
-    assert listed(row("s", 0.25, 4, serious=1, minor=2, spent=spent(9, 1.5))) == [
-        "SESSION  TIMES COMPACTED  SERIOUS  MINOR  STILL IN CONTEXT   COST  TITLE",
-        "s                      1        1      2               25%  $1.50  A title",
+    assert listed(row("s", remarks=2, fetched=300, messages=7, spent=spent(9, 1.5))) == [
+        "SESSION  TIMES COMPACTED  REMARKS  READ AGAIN  SAID NEXT   COST  TITLE",
+        "s                      1        2         300          7  $1.50  A title",
     ]
 
 
-def test_sessions_that_dropped_messages_come_first_in_a_column_of_their_own() -> None:
-    head, *lines = listed(
-        row("all lost", 0.0, 9, serious=9), row("none"), row("dropped", dropped=1234), width=130
-    )
-    assert "MESSAGES DROPPED" in head
-    assert [line.split("  ")[0] for line in lines] == ["dropped", "all lost", "none"]
+def test_uncovered_messages_have_a_column_of_their_own() -> None:
+    head, *lines = listed(row("none"), row("uncovered", uncovered=1234), width=130)
+    assert "UNCOVERED" in head
     assert figures(*lines)[0][1] == "1,234"
 
 
@@ -343,7 +300,7 @@ def test_failed_compactions_have_a_column_of_their_own_if_there_are_any() -> Non
     head, *lines = listed(
         audit_view(audit(failed_compactions=[failed(7, "overloaded")] * 3)).row, row("none")
     )
-    assert "TIMES COMPACTED  FAILED  SERIOUS" in head
+    assert "TIMES COMPACTED  FAILED  REMARKS" in head
     assert sorted(line.split()[2] for line in lines) == ["0", "3"]
 
 
@@ -363,18 +320,17 @@ def test_what_a_narrow_terminal_has_no_room_for_is_left_out() -> None:
     rows = [
         row(
             "0199aaaa-0000-7000-8000-000000000001",
-            0.25,
-            4,
-            serious=1,
-            minor=2,
+            remarks=2,
+            fetched=300,
+            messages=7,
             spent=spent(9, 1.5),
             title="word " * 12,
         )
     ]
     for width, cells in (
-        (75, ["0199aaaa-0000", "1", "1", "2", "25%", "$1.50", "word"]),
-        (60, ["0199aaaa-0000", "1", "2", "25%", "$1.50", "word"]),
-        (56, ["0199aaaa-0000", "1", "2", "25%", "word"]),
+        (75, ["0199aaaa-0000", "1", "2", "300", "7", "$1.50", "word"]),
+        (60, ["0199aaaa-0000", "2", "300", "7", "$1.50", "word"]),
+        (50, ["0199aaaa-0000", "2", "300", "7", "word"]),
     ):
         lines = listed(*rows, width=width)
         assert lines[-1].split()[: len(cells)] == cells

@@ -28,7 +28,6 @@ NAMES = [
     "handoff",
     "nine-sections",
     "rules",
-    "rules-kept",
     "short",
     "system",
     "turn-prefix",
@@ -60,7 +59,6 @@ SECTIONS = {
     ],
     "short": [],
     "rules": [],
-    "rules-kept": [],
     "system": [],
     "turn-prefix": ["Original Request", "Early Progress", "Context for Suffix"],
 }

@@ -11,6 +11,7 @@ from eventstore.records import BranchSummary, Compaction, Rewrite, TextReplaceme
 from eventstore.views import Usage
 from projections.audit.cache import CacheEffect, CacheRead, cache_effect, cache_history
 from projections.audit.calls import ModelCall
+from projections.audit.session import audit
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 from tests.projections.test_replacement import replacements
@@ -128,7 +129,7 @@ def idle_for(minutes, seconds, pi, store, folder):
 @pytest.mark.parametrize(("seconds", "predicted"), [(0, HEAD + 15), (1, 0)])
 def test_a_cache_lives_for_five_minutes(store, tmp_path, pi, seconds, predicted):
     session = idle_for(5, seconds, pi, store, tmp_path)
-    assert cache_history(calls(store, session)).predicted == predicted
+    assert cache_history(calls(store, session), ()).predicted == predicted
 
 
 def test_a_replacement_after_a_pause_meets_no_cache(store, tmp_path, pi):
@@ -154,7 +155,7 @@ def request(seq, *, cached_tokens, read):
 
 
 def test_a_history_sets_predictions_beside_what_was_recorded(cached):
-    found = cache_history(calls(cached.log))
+    found = cache_history(calls(cached.log), ())
     assert found.reads == [CacheRead(id="e4", seq=4, predicted=HEAD + 10, recorded=HEAD + 10)]
 
 
@@ -164,7 +165,8 @@ def test_a_history_sums_up_and_leaves_the_first_call_out():
             request(1, cached_tokens=None, read=5),
             request(2, cached_tokens=100, read=90),
             request(3, cached_tokens=70, read=100),
-        ]
+        ],
+        (),
     )
     assert (found.calls, found.close, found.share, found.predicted, found.recorded) == (2, 1, 0.5, 170, 190)
 
@@ -174,13 +176,30 @@ def test_a_history_sums_up_and_leaves_the_first_call_out():
     [(90, 100, 1), (100, 90, 1), (89, 100, 0), (100, 89, 0), (0, 0, 1), (0, 1, 0)],
 )
 def test_two_figures_are_close_within_a_tenth_of_the_larger(readable, read, close):
-    assert cache_history([request(2, cached_tokens=readable, read=read)]).close == close
+    assert cache_history([request(2, cached_tokens=readable, read=read)], ()).close == close
 
 
 def test_a_history_of_a_session_that_records_no_cache_is_empty(story):
     story.says(assistant("one", tokens=HEAD), assistant("two", tokens=HEAD))
-    found = cache_history(calls(story.log))
+    found = cache_history(calls(story.log), ())
     assert (found.calls, found.share, found.reads) == (0, None, [])
+
+
+def test_writes_that_the_next_call_did_not_read_are_counted(story):
+    for read, written in ((0, 100), (100, 20), (50, 70), (120, 5)):
+        usage = {"input": 1, "output": 1, "cacheRead": read, "cacheWrite": written}
+        story.says(user("go"), assistant("x", usage=usage))
+    # The second call read all; of its 120 tokens the third read 50, and so none of the 20 that it had written.
+    cache = audit(story.log, "s").cache
+    assert (cache.written, cache.unread) == (190, 20)
+
+
+def test_each_model_has_its_own_cache(story):
+    for model, read in (("m", 0), ("n", 0), ("m", 100)):
+        usage = {"input": 1, "output": 1, "cacheRead": read, "cacheWrite": 100}
+        story.says(user("go"), assistant("x", usage=usage, model=model))
+    cache = audit(story.log, "s").cache
+    assert (cache.written, cache.unread) == (100, 0)
 
 
 @given(appended=native_events())
@@ -194,5 +213,5 @@ def test_what_is_shared_and_what_is_rewritten_are_the_context_after(appended):
 
 def test_nearly_all_reads_of_a_real_session_come_as_predicted(store, corpus):
     session = import_file(store, corpus / "pi" / "pi-mono-before-compaction.v3.jsonl").id
-    found = cache_history(calls(store, session))
+    found = cache_history(calls(store, session), ())
     assert (found.calls, found.close, found.recorded) == (464, 451, 54_365_641)

@@ -38,7 +38,6 @@ def test_where_two_kinds_could_be_meant_the_earlier_one_is():
         ("3fd1c0e5 bytes", [("identifier", "3fd1c0e5")]),
         ("toolu_01AbCdEfGhIjKlMn", [("identifier", "toolu_01AbCdEfGhIjKlMn")]),
         ("os.path", [("symbol", "os.path")]),
-        ("--max-size=10MB", [("quantity", "10MB")]),
         ("`package.json`", [("path", "package.json")]),
         ("[#12](https://example.com/12)", [("identifier", "#12"), ("url", "https://example.com/12")]),
     ]

@@ -11,10 +11,9 @@ from eventstore.files.importing import import_file
 from eventstore.formats import view_of_message
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.memory import MemoryLog
-from eventstore.records import Label, Rewrite, TextReplacement
+from eventstore.records import Rewrite, TextReplacement
 from eventstore.views import Message, ToolCall
 from projections.context.build import build_context
-from projections.context.cursor import path, resolve_cursor
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts, commands_of, message_facts
 from tests.support.events import NOW
@@ -145,12 +144,12 @@ def test_arguments_that_are_no_json_are_a_text():
     assert message_facts(1, "e1", Message(role="assistant", blocks=(broken,))).texts == ("src/a.py {",)
 
 
-def test_a_message_that_several_contexts_and_the_log_show_is_read_once(story):
+def test_a_message_that_several_contexts_show_is_read_once(story):
     story.says(user("src/a.py"), assistant("src/b.py"))
     facts = SessionFacts()
     (first,) = [facts.of_part(part) for part in build_context(story.log, "s", leaf="e1").parts]
     again = facts.of_part(build_context(story.log, "s", leaf="e2").parts[0])
-    assert first is again is facts.of_event(story["e1"])
+    assert first is again
 
 
 def test_a_message_that_a_rewrite_shows_otherwise_is_held_as_it_is_shown(story):
@@ -158,24 +157,7 @@ def test_a_message_that_a_rewrite_shows_otherwise_is_held_as_it_is_shown(story):
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="src/b.py")]))
     facts = SessionFacts()
     (part,) = build_context(story.log, "s").parts
-    recorded = facts.of_event(story["e1"])
-    assert (facts.of_part(part).paths, recorded.paths) == (("src/b.py",), ("src/a.py",))
-
-
-def test_the_messages_of_a_path_are_collected_once(story):
-    (one, two) = story.says(user("src/a.py"), assistant("src/b.py"))
-    story.add(Label(target_id=one, label="src/c.py"))
-    facts, entries = SessionFacts(), [story[one], story["e3"], story[two]]
-    held = facts.of_events(entries)
-    assert [each.id for each in held] == [one, two]
-    assert facts.of_events(entries) is held
-    assert facts.of_events(entries[1:]) == (facts.of_event(story[two]),)
-
-
-def test_what_tells_the_model_nothing_holds_nothing(story):
-    (one,) = story.says(user("one"))
-    label = story.add(Label(target_id=one, label="src/a.py"))
-    assert SessionFacts().of_event(story[label]) is None
+    assert facts.of_part(part).paths == ("src/b.py",)
 
 
 @settings(suppress_health_check=list(HealthCheck))
@@ -186,9 +168,5 @@ def test_whatever_pi_reads_can_be_held(entries, tmp_path):
     log = MemoryLog(clock=lambda: NOW)
     session = import_file(log, file).id
     facts = SessionFacts()
-    with log.snapshot() as snapshot:
-        for event in path(snapshot, resolve_cursor(snapshot, session)):
-            held = facts.of_event(event)
-            assert held is None or held.seq == event.seq
     for part in build_context(log, session).parts:
         assert facts.of_part(part).id == part.id

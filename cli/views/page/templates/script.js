@@ -72,7 +72,7 @@
     filter.closest("[hidden]").hidden = false;
   }
 
-  /* Moving from stop to stop: replacements and events, or losses. */
+  /* Moving from stop to stop: replacements and events, or things done again. */
   const isShown = (element) => !element.closest("[hidden]");
   const stops = () => all(".replacement > summary, .event > details > summary").filter(isShown);
   const firstBelow = (list) => {
@@ -93,25 +93,25 @@
     stop.focus({ preventScroll: true });
     stop.scrollIntoView({ block: "nearest" });
   };
-  let loss = -1;
-  const stepLoss = (by) => {
-    const losses = all(".loss");
-    if (!losses.length) return;
-    const at = losses.indexOf(document.activeElement.closest(".loss"));
-    loss = (Math.max(at >= 0 ? at : loss, by < 0 ? 0 : -1) + by + losses.length) % losses.length;
-    goTo(losses[loss], "center");
+  let redone = -1;
+  const stepRedone = (by) => {
+    const rows = all(".redone");
+    if (!rows.length) return;
+    const at = rows.indexOf(document.activeElement.closest(".redone"));
+    redone = (Math.max(at >= 0 ? at : redone, by < 0 ? 0 : -1) + by + rows.length) % rows.length;
+    goTo(rows[redone], "center");
   };
   const isOnStop = () => document.activeElement.matches(".replacement > summary, .event > details > summary");
   const keys = {
-    j: () => step(1), k: () => step(-1), n: () => stepLoss(1), p: () => stepLoss(-1),
+    j: () => step(1), k: () => step(-1), n: () => stepRedone(1), p: () => stepRedone(-1),
     "/": () => { filter.scrollIntoView({ block: "nearest" }); filter.focus(); filter.select(); },
     "?": () => (help.open ? help.close() : help.showModal()),
     ArrowDown: () => isOnStop() && (step(1), true), ArrowUp: () => isOnStop() && (step(-1), true),
     Enter: () => {
       const active = document.activeElement;
-      const needed = active.matches(".loss") && (active.querySelector("a.need") ?? active.querySelector("a.seq"));
-      if (needed) needed.click();
-      return Boolean(needed);
+      const again = active.matches(".redone") && active.querySelector("a.again-at");
+      if (again) again.click();
+      return Boolean(again);
     },
   };
   document.addEventListener("keydown", (event) => {

@@ -6,14 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final
 
-from msgspec import structs
-
-from cli.views.full import print_metrics
+from cli.views.full import print_full, print_metrics
 from cli.views.model import audit_view
 from cli.views.screen import print_overview, print_screen
+from projections.audit.conditions import TokensBefore
 from projections.audit.cost import Cost
-from projections.audit.session import TokensBefore
-from projections.audit.summary_text import Growth, Sections
 from tests.cli import tale
 from tests.cli.golden import File, Run, Scene
 from tests.cli.golden.steps import (
@@ -51,15 +48,10 @@ def a_pipe_called_pipe(refold: Refold) -> None:
 def views_of_made_up_audits(refold: Refold) -> str:
     """Render metrics, remarks and costs of every kind that no session here has."""
     del refold
-    rework = measured.repeated()
     found = {
         "size": measured.size(1000, 250, removed=800, kept=200, added=40, returned=10),
-        "future_use": measured.future_use(1, 3, measured.loss("take", had=4, needed=15)),
-        "rework": rework,
-        "sections": Sections(
-            template="pi", headings=["Goal"], present=["Goal"], missing=["Next", "Notes"], duplicated=["Goal"]
-        ),
-        "growth": Growth(total=9, carried=4, fresh=5, left_out=2),
+        "rework": measured.redone("src/a.py", "b.py"),
+        "next": measured.followed(4, 9, refusals=(9,)),
         "cost": Cost(
             model="p/m",
             calls=9,
@@ -75,16 +67,25 @@ def views_of_made_up_audits(refold: Refold) -> str:
     before = TokensBefore(claimed=500, measured=1000, measured_at="e1", recomputed=800, unexplained=None)
     nothing_known = measured.spent(9, None, None, unrecorded=9, unpriced=9)
     some_known = measured.spent(9, 1.0, 2.0, unrecorded=3, unpriced=1)
-    worse = measured.compaction(3, before=before, **{**found, "size": measured.size(10, 11)})
+    worse = measured.compaction(
+        3,
+        before=before,
+        answers_since=1,
+        uncovered=[measured.ref(1), measured.ref(2)],
+        old_summary=measured.ref(1),
+        missing_sections=["Next", "Notes"],
+        conditions=["uncovered", "larger", "quick", "fetched-again", "failed-again", "claim"],
+        **{**found, "size": measured.size(10, 11)},
+    )
     seen = measured.audit(worse, measured.rewrite(4, undone=True), cost=some_known)
     return "\n".join(
         line
         for view, shown in (
             (print_metrics, measured.metrics()),
             (print_metrics, measured.metrics(**found)),
-            (print_metrics, measured.metrics(rework=structs.replace(rework, rounds_to_new_action=None))),
             (print_overview, measured.audit(counter="o200k", exact=True, estimate=False, cost=nothing_known)),
             (print_screen, audit_view(seen)),
+            (print_full, audit_view(seen)),
         )
         for line in printed(view, shown, width=200)
     )
@@ -180,8 +181,8 @@ SCENES: Final[Sequence[Scene]] = [
     Scene(
         four_sessions,
         [
-            "audit session-00000 --fail-under recall.paths-read=0.5 --fail-under recall=1",
-            "audit --all --jobs 1 --fail-under recall.paths-read=0.5",
+            "audit session-00000 --fail-on files --fail-on larger",
+            "audit --all --jobs 1 --fail-on files",
             damaged_in_session_2,
             "audit --all --jobs 1",
             "audit session-00001",
@@ -198,8 +199,7 @@ SCENES: Final[Sequence[Scene]] = [
             "audit --all --as-of 0",
             "audit --jobs 2 s",
             "audit --all --jobs 0",
-            "audit s --fail-under speed=1",
-            "audit s --fail-under recall=2",
+            "audit s --fail-on speed",
         ],
     ),
 ]

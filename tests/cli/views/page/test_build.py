@@ -1,4 +1,4 @@
-"""The findings, figures and sections of the page."""
+"""The verdicts, figures and sections of the page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import pytest
 from msgspec import structs
 
 from cli.views.model import AuditedReplacement, audit_view
-from cli.views.page.build import build_page, figures, models, others_used, sections_of, verdicts
+from cli.views.page.build import build_page, figures, models, sections_of, verdicts
 from cli.views.page.material import Material
 from cli.views.page.parts import BarSegment, LabelledValue, Page, Row, Section, Verdict
 from compaction import record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.records import SessionInfo, TextReplacement
-from projections.audit.rework import RepeatedCall, RepeatedError, Rereads, Rework
-from projections.audit.session import Counts
 from tests.cli.views.page.reading import lines_in, material_of
-from tests.support.measured import audit, compaction, finding, future_use, gone, instructions, loss, size
+from tests.support.measured import audit, compaction, ref, size
 from tests.support.pi_files import bring, header, said
 from tests.support.talk import Story, assistant, user
 
@@ -32,63 +30,19 @@ def bad(**given: Any) -> list[str]:
     return [each.text for each in found_in(compaction(9, **given)) if each.is_bad]
 
 
-def rework(repeated: int, errors: int) -> Rework:
-    repeat = RepeatedCall(
-        tool="t", target="x", first="e1", first_seq=1, again="e9", again_seq=9, after_calls=1
-    )
-    error = RepeatedError(error="E", first="e1", first_seq=1, again="e9", again_seq=9)
-    return Rework(
-        calls=5,
-        repeated=repeated,
-        rereads=Rereads(next3=0, next10=0, all=0),
-        rounds_to_new_action=None,
-        repeats=[repeat] * repeated,
-        errors=[error] * errors,
-    )
+def test_without_conditions_there_is_no_verdict() -> None:
+    assert found_in(compaction(9)) == []
 
 
-def test_where_nothing_is_wrong_that_is_said() -> None:
-    assert [each.is_bad for each in found_in(compaction(9))] == [False]
-
-
-@pytest.mark.parametrize(
-    ("given", "numbers", "about"),
-    [
-        ({"future_use": future_use(1, 3, loss("a"), loss("b"))}, ["2"], "needed"),
-        ({"instructions": instructions(2, gone("Never."))}, ["1"], "rule"),
-        ({"rework": rework(2, 0)}, ["2"], "calls"),
-        ({"rework": rework(0, 1)}, ["1"], "error"),
-    ],
-)
-def test_what_proves_no_trouble_is_counted_and_is_nothing_bad(
-    given: dict[str, Any], numbers: list[str], about: str
-) -> None:
-    (said,) = found_in(compaction(9, **given))
-    assert (re.findall(r"\d+", said.text), about in said.text, said.is_bad) == (numbers, True, False)
-
-
-@pytest.mark.parametrize(
-    ("given", "numbers", "about"),
-    [
-        ({"findings": [finding()]}, ["1"], "finding"),
-        ({"messages": Counts(summarized=1, kept=0, dropped=2)}, ["2"], "messages"),
-        ({"size": size(10, 10)}, [], "smaller"),
-        ({"summary": " "}, [], "summary"),
-    ],
-)
-def test_what_was_lost_is_said(given: dict[str, Any], numbers: list[str], about: str) -> None:
-    (said,) = bad(**given)
-    assert (re.findall(r"\d+", said), about in said) == (numbers, True)
-
-
-def test_what_is_bad_comes_before_counts() -> None:
-    found = found_in(compaction(9, summary="", future_use=future_use(0, 1, loss("a"))))
-    assert [each.is_bad for each in found] == [True, False]
+def test_conditions_are_verdicts() -> None:
+    assert bad(size=size(10, 10), conditions=["no-gain"]) == [
+        "the context is hardly smaller: 10 -> 10 tokens"
+    ]
 
 
 def test_what_was_undone_is_said_and_is_nothing_bad() -> None:
-    found = found_in(compaction(9, summary="", undone=True))
-    assert [each.is_bad for each in found] == [True, False]
+    found = found_in(compaction(9, undone=True, conditions=["no-gain"]))
+    assert [each.is_bad for each in found] == [False, True]
 
 
 @pytest.fixture
@@ -153,33 +107,20 @@ def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
     assert found["entries"] == ("167", ["3"])
 
 
-def test_what_was_lost_comes_before_sizes_and_cost(demo: Material) -> None:
-    names = [each.name for each in figures(demo)]
-    assert names[:3] == ["findings", "things not there", "context now"]
-    assert names[-1] == "cost"
+def test_what_was_computed_comes_before_sizes_and_cost(demo: Material) -> None:
+    found = list(figures(demo))
     row = demo.view.row
-    assert [each.value for each in figures(demo)][:2] == [str(row.serious + row.minor), str(row.losses)]
+    assert [(each.name, each.value) for each in found[:2]] == [
+        ("read again", str(row.fetched)),
+        ("said next", str(row.messages)),
+    ]
+    assert found[-1].name == "cost"
 
 
-def test_messages_that_were_dropped_are_the_first_figure(demo: Material) -> None:
-    dropped = compaction(30, messages=Counts(summarized=9, kept=0, dropped=66))
-    first, *_ = figures(structs.replace(demo, view=audit_view(audit(dropped))))
-    assert (first.name, first.value) == ("messages dropped", "66")
-
-
-def test_all_that_the_model_used_and_the_context_lacked_is_accounted_for() -> None:
-    # Of 10 things 6 are still in context, 3 were named again and 1 is lost; the undone compaction counts nothing.
-    seen = audit_view(
-        audit(
-            compaction(30, future_use=future_use(6, 10, loss("take"))),
-            compaction(40, future_use=future_use(1, 2), undone=True),
-        )
-    )
-    assert re.findall(r"\d+", others_used(seen)) == ["4", "3", "1"]
-
-
-def test_nothing_is_said_of_others_if_all_that_the_model_used_was_still_in_context() -> None:
-    assert others_used(audit_view(audit(compaction(30, future_use=future_use(6, 6))))) == ""
+def test_messages_that_no_summary_covers_are_the_first_figure(demo: Material) -> None:
+    uncovered = compaction(30, uncovered=[ref(each) for each in range(66)], conditions=["uncovered"])
+    first, *_ = figures(structs.replace(demo, view=audit_view(audit(uncovered))))
+    assert (first.name, first.value) == ("messages uncovered", "66")
 
 
 def test_models_are_those_that_wrote_the_one_that_wrote_most_first(begun: Story) -> None:
@@ -225,7 +166,7 @@ def test_every_message_of_both_contexts_is_a_row(sized: Story) -> None:
         (2, "assistant", 30, "summarized"),
         (3, "user", 10, "kept"),
     ]
-    assert view.after[0] == Row(seq=4, name="compaction", text="In short.", tokens=3, fate="new", losses=0)
+    assert view.after[0] == Row(seq=4, name="compaction", text="In short.", tokens=3, fate="new")
 
 
 def test_a_rewritten_message_shows_what_stands_there_now(sized: Story) -> None:
@@ -267,7 +208,6 @@ def test_a_compaction_that_makes_the_context_larger_is_marked(sized: Story) -> N
 def test_a_branch_summary_adds_to_the_context_by_its_nature(sized: Story) -> None:
     record_branch_summary(sized.writer, summary="Tried." * 200, target="e1")
     (view,) = views(sized)
-    assert view.replacement.metrics.size.grew
     assert not view.replacement.grew
 
 
@@ -277,16 +217,9 @@ def test_a_rewrite_has_neither_files_nor_a_summary(sized: Story) -> None:
     assert (view.replacement.files, view.summary) == (None, None)
 
 
-def test_a_message_that_held_what_was_lost_tells_how_many_things(demo: Material) -> None:
-    for view in sections_of(demo, lines_in(demo)):
-        held = {loss.had_seq for loss in view.replacement.metrics.future_use.losses}
-        assert {row.seq for row in view.before if row.losses} == held & {row.seq for row in view.before}
-
-
 def test_the_worst_comes_first_and_is_open(demo: Material) -> None:
     found = sections_of(demo, lines_in(demo))
-    shares = [view.replacement.metrics.future_use.share or 0 for view in found]
-    assert shares == sorted(shares)
+    assert [view.replacement.seq for view in found] == [each.seq for each in demo.view.worst]
     assert [view.is_open for view in found] == [True, False, False, False, False]
 
 

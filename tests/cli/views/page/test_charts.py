@@ -28,7 +28,7 @@ from compaction import move_to, record_compaction
 from eventstore.records import ModelChange
 from projections.context.cursor import ROOT
 from tests.cli.views.page.reading import lines_in, material_of, target
-from tests.support.measured import future_use, loss
+from tests.support.measured import redone
 from tests.support.talk import Story, assistant, user
 
 
@@ -206,24 +206,23 @@ def test_what_is_not_on_the_path_is_not_marked(story: Story) -> None:
     assert re.findall(r"#?\d+", title) == ["#1", "1"]
 
 
-def test_an_event_that_needed_what_was_lost_is_marked_once(story: Story) -> None:
+def test_an_event_that_did_things_again_is_marked_once(story: Story) -> None:
     story.says(user("a"), user("b"))
     record_compaction(story.writer, summary="s", first_kept="e2")
     story.says(assistant("c"))
     material = material_of(story.log)
-    lost = [loss(name, needed=4) for name in ("one", "two", "three", "four", "two")]
     (compaction,) = material.view.audit.compactions
-    metrics = msgspec.structs.replace(compaction.metrics, future_use=future_use(0, 5, *lost))
+    again = redone("one.py", "two.py", "three.py", "four.py", "two.py", again=4)
+    metrics = msgspec.structs.replace(compaction.metrics, rework=msgspec.structs.replace(again, failed=[]))
     audit = msgspec.structs.replace(
         material.view.audit, compactions=[msgspec.structs.replace(compaction, metrics=metrics)]
     )
     found = marked(msgspec.structs.replace(material, view=audit_view(audit)))
     assert [(place.seq, place.kind, place.where) for place in found] == [
         (3, "compaction", "above"),
-        (4, "need", "curve"),
+        (4, "again", "curve"),
     ]
-    assert found[1].title.startswith("#4 ")
-    assert re.search(r": one, two, three \D*1\b", found[1].title)
+    assert found[1].title == "#4 again: read one.py, read two.py, read three.py and 1 more"
 
 
 def test_places_stand_in_order_of_the_path(demo: Material) -> None:

@@ -19,12 +19,11 @@ from cli.views.page.html import DEEPEST, LONGEST, MARKER, page_bytes, page_html,
 from cli.views.page.material import Material
 from cli.views.page.parts import Page
 from eventstore import EventLog
-from projections.audit.measure import EventRef
 from projections.audit.session import TokensAfter
 from tests.cli.views.page.reading import material_of
 from tests.pages.hostile import EVERYTHING, PAYLOADS, hostile
 from tests.support.growth import NO_SQUARE, times_as_long
-from tests.support.measured import finding
+from tests.support.measured import ref
 from tests.support.pi_files import bring
 from tests.support.talk import Story, user
 
@@ -32,13 +31,6 @@ from tests.support.talk import Story, user
 @pytest.fixture(scope="module")
 def html(demo_page: Page) -> str:
     return page_html(demo_page)
-
-
-def test_recall_by_kind_is_on_the_full_page_alone(html: str, demo: Material) -> None:
-    full = page_html(build_page(demo, is_full=True))
-    sections = [text.count('<section class="recall">') for text in (html, full)]
-    assert sections == [0, len(demo.view.replacements)]
-    assert [text.count('data-name="names kept"') for text in (html, full)] == sections
 
 
 def test_sizes_are_those_that_the_terminal_shows(demo: Material) -> None:
@@ -52,16 +44,13 @@ def test_sizes_are_those_that_the_terminal_shows(demo: Material) -> None:
     assert shown == [("before", "90,000"), ("after", "5,000")]
 
 
-def test_a_finding_links_each_event_once_but_not_those_within_a_range(demo: Material) -> None:
-    events = [EventRef(event=f"e{seq}", seq=seq) for seq in range(3, 8)]
-    sentence = "the model searched (#4–#6) for what it had seen."  # noqa: RUF001  a dash
-    told = finding(sentence=sentence, known=events[:1], trouble=events[1:])
+def test_a_remark_links_its_events(demo: Material) -> None:
     first, *others = demo.view.audit.compactions
-    compactions = [structs.replace(first, findings=[told]), *others]
-    view = audit_view(structs.replace(demo.view.audit, compactions=compactions))
+    shown = structs.replace(first, uncovered=[ref(3), ref(7)], conditions=["uncovered"])
+    view = audit_view(structs.replace(demo.view.audit, compactions=[shown, *others]))
     html = page_html(build_page(structs.replace(demo, view=view)))
-    (item,) = re.findall(r"<li>(?:(?!</li>).)*the model searched.*?</li>", html)
-    assert re.findall(r'href="#e-(\d+)"', item) == ["4", "6", "3", "7"]
+    (item,) = re.findall(r"<li>(?:(?!</li>).)*left the context.*?</li>", html)
+    assert re.findall(r'href="#e-(\d+)"', item) == ["3", "7"]
 
 
 class Reader(HTMLParser):
@@ -174,7 +163,7 @@ def test_nothing_hostile_becomes_a_tag_an_attribute_an_id_or_a_link(
     store: EventLog, tmp_path, html: str
 ) -> None:
     found, plain = Reader(hostile_html(store, tmp_path)), Reader(html)
-    marks = {"mark", "blockquote", "hr", "strong", "em", "s"}
+    marks = {"blockquote", "hr", "strong", "em", "s"}
     assert set(found.tags) <= set(plain.tags) | marks
     assert found.attributes <= plain.attributes
     assert found.open == []
@@ -209,7 +198,7 @@ def test_a_text_of_a_megabyte_on_one_line_is_cut(store: EventLog) -> None:
 
 
 TAGS = {
-    *("p", "ul", "ol", "li", "blockquote", "strong", "em", "s", "hr", "br", "code", "pre", "mark", "span"),
+    *("p", "ul", "ol", "li", "blockquote", "strong", "em", "s", "hr", "br", "code", "pre", "span"),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 
@@ -240,73 +229,56 @@ def attributes(html: str) -> set[str]:
     ],
 )
 def test_markdown_is_laid_out(markdown: str, html: str) -> None:
-    assert summary_html(markdown, {}) == html
+    assert summary_html(markdown) == html
 
 
 def test_html_is_shown_and_not_obeyed() -> None:
-    assert summary_html("<b>x</b>\n\n<read-files>\na.py\n</read-files>", {}) == (
+    assert summary_html("<b>x</b>\n\n<read-files>\na.py\n</read-files>") == (
         "<p>&lt;b&gt;x&lt;/b&gt;</p><p>&lt;read-files&gt;<br>a.py<br>&lt;/read-files&gt;</p>"
     )
 
 
 def test_a_link_is_its_text_and_its_address() -> None:
-    assert summary_html("[here](https://a.example/b)", {}) == (
+    assert summary_html("[here](https://a.example/b)") == (
         '<p>here <span class="address">(https://a.example/b)</span></p>'
     )
 
 
 def test_an_address_by_itself_is_shown_once() -> None:
-    assert summary_html("<https://a.example>", {}) == "<p>https://a.example</p>"
+    assert summary_html("<https://a.example>") == "<p>https://a.example</p>"
 
 
 def test_a_picture_is_what_it_is_called_and_its_address() -> None:
-    assert summary_html("![a graph](https://a.example/g.png)", {}) == (
+    assert summary_html("![a graph](https://a.example/g.png)") == (
         '<p>[a graph] <span class="address">(https://a.example/g.png)</span></p>'
     )
 
 
 def test_what_would_define_a_link_or_name_a_character_is_text() -> None:
-    assert summary_html("[a]: b\n\n&amp; x", {}) == "<p>[a]: b</p><p>&amp;amp; x</p>"
-
-
-def test_words_that_are_named_are_marked_wherever_they_stand_by_themselves() -> None:
-    html = summary_html("run `run` runs", {"run": "symbol"})
-    marked = '<mark title="symbol">run</mark>'
-    assert html == f"<p>{marked} <code>{marked}</code> runs</p>"
-
-
-def test_of_two_words_that_begin_alike_the_longer_is_marked() -> None:
-    html = summary_html("src/a.py", {"src": "path", "src/a.py": "path"})
-    assert html == '<p><mark title="path">src/a.py</mark></p>'
-
-
-def test_a_marked_word_is_escaped() -> None:
-    assert summary_html("x <b> y", {"<b>": '"'}) == '<p>x <mark title="&#34;">&lt;b&gt;</mark> y</p>'
+    assert summary_html("[a]: b\n\n&amp; x") == "<p>[a]: b</p><p>&amp;amp; x</p>"
 
 
 def test_what_cannot_be_seen_in_a_summary_is_spelled_out() -> None:
-    assert summary_html("a\x00\u202eb\ud83d", {}) == r"<p>a\x00\u202eb\ud83d</p>"
+    assert summary_html("a\x00\u202eb\ud83d") == r"<p>a\x00\u202eb\ud83d</p>"
 
 
 def test_an_empty_summary_is_empty() -> None:
-    assert summary_html("", {}) == ""
-    assert summary_html(" \n ", {}) == ""
+    assert summary_html("") == ""
+    assert summary_html(" \n ") == ""
 
 
 @pytest.mark.parametrize("opening", [">", "- ", "  - \n", "1. ", "*a **b "])
 def test_nesting_without_end_loses_no_text(opening: str) -> None:
-    assert "the end" in summary_html(opening * 10_000 + "the end", {})
+    assert "the end" in summary_html(opening * 10_000 + "the end")
 
 
 def test_a_summary_nested_too_deep_is_shown_as_it_is_written() -> None:
     text = ">" * DEEPEST + " deep"
-    assert summary_html(text, {"deep": "symbol"}) == (
-        f'<pre class="as-written">{"&gt;" * DEEPEST} <mark title="symbol">deep</mark></pre>'
-    )
+    assert summary_html(text) == (f'<pre class="as-written">{"&gt;" * DEEPEST} deep</pre>')
 
 
 def test_a_summary_that_is_too_long_is_shown_as_it_is_written() -> None:
-    assert summary_html("*" + "x" * LONGEST, {}).startswith('<pre class="as-written">*x')
+    assert summary_html("*" + "x" * LONGEST).startswith('<pre class="as-written">*x')
 
 
 @pytest.mark.parametrize(
@@ -314,20 +286,20 @@ def test_a_summary_that_is_too_long_is_shown_as_it_is_written() -> None:
 )
 def test_a_text_is_shown_in_time_that_grows_with_it(repeated: str) -> None:
     def shown(length: int) -> str:
-        return summary_html((repeated * length)[:length], {"a": "symbol"})
+        return summary_html((repeated * length)[:length])
 
     assert times_as_long(shown, LONGEST // 20, LONGEST * 8 // 20) < NO_SQUARE
 
 
 @pytest.mark.parametrize("payload", [*PAYLOADS, EVERYTHING])
 def test_nothing_hostile_becomes_a_tag_or_an_attribute(payload: str) -> None:
-    html = summary_html(payload, {payload: "path", "script": "symbol", "=": "symbol"})
+    html = summary_html(payload)
     assert tags(html) <= TAGS
     assert attributes(html) <= {"class", "title", "start"}
 
 
 @given(st.text(alphabet="<>&\"'`*_[]()!#-|~\\\n ax:/1.={}", max_size=200))
 def test_no_text_becomes_a_tag_or_an_attribute(text: str) -> None:
-    html = summary_html(text, {"a": "symbol"})
+    html = summary_html(text)
     assert tags(html) <= TAGS
     assert attributes(html) <= {"class", "title", "start"}

@@ -23,12 +23,11 @@ from compaction import move_to, record_branch_summary, record_compaction, record
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
 from eventstore.formats import view_of_event
-from eventstore.records import Compaction, Decision, ModelChange, TextReplacement, Undone
+from eventstore.records import Decision, ModelChange, TextReplacement, Undone
 from eventstore.views import Usage
 from projections.audit.prices import FilePrices, Price
 from projections.context.parts import Fate
 from projections.diff import Change
-from projections.mentions import MentionKind
 from projections.message_text import message_text
 from tests.cli.views.page.reading import material_of
 from tests.support.claude_code import SESSION, answer, bring, said
@@ -166,30 +165,6 @@ def test_a_branch_summary_stands_for_the_messages_of_its_branch(repair: Story) -
         [(1, Change.KEPT), (2, Change.KEPT), (3, Change.SUMMARIZED), (4, Change.SUMMARIZED)],
         [(1, Change.KEPT), (2, Change.KEPT), (repair[summary].seq, Change.NEW)],
     )
-
-
-@pytest.mark.parametrize(
-    ("summary", "named"),
-    [
-        (
-            "parse_line is in `src/parser.py`.",
-            {"parse_line": MentionKind.SYMBOL, "src/parser.py": MentionKind.PATH},
-        ),
-        ("parse_all is in src/other.py.", {}),
-        ("parse_lines and src/parser.pyc", {}),
-    ],
-)
-def test_words_of_a_summary_are_named_that_the_removed_messages_name_too(
-    repair: Story, summary: str, named: dict[str, MentionKind]
-) -> None:
-    compacted = repair.add(Compaction(summary=summary, first_kept_entry_id="e4", tokens_before=9))
-    assert exchange_at(repair, compacted).named == named
-
-
-def test_a_rewrite_has_no_summary_that_could_name_anything(repair: Story) -> None:
-    targets = [TextReplacement(target="e3", text="parse_line")]
-    rewrite = record_rewrite(repair.writer, targets=targets, reason="prune")
-    assert exchange_at(repair, rewrite).named == {}
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_parallel_results_beside_the_path_are_in_the_summary(log: MemoryLog, tmp
         answer("b", "s", "m2", "done"),
     )
     (compaction,) = audit(log, SESSION).compactions
-    assert (compaction.messages.dropped, compaction.dropped) == (0, [])
+    assert (compaction.messages.uncovered, compaction.uncovered) == (0, [])
     assert compaction.messages.summarized == 4
     changes = {each.event: each.change for each in diff(log, SESSION, "r2", "b").changes}
     assert changes["r1"] is Change.SUMMARIZED

@@ -86,7 +86,7 @@ class TestKeptLists:
     def test_what_is_not_listed_is_summarized(self, log: MemoryLog, tmp_path: Path) -> None:
         bring(log, tmp_path, *self.LISTED)
         (audited,) = audit(log, "one").compactions
-        assert audited.messages == Counts(summarized=3, kept=2, dropped=0)
+        assert audited.messages == Counts(summarized=3, kept=2, uncovered=0)
         changes = {each.event: each.change for each in diff(log, "one", "e", "s").changes}
         assert changes == {
             **dict.fromkeys("acd", Change.SUMMARIZED),
@@ -127,7 +127,7 @@ class TestKeptLists:
         compaction = record("summary", "s", "b", text="much", kept=["a", "b"], before=before)
         bring(log, tmp_path, *kept, compaction)
         (audited,) = audit(log, "one").compactions
-        assert audited.messages == Counts(summarized=0, kept=2, dropped=0)
+        assert audited.messages == Counts(summarized=0, kept=2, uncovered=0)
         assert audited.first_kept == "a"
         assert audited.summary_tokens == len("much") // 4
 
@@ -137,4 +137,4 @@ class TestKeptLists:
         monkeypatch.setattr(madeup_rules.MadeUpRules, "summary", lambda *_: ())
         bring(log, tmp_path, record("summary", "s", None, text="much", kept=[]))
         (audited,) = audit(log, "one").compactions
-        assert (audited.messages, audited.summary_tokens) == (Counts(summarized=0, kept=0, dropped=0), 0)
+        assert (audited.messages, audited.summary_tokens) == (Counts(summarized=0, kept=0, uncovered=0), 0)

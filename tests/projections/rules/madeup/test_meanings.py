@@ -13,15 +13,12 @@ from eventstore.paths import event
 from eventstore.records import Rewrite, SessionInfo, TextReplacement
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
-from projections.audit.instruction_fates import instructions
 from projections.context.build import build_context
-from projections.context.cursor import path, resolve_cursor
 from projections.context.overlay import apply_rewrites
 from projections.descriptions import first_request, summary_line, title
 from projections.files import file_operations
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import SessionFacts
-from projections.replacement import replacement_of
 from projections.tokens import counter
 from tests.support.madeup.sessions import Json, bring, exchange, record, say, texts
 
@@ -55,7 +52,7 @@ class TestTools:
         assert (files.read_files, files.modified_files) == (["read.x"], ["written.x"])
 
     def test_commands_are_those_that_its_own_shells_were_given(self, worked: MemoryLog) -> None:
-        facts = SessionFacts().of_parts(build_context(worked, "one").parts)
+        facts = map(SessionFacts().of_part, build_context(worked, "one").parts)
         assert [held.mentions.get(MentionKind.COMMAND, ()) for held in facts] == [
             (),
             ("make all",),
@@ -117,25 +114,6 @@ class TestPersons:
         SessionWriter(log, "one").append(Rewrite(reason="test", targets=shown))
         parts = build_context(log, "one").parts
         assert [part.by_person for part in (*parts, *ahead)] == [False, False]
-
-    def test_instructions_are_those_of_persons(self, log: MemoryLog, tmp_path: Path) -> None:
-        rule = "You must never touch the migrations folder of the service."
-        bring(
-            log,
-            tmp_path,
-            say("a", None, text=rule),
-            say("b", "a", "model"),
-            say("c", "b", text=rule.replace("migrations", "generated"), told_by="harness"),
-            say("d", "c", "model"),
-            record("summary", "s", "d", text="all of it"),
-        )
-        with log.snapshot() as snapshot:
-            cursor = resolve_cursor(snapshot, "one")
-            *earlier, compaction = path(snapshot, cursor)
-            found = instructions(
-                replacement_of(compaction, snapshot, cursor, earlier=earlier), SessionFacts()
-            )
-        assert [(each.text, each.event) for each in found.rules] == [(rule, "a")]
 
 
 class TestTitles:

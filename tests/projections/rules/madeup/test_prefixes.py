@@ -57,13 +57,13 @@ class TestPrefixes:
         bring(log, tmp_path, *first, born, record("say", "x", None, "two", message=hello))
         parts = [part for part in build_context(log, "two").parts if "findModel" in part.raw.decode()]
         assert {part.seq for part in parts} == {3}
-        assert [held.id for held in SessionFacts().of_parts(parts)] == ["c", "x"]
+        assert [held.id for held in map(SessionFacts().of_part, parts)] == ["c", "x"]
 
     def test_what_it_hides_of_it_is_summarized(self, log: MemoryLog, tmp_path: Path) -> None:
         compaction = record("summary", "s", "y", "two", text="all", kept=["y"])
         bring(log, tmp_path, *BORN, compaction)
         (audited,) = audit(log, "two").compactions
-        assert audited.messages == Counts(summarized=3, kept=1, dropped=0)
+        assert audited.messages == Counts(summarized=3, kept=1, uncovered=0)
         changes = {each.event: each.change for each in diff(log, "two", "y", "s").changes}
         assert changes == {
             **dict.fromkeys("abx", Change.SUMMARIZED),
