@@ -24,6 +24,7 @@ from projections.context.build import parts_from
 from projections.context.cursor import resolve_cursor
 from projections.mentions import mentions
 from projections.mentions.message_facts import SessionFacts
+from projections.rules.base import Selection
 from projections.tokens import counter
 
 SESSIONS = {"60-10k": (10_000, 60), "1000-10k": (10_000, 1_000), "1000-100k": (100_000, 1_000)}
@@ -47,7 +48,7 @@ def all_parts(length, made):
     """Return every message of a session, as if it had never been compacted."""
     stored = made(LENGTHS[length], 60)
     with open_store(stored.store) as log, log.snapshot() as snapshot:
-        return parts_from(snapshot, resolve_cursor(snapshot, stored.session), 1)
+        return parts_from(snapshot, resolve_cursor(snapshot, stored.session), Selection())
 
 
 def summarized(parts, previous=""):
@@ -76,7 +77,7 @@ def import_into(path, file):
 def whole(stored):
     """Summarize every message of a session, as if it had never been compacted."""
     with open_store(stored.store, create=False) as log, log.snapshot() as snapshot:
-        return summarized(parts_from(snapshot, resolve_cursor(snapshot, stored.session), 1))
+        return summarized(parts_from(snapshot, resolve_cursor(snapshot, stored.session), Selection()))
 
 
 def prompted(parts):

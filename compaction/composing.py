@@ -88,7 +88,7 @@ def compose_compaction(
     on, because the session would compact and continue forever.
     """
     plan = draft.plan
-    before = context_at(snapshot, here).parts
+    before = context_at(snapshot, here, readable=True).parts
     come_since = [entry.id for entry in path(snapshot, here, first=cursor.leaf + 1)]
     kept = {*plan.cut.kept, *come_since}
     follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
@@ -225,7 +225,7 @@ def record_compaction(
             Summary(text=summary, template=template),
             files=files_at(snapshot, cursor, before=first_seq).lists(),
             first_kept=first_kept,
-            tokens_before=sum(tokens.count(context_at(snapshot, cursor).parts)),
+            tokens_before=sum(tokens.count(context_at(snapshot, cursor, readable=True).parts)),
             reason=reason,
             policy=policy,
         )

@@ -75,12 +75,13 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
 
     It starts at the first kept entry of the compaction in effect, because no summary covers that yet. Without
     such an entry it starts after the compaction; without a compaction it starts at the root, including
-    messages that the context takes from another session.
+    messages that the context takes from another session. A compaction that only its provider can read is no summary:
+    the window starts as if it were not there.
     """
     if not cursor.leaf:
         return Window(items=())
     leaf = event(snapshot, cursor.session, cursor.leaf)
-    selected = rules_at(snapshot, leaf).select(snapshot, leaf)
+    selected = select_window(snapshot, cursor)
     entries = path(snapshot, cursor, first=selected.first)
     parts = select_window_parts(snapshot, cursor, selected)
     open_until = _open_until(parts)
@@ -95,22 +96,22 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
         last_measured=_measured(paths.upward(snapshot, cursor.session, cursor.leaf), late)
         if measured is None and leaf.compaction_seq
         else measured,
-        is_compacted=is_compacted(snapshot, cursor),
+        is_compacted=selected.compaction is not None
+        and selected.compaction.seq == leaf.compaction_seq
+        and is_compacted(snapshot, cursor),
         is_open=_is_open(open_until),
     )
 
 
-def select_window_parts(
-    snapshot: Snapshot, cursor: Cursor, selected: Selection | None = None
-) -> tuple[Part, ...]:
-    """Return the messages of the window at a leaf, one for each item.
+def select_window(snapshot: Snapshot, cursor: Cursor) -> Selection:
+    """Return what the window at a leaf begins with: no summary that only its provider can read."""
+    leaf = event(snapshot, cursor.session, cursor.leaf)
+    return rules_at(snapshot, leaf).select_readable(snapshot, leaf)
 
-    `selected` is the leaf's selection.
-    """
-    if selected is None:
-        leaf = event(snapshot, cursor.session, cursor.leaf)
-        selected = rules_at(snapshot, leaf).select(snapshot, leaf)
-    own = parts_from(snapshot, cursor, selected.first)
+
+def select_window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection) -> tuple[Part, ...]:
+    """Return the messages of the window at a leaf, one for each item."""
+    own = parts_from(snapshot, cursor, selected)
     if selected.prefix is None:
         return own
     session, entry = selected.prefix

@@ -298,7 +298,7 @@ class Session:
         Raises NotFoundError, also for a new session without a message, and CorruptionError where the store is damaged.
         """
         at = _converted("as_of", as_of, Annotated[int, msgspec.Meta(ge=0)] | None)
-        context = build_context(self._log, self.id, as_of=at, leaf=_leaf("leaf", leaf))
+        context = build_context(self._log, self.id, as_of=at, leaf=_leaf("leaf", leaf), readable=True)
         return Context(**msgspec.structs.asdict(context))
 
     def tree(self) -> Tree:

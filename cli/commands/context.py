@@ -243,7 +243,7 @@ def command(
     ):
         at = resolve_leaf(snapshot, name, leaf)
         try:
-            context = build_context(snapshot, name, leaf=at, as_of=as_of)
+            context = build_context(snapshot, name, leaf=at, as_of=as_of, readable=form == "anthropic")
         except CorruptionError as error:
             # People may look at a damaged session; what a program or model reads must be as it was appended.
             if form != "text" or as_json:

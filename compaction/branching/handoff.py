@@ -65,7 +65,7 @@ def hand_off(
     _check_is_new(new)
     with checked(writer.log) as snapshot:
         cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
-        context = context_at(snapshot, cursor)
+        context = context_at(snapshot, cursor, readable=True)
         template = find_template(HANDOFF, with_session(sources, snapshot, cursor))
         about = title(snapshot, writer.session) or first_request(snapshot, writer.session)
         info = SessionInfo(

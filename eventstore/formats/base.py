@@ -97,7 +97,8 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
 
     `kept` lists the ids of the kept messages, if the harness lists them. `last_kept` is the id of the last one if
     they are a run that ends above the compaction; `removed` are those that the run is without. `keeps_before` means
-    that they precede the summary in the context.
+    that they precede the summary in the context. `native` is the provider that keeps the history in a form which only
+    it can read, so that the summary says nothing; "" for a summary in words.
     """
 
     tokens_before: int | None = None
@@ -109,6 +110,7 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
     last_kept: str = ""
     keeps_before: bool = False
     removed: frozenset[str] = frozenset()
+    native: str = ""
 
 
 class BranchView(SummaryView, frozen=True, kw_only=True):

@@ -172,7 +172,8 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
     `expected` counts the messages that the record keeps, and its summary; `found` the ones that the context has.
     """
     view = view_of(compaction, snapshot).compaction
-    if view is None:
+    if view is None or view.native:
+        # What a native history keeps is in it.
         return
     at = cursor.at_leaf(compaction.seq)
     leaf = event(snapshot, cursor.session, compaction.seq)
@@ -253,7 +254,7 @@ def _claims(
 
 def _nearest_count(snapshot: Snapshot, cursor: Cursor, claimed: int) -> int:
     """Return a context's size by the counter that comes nearest; records do not name theirs."""
-    parts = context_at(snapshot, cursor).parts
+    parts = context_at(snapshot, cursor, readable=True).parts
     counts = (sum(counter(name).count(parts)) for name in COUNTERS)
     return min(counts, key=lambda count: abs(claimed - count))
 

@@ -37,23 +37,33 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
 
     A window ends before the first kept entry, or at the compaction if it kept nothing; the harness's rules
     say where it begins. If a compaction lists what it keeps, everything else above it is in the window. Entries
-    off the path that show with it belong to the window too.
+    off the path that show with it belong to the window too. A compaction that only its provider can read
+    summarizes nothing, and is in nobody's way.
     """
     compactions: dict[int, Event] = {}
     lists: dict[int, frozenset[int]] = {}
+    unread: dict[int, int] = {}
     in_effect = 0
     messages = [entry.seq for entry in entries if has_message(entry)]
     for event in entries:
         if event.kind == "compaction":
-            start = rules_of_format(event.format).window_start(event, compactions.get(in_effect))
-            end = event.target_seq or event.seq
             view = view_of(event, snapshot).compaction
+            if view and view.native:
+                unread[event.seq] = in_effect
+                yield Coverage(compaction=event, previous=in_effect, summarized=set(), end=event.seq)
+                in_effect = event.seq
+                continue
+            above = in_effect
+            while above in unread:
+                above = unread[above]
+            start = rules_of_format(event.format).window_start(event, compactions.get(above))
+            end = event.target_seq or event.seq
             kept, listed = frozenset[int](), frozenset[str]()
             if view and view.kept is not None:
                 listed = frozenset(view.kept)
                 kept = frozenset(entry.seq for entry in entries if recorded_id(entry.id) in listed)
                 end = event.seq
-            start = min((start, *lists.get(in_effect, ())))
+            start = min((start, *lists.get(above, ())))
             beside = _beside(snapshot, event, start)
             if view and view.kept is not None:
                 kept |= {entry.seq for entry in beside if recorded_id(entry.id) in listed}
@@ -61,9 +71,9 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
             summarized = set(messages[bisect_left(messages, start) : bisect_left(messages, end)])
             summarized |= {entry.seq for entry in beside if start <= entry.seq < end and has_message(entry)}
             summarized -= kept
-            if in_effect in lists:
+            if above in lists:
                 # Entries that the compaction above did not list are in its own summary.
-                summarized = {seq for seq in summarized if seq > in_effect or seq in lists[in_effect]}
+                summarized = {seq for seq in summarized if seq > above or seq in lists[above]}
             yield Coverage(compaction=event, previous=in_effect, summarized=summarized, end=end, kept=kept)
             compactions[event.seq] = event
         in_effect = event.compaction_seq

@@ -35,7 +35,7 @@ from projections.descriptions import first_request, title
 from projections.files import abandoned_entries, beside, claimed_files, files_elsewhere, files_of
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
 from projections.rules import rules_named
-from projections.rules.base import Gap
+from projections.rules.base import Gap, native_provider
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, answers, measured_usage
@@ -326,9 +326,9 @@ class _Branch:
         return event.seq not in self._effective
 
     def compaction(self, event: Event) -> CompactionAudit:
-        before = self._contexts.context_at(event.parent_seq)
         end = end_of_change(event, self._snapshot, self._at)
-        after = self._contexts.context_at(end)
+        sent_before, before = self._contexts_at(event.parent_seq)
+        sent_after, after = self._contexts_at(end)
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
         view = view_of(event, self._snapshot).compaction or CompactionView()
@@ -338,9 +338,9 @@ class _Branch:
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         replacement = replacement_between(event, before, after, **self._around(event))
         metrics = self._metrics(replacement)
-        counts = self._tokens.count(after.parts)
+        counts = self._tokens.count(sent_after.parts)
         files = self._files(event, self._files_summarized(coverage))
-        sizes = self._before(before, event, view.tokens_before)
+        sizes = self._before(sent_before, event, view.tokens_before)
         answers_since = self._answers_between(coverage.previous, event.seq) if coverage.previous else None
         return CompactionAudit(
             id=event.id,
@@ -362,17 +362,17 @@ class _Branch:
             uncovered=removed.uncovered,
             old_summary=removed.old_summary,
             answers_since=answers_since,
-            summary=view.summary,
+            summary="" if view.native else view.summary,
             summary_tokens=sum(
                 count
-                for part, count in zip(after.parts, counts, strict=True)
+                for part, count in zip(sent_after.parts, counts, strict=True)
                 if part.is_of(event.session, event.seq)
             ),
             missing_sections=list(view.missing_sections),
             files=files,
             conditions=conditions_of(
                 metrics,
-                shrinks=LEAST_GAIN,
+                shrinks=None if view.native else LEAST_GAIN,
                 is_covered=not removed.uncovered and removed.old_summary is None,
                 answers_since=answers_since,
                 files=files,
@@ -400,9 +400,17 @@ class _Branch:
         )
 
     def _replacement(self, event: Event) -> Replacement:
-        before = self._contexts.context_at(start_of_change(event, self._snapshot))
-        after = self._contexts.context_at(end_of_change(event, self._snapshot, self._at))
+        _, before = self._contexts_at(start_of_change(event, self._snapshot))
+        _, after = self._contexts_at(end_of_change(event, self._snapshot, self._at))
         return replacement_between(event, before, after, **self._around(event))
+
+    def _contexts_at(self, seq: int) -> tuple[Context, Context]:
+        """Return the context at an entry as it was sent, and as a reader of the log can read it."""
+        sent = self._contexts.context_at(seq)
+        compaction = event_at(self._snapshot, self._at.session, seq).compaction_seq if seq else 0
+        if not compaction or not native_provider(event_at(self._snapshot, self._at.session, compaction)):
+            return sent, sent
+        return sent, context_at(self._snapshot, self._at.at_leaf(seq), readable=True)
 
     def _before(self, context: Context, event: Event, claimed: int | None) -> TokensBefore:
         counts = self._tokens.count(context.parts)

@@ -22,7 +22,7 @@ from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
 from projections.context.parts import Context, Fate, Part, is_by_person, origin, role_and_estimates
 from projections.rules import rules_at, rules_named, rules_of_format
-from projections.rules.base import Rules, Selection
+from projections.rules.base import Rules, Selection, native_provider
 from projections.settings import encode_settings, settings_at, settings_json
 
 
@@ -33,21 +33,29 @@ def build_context(
     leaf: Leaf = None,
     as_of: int | None = None,
     rules: str | None = None,
+    readable: bool = False,
     verify: bool = True,
 ) -> Context:
     """Return the context at a leaf exactly as its harness built it, mistakes included.
 
-    Uses the rules of the session's harness unless `rules` names others. The cost grows with the context, not
+    Uses the rules of the session's harness unless `rules` names others. For a request to another provider, ask for a
+    `readable` one: messages replace a history that only its provider can read. The cost grows with the context, not
     with the history. Every event in the context is verified; pass `verify=False` only to look at a damaged
     store, never to build a request or a summary. Raises NotFoundError, and CorruptionError if an event
     differs from what was appended.
     """
     with checked(log) if verify else log.snapshot() as snapshot:
-        return context_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of), rules=rules)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
+        return context_at(snapshot, cursor, rules=rules, readable=readable)
 
 
-def context_at(snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None) -> Context:
-    """Return the context at a cursor. Raises NotFoundError for unknown rules."""
+def context_at(
+    snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None, readable: bool = False
+) -> Context:
+    """Return the context at a cursor. Raises NotFoundError for unknown rules.
+
+    A `readable` one has the messages in place of a history that only its provider can read.
+    """
     leaf = _leaf(snapshot, cursor)
     harness = _rules(snapshot, leaf, rules)
     return Context(
@@ -55,9 +63,16 @@ def context_at(snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None) 
         leaf=leaf.id if leaf else None,
         as_of=cursor.as_of,
         rules=harness.name,
-        parts=_parts(snapshot, cursor, leaf, harness) if leaf else (),
+        parts=_parts(snapshot, cursor, leaf, harness, readable=readable) if leaf else (),
         settings=settings_at(snapshot, cursor.session, cursor.leaf),
+        expanded=_unread(snapshot, leaf) if leaf and readable else "",
     )
+
+
+def _unread(snapshot: Snapshot, leaf: LazyEvent) -> str:
+    """Return the id of the compaction in effect if only its provider can read it, else ""."""
+    compaction = event(snapshot, leaf.session, leaf.compaction_seq) if leaf.compaction_seq else None
+    return compaction.id if compaction and native_provider(compaction) else ""
 
 
 def harness_json(context: Context) -> bytes:
@@ -142,30 +157,24 @@ def is_restored(snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
     return above == compaction and not is_by_person(entry)
 
 
-def parts_from(snapshot: Snapshot, cursor: Cursor, first: int, *, rewritten: bool = True) -> tuple[Part, ...]:
-    """Return the parts of a path from entry `first` on, including those that a compaction hides.
+def parts_from(
+    snapshot: Snapshot, cursor: Cursor, selected: Selection, *, rewritten: bool = True
+) -> tuple[Part, ...]:
+    """Return the parts from a selection's first entry on, also those that compactions hide.
 
     They are not arranged: what the harness leaves out of requests, such as failed turns, is among them. If the
-    compaction in effect lists what it keeps, entries that it left off the list stay hidden: its summary covers them.
-    Without `rewritten`, messages appear as stored, with no rewrite applied.
+    selection lists what is kept, entries off the list stay hidden: a summary covers them. Without `rewritten`,
+    messages appear as stored, with no rewrite applied.
     """
     leaf = _leaf(snapshot, cursor)
     if leaf is None:
         return ()
     harness = rules_at(snapshot, leaf)
-    selected = harness.select(snapshot, leaf)
     if selected.kept is None:
-        selected = Selection()
+        selected = Selection(first=selected.first)
     parts = [
         part
-        for part in _selected(
-            snapshot,
-            cursor,
-            leaf,
-            harness,
-            msgspec.structs.replace(selected, first=first),
-            rewritten=rewritten,
-        )
+        for part in _selected(snapshot, cursor, leaf, harness, selected, rewritten=rewritten)
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
     return tuple(harness.joined(parts))
@@ -197,17 +206,29 @@ def unarranged_at(snapshot: Snapshot, cursor: Cursor) -> list[Part]:
 
 
 def _parts(
-    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
+    snapshot: Snapshot,
+    cursor: Cursor,
+    leaf: LazyEvent,
+    rules: Rules,
+    behind: tuple[str, ...] = (),
+    *,
+    readable: bool = False,
 ) -> tuple[Part, ...]:
     """Return the parts of a context; `behind` are the sessions whose prefix it is."""
-    parts = _unarranged(snapshot, cursor, leaf, rules, behind)
+    parts = _unarranged(snapshot, cursor, leaf, rules, behind, readable=readable)
     return tuple(rules.arrange(snapshot, leaf, parts) if rules.arranges else parts)
 
 
 def _unarranged(
-    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, rules: Rules, behind: tuple[str, ...] = ()
+    snapshot: Snapshot,
+    cursor: Cursor,
+    leaf: LazyEvent,
+    rules: Rules,
+    behind: tuple[str, ...] = (),
+    *,
+    readable: bool = False,
 ) -> list[Part]:
-    selected = rules.select(snapshot, leaf)
+    selected = (rules.select_readable if readable else rules.select)(snapshot, leaf)
     parts = list(_selected(snapshot, cursor, leaf, rules, selected))
     if selected.prefix:
         session, entry = selected.prefix

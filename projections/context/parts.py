@@ -150,7 +150,10 @@ def view_of_part(part: Part) -> Message:
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The context at a leaf (None: the root): messages in order, model and thinking level."""
+    """The context at a leaf (None: the root): messages in order, model and thinking level.
+
+    `expanded` is the id of a compaction that only its provider can read, and that messages replace; "" for none.
+    """
 
     session: str
     leaf: str | None
@@ -158,3 +161,4 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     rules: str
     parts: tuple[Part, ...]
     settings: ModelSettings
+    expanded: str = ""

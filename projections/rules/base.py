@@ -57,6 +57,12 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
     return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
 
 
+def native_provider(compaction: Event | LazyEvent) -> str:
+    """Return the provider that alone can read the history behind a compaction, "" for a summary."""
+    view = view_of(compaction).compaction
+    return view.native if view else ""
+
+
 class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A figure in a record, compared with what refold computes.
 
@@ -139,6 +145,15 @@ class Rules(ABC):
             kept=frozenset(view.kept),
             keeps_before=view.keeps_before,
         )
+
+    def select_readable(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+        """Select as if compactions that only their provider can read were not there."""
+        selected = self.select(snapshot, leaf)
+        while (compaction := selected.compaction) is not None and native_provider(compaction):
+            if not compaction.parent_seq:
+                return Selection()
+            selected = self.select(snapshot, event(snapshot, leaf.session, compaction.parent_seq))
+        return selected
 
     def beside(self, snapshot: Snapshot, session: str) -> Beside | None:  # noqa: ARG002  others ask it
         """Return a finder of entries off a path that a context shows; None, the default, for none.

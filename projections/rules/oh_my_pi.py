@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats.oh_my_pi.entry_view import REQUEST_TYPES
+from eventstore.formats.oh_my_pi.entry_view import REQUEST_TYPES, native_provider
 from eventstore.javascript import stringify, tolerant_json, trim_whitespace
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
@@ -175,6 +175,8 @@ def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
     if entry.kind == "custom":
         return ["context notes"] if _NOTES.encode() in body else []
     found = []
+    if entry.kind == "compaction" and (native := native_provider(_decoded(body).get("preserveData"))):
+        found.append(f"history in a form that only {native} can read")
     if (
         entry.kind == "compaction"
         and b'"snapcompact"' in body
@@ -213,13 +215,11 @@ def _is_named(value: Any) -> bool:
 
 def _replacement(preserved: Json) -> Json | None:
     """Return a provider's replacement for the compacted history, as oh-my-pi sends it."""
-    found = _object(preserved.get("openaiRemoteCompaction"))
-    items = found.get("replacementHistory")
-    if not _is_named(found.get("provider")) or not isinstance(items, list):
+    provider = native_provider(preserved)
+    if not provider:
         return None
-    if not all(isinstance(item, dict | list) for item in items):
-        return None
-    return {"type": "openaiResponsesHistory", "provider": found["provider"], "items": items}
+    items = preserved["openaiRemoteCompaction"]["replacementHistory"]
+    return {"type": "openaiResponsesHistory", "provider": provider, "items": items}
 
 
 def _replay(preserved: Json) -> Json | None:

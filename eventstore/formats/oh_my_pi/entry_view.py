@@ -28,6 +28,17 @@ def view(kind: str, record: bytes) -> View:
     return reader(record) if reader is not None else pi_view(kind, record)
 
 
+def native_provider(preserved: object) -> str:
+    """Return the provider whose native history a compaction preserves, "" for none."""
+    fields = preserved if isinstance(preserved, dict) else {}
+    found = fields.get("openaiRemoteCompaction")
+    history = found if isinstance(found, dict) else {}
+    items = history.get("replacementHistory")
+    if not isinstance(items, list) or not all(isinstance(item, dict | list) for item in items):
+        return ""
+    return text_or_empty(history.get("provider"))
+
+
 def message_view(raw: bytes) -> Message:
     """Return the view of a message: pi's roles, and those that oh-my-pi adds."""
     wire = wire_of(raw)
@@ -73,6 +84,14 @@ def _message(record: bytes) -> View:
         if isinstance(raw, msgspec.Raw)
         else plain
     )
+
+
+def _compaction(record: bytes) -> View:
+    plain = pi_view("compaction", record)
+    native = native_provider(fields_of(record).get("preserveData"))
+    if not native or plain.compaction is None:
+        return plain
+    return msgspec.structs.replace(plain, compaction=msgspec.structs.replace(plain.compaction, native=native))
 
 
 def _custom_message(record: bytes) -> View:
@@ -148,6 +167,7 @@ def _line_of(name: str) -> Callable[[bytes], View]:
 
 _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "message": _message,
+    "compaction": _compaction,
     "custom_message": _custom_message,
     "model_change": _model_change,
     "thinking_level_change": _thinking_level_change,

@@ -109,6 +109,9 @@ def render(
     system = None if system is None or is_blank(system) else system
     messages, left_out = since_compaction([read_part(part) for part in context.parts])
     repairs, author = Repairs(left_out), _author(context, model)
+    if context.expanded:
+        note = repairs.of(context.expanded)
+        note(RepairRule.NATIVE_HISTORY, "messages replace a history that only another provider can read")
     turns = _turns(messages, Contents(messages, author), repairs)
     definitions = None if tools is None else _definitions(tools)
     marks = breakpoints(

@@ -59,6 +59,8 @@ class RepairRule(StrEnum):
     """An image has at most 5 MB of base64, and 8,000 pixels a side; 2,000 among more than 20."""
     IMAGE_COUNT = "image-count"
     """A request has at most 100 images, of 24 MB together."""
+    NATIVE_HISTORY = "native-history"
+    """A history in one provider's own form is sent to that provider alone."""
     COMPACTION_BLOCK = "compaction-block"
     """There is one compaction block, and it comes first."""
     CACHE_BREAKPOINTS = "cache-breakpoints"
