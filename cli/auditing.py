@@ -20,7 +20,7 @@ from cli.output import (
     safe_line,
 )
 from cli.views.model import AuditView, SessionRow, audit_view
-from cli.views.screen import sessions_table
+from cli.views.screen import print_sessions
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
@@ -192,7 +192,7 @@ def _table() -> Iterator[Show]:
     yield show
     out = console()
     with paged(out):
-        out.print(sessions_table(rows), crop=False)
+        print_sessions(out, rows)
 
 
 def _progress(wanted: AuditOptions) -> AbstractContextManager[Callable[[int, int], None]]:

@@ -37,7 +37,7 @@ CONDITIONS: Final = (
     "--all",
     "is_all",
     is_flag=True,
-    help="Audit every session of the store, or those that the next options choose, one line each.",
+    help="Audit every session of the store, or those that the next options choose.",
 )
 @session_filters
 @click.option(
@@ -81,7 +81,7 @@ def command(
     """Show what compactions, branch summaries and rewrites did to a session's context.
 
     Print one screen: sizes before and after, messages that no summary covers, work that was done again, what you
-    said next, and the cost. --full prints everything; --all prints a line per session of the store, worst first.
+    said next, and the cost. --full prints everything; --all prints a line per compacted session, worst first.
 
     Use --fail-on as a CI gate:  --all --fail-on uncovered --fail-on larger
     """

@@ -105,6 +105,11 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     refusals: int = 0
     spent: Spending
 
+    @property
+    def is_compacted(self) -> bool:
+        """True if the session has a compaction, or one that failed."""
+        return bool(self.compactions or self.failed)
+
 
 class AuditView(ViewStruct, frozen=True):
     """An audit as shown in a terminal, on a page and by a CI gate; its JSON is `audit` itself.

@@ -176,14 +176,35 @@ def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
         print_line(out, f"… {counted(count, 'more ' + one, 'more ' + (many or one + 's'))}", style="dim")
 
 
-def sessions_table(rows: Iterable[SessionRow]) -> Table:
-    """Return the table of sessions, the worst first, those without anything to look at last."""
+def print_sessions(out: Console, rows: Sequence[SessionRow]) -> None:
+    """Print a table of sessions; count those without a compaction, a failed one or a remark."""
+    listed = [row for row in rows if row.is_compacted or row.remarks]
+    if listed or not rows:
+        out.print(_sessions_table(listed), crop=False)
+    if rest := len(rows) - len(listed):
+        print_line(out, f"{counted(rest, 'session')} without a compaction", style="dim")
+
+
+def _sessions_table(rows: Iterable[SessionRow]) -> Table:
+    """Return the table of sessions: those with a compaction first, of these the worst first.
+
+    The worst have most messages that no summary covers, then most failed compactions, then the first rank.
+    """
     from rich.text import Text
 
     from cli.terminal import CutLine
     from projections.audit.conditions import rank
 
-    worst = sorted(rows, key=lambda row: (rank(row.uncovered, row.remarks, row.fetched), row.session))
+    worst = sorted(
+        rows,
+        key=lambda row: (
+            not row.is_compacted,
+            -row.uncovered,
+            -row.failed,
+            rank(row.uncovered, row.remarks, row.fetched),
+            row.session,
+        ),
+    )
     short = short_names([row.session for row in worst])
     times, cost = "TIMES COMPACTED", "COST"
     failed = ("FAILED",) if any(row.failed for row in worst) else ()

@@ -16,7 +16,7 @@ from cli.views.screen import (
     ROWS,
     print_overview,
     print_screen,
-    sessions_table,
+    print_sessions,
 )
 from cli.views.texts import WINDOW_UNKNOWN
 from projections.audit.cache import CacheHistory
@@ -238,10 +238,7 @@ def row(session: str, **fields: object) -> Row:
 
 
 def listed(*rows: Row, width: int = 100) -> list[str]:
-    def view(out: Console) -> None:
-        out.print(sessions_table(rows), crop=False)
-
-    return printed(view, width=width)
+    return printed(lambda out: print_sessions(out, rows), width=width)
 
 
 def test_a_row_sums_up_the_replacements() -> None:
@@ -281,6 +278,19 @@ def test_the_worst_sessions_come_first() -> None:
         "read",
         "none",
     ]
+
+
+def test_sessions_without_a_compaction_share_a_line() -> None:
+    plain = {"compactions": 0}
+    rows = [
+        row("a", **plain),
+        row("remarked", remarks=1, **plain),
+        row("failed", failed=1, **plain),
+        row("b", **plain),
+    ]
+    _, *lines, last = listed(*rows, row("compacted"))
+    assert [line.split("  ")[0] for line in lines] == ["failed", "compacted", "remarked"]
+    assert last == "2 sessions without a compaction"
 
 
 def test_a_line_has_what_there_is_to_know() -> None:
