@@ -55,7 +55,7 @@ class LazyChoice(click.ParamType):  # type: ignore[type-arg]  # older clicks tak
 
 json_option: Final[Decorator] = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 redact_option: Final[Decorator] = click.option(
-    "--redact", is_flag=True, help="Mask secrets, such as API keys; needs refold[redact]."
+    "--redact", is_flag=True, help="Mask secrets, such as API keys."
 )
 homes_option: Final[Decorator] = click.option(
     "--home",

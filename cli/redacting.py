@@ -17,14 +17,15 @@ _Result = TypeVar("_Result")
 
 
 def masks_if(wanted: bool) -> Masks | None:  # noqa: FBT001  a flag of the command line
-    """Return masks for secrets, None if not wanted. Raises BadInputError without the extra."""
+    """Return masks for secrets, None if not wanted."""
     if not wanted:
         return None
-    from eventstore.redaction import Masks, secret_rules
+    from eventstore.redaction import Masks
+    from eventstore.secrets import all_rules
 
     with progress_bar("loading the rules for secrets") as progress:
         progress(0, 1)
-        return Masks(secret_rules())
+        return Masks(all_rules())
 
 
 @contextmanager

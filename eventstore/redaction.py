@@ -1,86 +1,30 @@
 """Mask secrets in sessions as they are read, so that everything made from them is masked.
 
-A mask has as many bytes as the secret in the record, so every offset, size and count stays right. A maintained rule
-set finds the secrets; it is in the extra `refold[redact]` and calls nothing.
+A mask has as many bytes as the secret in the record, so every offset, size and count stays right. refold's own rules
+find the secrets (`eventstore.secrets`); the extra `refold[redact]` adds a maintained set, which calls nothing either.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from hashlib import blake2b
-from string import ascii_letters, digits
-from typing import Final, NamedTuple, TypeVar
+from itertools import accumulate
+from typing import Final, TypeVar
 
 import msgspec
 
 from eventstore.checked import CheckedSnapshot
-from eventstore.errors import BadInputError
 from eventstore.frame import Buffer, body_of, digest_of, header_of, with_other_body
 from eventstore.log import EventLog, FeedItem, Snapshot
+from eventstore.secrets import FindSecrets, UnwrappedText
 
 T = TypeVar("T")
-
-
-class FoundSecret(NamedTuple):
-    """A secret in a text: the rule that found it, and the bytes from `start` to `stop`."""
-
-    rule: str
-    start: int
-    stop: int
-
-
-FindSecrets = Callable[[bytes], Iterable[FoundSecret]]
-"""Finds the secrets in a text."""
-
-
-@cache
-def secret_rules() -> FindSecrets:
-    """Load the rules of Kingfisher. Raises BadInputError if it is not installed.
-
-    The first time, compiling them takes about ten seconds; they are kept in the user's cache folder.
-    """
-    try:
-        from kingfisher_sdk import Scanner  # noqa: PLC0415  heavy, and an extra
-    except ModuleNotFoundError as error:
-        raise BadInputError(
-            "redaction", "needs a package that is not installed", "run: pip install 'refold[redact]'"
-        ) from error
-    # Without a policy, comments that tell scanners to ignore a line are not obeyed.
-    scanner = Scanner()
-
-    def find(text: bytes) -> Iterator[FoundSecret]:
-        spans: list[tuple[int, int]] = []
-        # Many rules want a space or a quote behind a token, which here may stand in a URL, a path or a sentence.
-        for variant in (text, *_with_tokens_apart(text)):
-            for each in scanner.scan(variant):
-                # Also what is reported only together with another, such as the secret key of an access key's id.
-                start, stop = each.location["start_offset"], each.location["end_offset"]
-                secret = each.secret.encode()
-                # The location is that of the whole match, or of the Base64 in which the secret is.
-                at = variant.find(secret, start, stop)
-                if at >= 0 and len(secret) >= _SHORTEST:
-                    start, stop = at, at + len(secret)
-                if variant is text or not any(begin <= start < stop <= end for begin, end in spans):
-                    spans.append((start, stop))
-                    yield FoundSecret(each.rule_id.rpartition(".")[2], start, stop)
-
-    return find
-
-
-def _with_tokens_apart(text: bytes) -> Iterator[bytes]:
-    """Yield a text with spaces for punctuation, of the same length.
-
-    First without what may stand in a key or between a name and its value, then with all but the dots in a token.
-    """
-    for escape in _LINE_ENDS:
-        text = text.replace(escape, b"  ")
-    for apart in _APART:
-        yield _OTHER_DOTS.sub(b" ", text.translate(apart))
 
 
 class MaskCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -96,23 +40,90 @@ class MaskCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     rules: dict[str, int]
 
 
-_LINE_ENDS: Final = (b"\\n", b"\\r", b"\\t")
-"""Escapes in JSON that is itself a text in JSON."""
-_OTHER_DOTS: Final = re.compile(rb"\.(?![0-9A-Za-z_-]{12})")
-"""Dots that end a sentence or begin a file's extension."""
-_LETTERS: Final = frozenset((ascii_letters + digits).encode())
-_APART: Final = tuple(
-    bytes(code if code in _LETTERS or code in kept else 0x20 for code in range(256))
-    for kept in (b"_-.\n\"':=/+~", b"_-.\n")
-)
-"""Tables that translate other bytes to spaces."""
-_SHORTEST: Final = 8
-"""Minimum bytes of a secret: a shorter one would be masked in innocent words as well."""
-_PIECES: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[^"]++', re.DOTALL)
-"""The strings of a JSON text, and what is between them; those of torn text, too."""
-_ESCAPES: Final = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.|[^\\]", re.DOTALL)
-_OPAQUE: Final = re.compile(rb"[A-Za-z0-9+/=_-]{2000,}")
+_SIGNED: Final = re.compile(rb'(ignature\\*"\s*:\s*\\*")([^"\\]+)')
+"""A field that holds a signature, in every harness."""
+_OPAQUE: Final = re.compile(rb"(?<![A-Za-z0-9+/=_-])(?!KEY-----)[A-Za-z0-9+/=_-]{2000,}+")
 """The data of an image, or another payload without words: rules would match by chance only."""
+_COLOR: Final = rb"\[[0-9;?]*[A-Za-z]"
+_MARGIN: Final = (
+    rb"(?:\\+(?:[nrt]|u25[0-7][0-9a-fA-F]|u001[bB]%b)|[\s|>]|\xe2[\x94\x95][\x80-\xbf]|\x1b%b)*"
+    % (_COLOR, _COLOR)
+)
+_ODD: Final = re.compile(
+    rb"""(\\+(?:[nr\r\n]%b|["'/bft]|u001[bB]%b|u[0-9a-fA-F]{4})?|[\r\n]%b|\x1b(?:%b)?)"""
+    % (_MARGIN, _COLOR, _MARGIN, _COLOR)
+)
+"""Escapes, also of JSON within JSON; line ends with the margin behind; a terminal's codes."""
+_TRAILING: Final = b" \t|\xe2\x94\x82"
+
+
+class _Reading:
+    """A text as rules read it: without escapes, line breaks, colors, and what has no words."""
+
+    def __init__(self, raw: bytes) -> None:
+        pieces = _ODD.split(_blanked(raw))
+        # Of each piece but the last, its length in the raw text and what follows it there, and its text.
+        self._raw, self._read = pieces, pieces[:]
+        for place in range(1, len(pieces), 2):
+            text = _unescaped(pieces[place])
+            self._read[place] = text
+            if not text:
+                self._read[place - 1] = pieces[place - 1].rstrip(_TRAILING)
+        self.unwrapped = UnwrappedText(b"".join(self._read), self._breaks)
+
+    def _breaks(self) -> list[int]:
+        """Return the offsets of line breaks and colors."""
+        ends = list(accumulate(map(len, self._read)))
+        return sorted({ends[place] for place in range(1, len(ends), 2) if not self._read[place]})
+
+    @cached_property
+    def _offsets(self) -> tuple[list[int], list[int]]:
+        """The offsets of the pieces in the readable and in the raw text."""
+        read, raw = ([0, *accumulate(map(len, pieces))] for pieces in (self._read, self._raw))
+        return read, raw
+
+    def raw_spans(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return the spans of the raw text that hold the bytes from `start` to `stop`."""
+        read, raw = self._offsets
+        found: list[tuple[int, int]] = []
+        for place in range(bisect_right(read, start) - 1, len(self._read)):
+            here, end = read[place], read[place + 1]
+            if here >= stop:
+                break
+            if here == end:
+                continue
+            first, last = raw[place], raw[place + 1]
+            # An escape is masked as a whole.
+            if place % 2 == 0:
+                first, last = first + max(0, start - here), first + min(stop, end) - here
+            if found and found[-1][1] == first:
+                first = found.pop()[0]
+            found.append((first, last))
+        return found
+
+
+def _blanked(raw: bytes) -> bytes:
+    """Return a text with spaces for signatures and payloads without words."""
+    if b"ignature" in raw:
+        raw = _SIGNED.sub(lambda match: match[1] + b" " * len(match[2]), raw)
+    return _OPAQUE.sub(lambda match: b" " * len(match[0]), raw)
+
+
+@cache
+def _unescaped(odd: bytes) -> bytes:
+    """Return the text of an escape with any number of backslashes; none for a break."""
+    code = odd.lstrip(b"\\")
+    if code[:1] == b"u":
+        character = chr(int(code[1:5], 16))
+        return b"" if character in _BREAKS else character.encode("utf-8", "replace")
+    if code[:1] in (b"n", b"r", b"\n", b"\r", b"\x1b"):
+        return b""
+    return {b"b": b" ", b"f": b" ", b"t": b"\t", b"": b"\\"}.get(code, code)
+
+
+_BREAKS: Final = "\n\r\x1b\x85\u2028\u2029"
+_SHORTEST: Final = 4
+"""Minimum bytes of a secret."""
 _SIGNATURE: Final = b"ignature"
 """The end of the names of fields that hold a signature, in every harness."""
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\],:]', re.DOTALL)
@@ -121,75 +132,85 @@ _TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\],:]', re.DOTALL)
 class Masks:
     """The secrets learned so far, and their masks.
 
-    The same secret has the same mask everywhere, also where no rule would have found it.
+    The same secret has the same mask everywhere. One that is no ordinary word is masked everywhere, also where no rule
+    would have found it.
     """
 
     def __init__(self, find: FindSecrets) -> None:
         self._find = find
         self._rules: dict[bytes, str] = {}
         self._numbers: dict[bytes, int] = {}
-        self._pattern: re.Pattern[bytes] | None = None
+        self._everywhere: set[bytes] = set()
+        self._with_secrets: set[int] = set()
         self._masks = 0
         self._dropped = 0
 
     def learn(self, text: bytes) -> None:
-        """Remember the secrets in a line or record of JSON, read without the escapes of its strings."""
-        pieces: list[bytes] = []
-        before = (b"", b"")
-        for raw in _PIECES.findall(text):
-            is_opaque = _OPAQUE.fullmatch(raw.strip(b'"')) or _is_signature(*before, raw)
-            pieces.append(b'""' if is_opaque else _unescaped(raw))
-            before = (before[1], raw.strip())
-        readable = b"".join(pieces)
-        for found in self._find(readable):
-            at, parts = 0, []
-            for piece in pieces:
-                parts.append(piece[max(0, found.start - at) : max(0, found.stop - at)].strip(b'"'))
-                at += len(piece)
-            # A match may reach from a key to its value.
-            secret = max(parts, key=len)
-            if len(secret) >= _SHORTEST and secret not in self._rules:
+        """Remember the secrets in a text, or in a line or record of JSON."""
+        if self._spans_in(_Reading(text).unwrapped):
+            self._with_secrets.add(hash(text))
+
+    def _spans_in(self, unwrapped: UnwrappedText) -> list[tuple[int, int]]:
+        """Return the start and stop of the secrets that rules find, and remember them."""
+        spans: list[tuple[int, int]] = []
+        for found in sorted(self._find(unwrapped), key=lambda found: (found.start, -found.stop)):
+            # A match may reach from a key to its value, but a mask must not hide the quotes of JSON.
+            secret = max(unwrapped.text[found.start : found.stop].split(b'"'), key=len)
+            start = unwrapped.text.index(secret, found.start)
+            stop = start + len(secret)
+            if len(secret) < _SHORTEST or (spans and stop <= spans[-1][1]):
+                continue
+            spans.append((start, stop))
+            if secret not in self._rules:
                 self._rules[secret] = found.rule
                 self._numbers[secret] = len(self._numbers) + 1
-                self._pattern = None
+            if found.is_everywhere:
+                self._everywhere.add(secret)
+        return spans
 
-    def apply(self, text: bytes) -> bytes:
-        """Return a line or record of JSON of the same length, with masks in place of the secrets."""
-        if not self._rules:
+    def apply(self, text: bytes, *, is_json: bool = True) -> bytes:
+        """Return a text that was learned, of the same length, with masks for the secrets.
+
+        In JSON, a signed block that holds one is dropped.
+        """
+        if not self._everywhere and hash(text) not in self._with_secrets:
             return text
-        if self._pattern is None:
-            # The longest first: a secret may be the beginning of another.
-            longest = sorted(self._rules, key=len, reverse=True)
-            self._pattern = re.compile(b"|".join(map(re.escape, longest)))
-        spans = list(self._spans(text, self._pattern))
+        reading = _Reading(text)
+        readable = reading.unwrapped.text
+        spans = self._spans_in(reading.unwrapped) if hash(text) in self._with_secrets else []
+        for secret in self._everywhere:
+            at = readable.find(secret)
+            while at >= 0:
+                spans.append((at, at + len(secret)))
+                at = readable.find(secret, at + len(secret))
         if not spans:
             return text
         masked = bytearray(text)
-        for start, stop, secret in spans:
-            masked[start:stop] = self._mask(secret, stop - start)
-        dropped = _signed_blocks(text, [start for start, _, _ in spans])
+        starts = []
+        for start, stop in _merged(spans):
+            pieces = reading.raw_spans(start, stop)
+            mask = self._mask(readable[start:stop], sum(last - first for first, last in pieces))
+            starts.append(pieces[0][0])
+            at = 0
+            for first, last in pieces:
+                masked[first:last] = mask[at : at + last - first]
+                at += last - first
+        dropped = _signed_blocks(text, starts) if is_json and _SIGNATURE in text else []
         for start, stop in dropped:
             _blank(masked, start, stop)
         self._dropped += len(dropped)
-        self._masks += sum(not any(at <= start < end for at, end in dropped) for start, _, _ in spans)
+        self._masks += sum(not any(at <= start < end for at, end in dropped) for start in starts)
         return bytes(masked)
 
-    def _spans(self, text: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the start and stop of each secret in a text, and the secret."""
-        for piece in _PIECES.finditer(text):
-            raw = piece[0]
-            readable = _unescaped(raw)
-            found = list(pattern.finditer(readable))
-            offsets = [offset for match in found for offset in match.span()]
-            if readable is not raw:
-                offsets = _raw_offsets(raw, offsets)
-            for match, start, stop in zip(found, offsets[::2], offsets[1::2], strict=True):
-                yield piece.start() + start, piece.start() + stop, match[0]
-
     def _mask(self, secret: bytes, length: int) -> bytes:
-        number = self._numbers[secret]
+        # Of secrets that overlap, it is the number of one.
+        number = self._numbers.get(secret) or next(
+            number for known, number in self._numbers.items() if known in secret
+        )
         mask = f"[masked-{number}"
-        return (f"{mask:*<{length - 1}}]" if len(mask) < length else f"{number:*>{length}}").encode()
+        if len(mask) < length:
+            return f"{mask:*<{length - 1}}]".encode()
+        return f"{number:*>{length}}"[-length:].encode()
 
     def restart_count(self) -> None:
         """Count what is masked from here on; the secrets learned so far stay known."""
@@ -205,32 +226,15 @@ class Masks:
         )
 
 
-def _unescaped(raw: bytes) -> bytes:
-    """Return a piece of JSON without the escapes of a string; the same object if there are none."""
-    if b"\\" not in raw or raw[:1] != b'"':
-        return raw
-    return b"".join(_unescape(match[0]) for match in _ESCAPES.finditer(raw))
-
-
-def _unescape(escape: bytes) -> bytes:
-    """Return the UTF-8 of one character of a JSON string."""
-    if escape[:1] != b"\\":
-        return escape
-    try:
-        return msgspec.json.decode(b'"%s"' % escape, type=str).encode()
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return escape
-
-
-def _raw_offsets(raw: bytes, offsets: Sequence[int]) -> list[int]:
-    """Translate ascending offsets in an unescaped text into offsets in its raw string."""
-    found: list[int] = []
-    at = 0
-    for match in _ESCAPES.finditer(raw) if offsets else ():
-        while len(found) < len(offsets) and at >= offsets[len(found)]:
-            found.append(match.start())
-        at += len(_unescape(match[0]))
-    return found + [len(raw)] * (len(offsets) - len(found))
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in order, with those that overlap as one."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(spans):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        else:
+            found.append((start, stop))
+    return found
 
 
 def _signed_blocks(text: bytes, secrets: Sequence[int]) -> list[tuple[int, int]]:

@@ -209,7 +209,6 @@ def test_a_document_has_the_whole_session_or_a_branch(synced: Refold) -> None:
 def test_redaction_leaves_no_secret_in_any_output(
     refold: Refold, file: Path, home: Path, tmp_path: Path
 ) -> None:
-    pytest.importorskip("kingfisher_sdk", reason="needs refold[redact]")
     file.write_bytes(file.read_bytes().replace(b"Now the tests.", f"Now with {TOKEN}.".encode()))
     refold("sync", "--home", home)
     page = tmp_path / "page.html"
