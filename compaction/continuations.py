@@ -15,7 +15,7 @@ from compaction.part import Reason
 from eventstore.event import Event
 from eventstore.formats import view_of, view_of_message
 from eventstore.formats.base import CONTINUES
-from eventstore.javascript import stringify, trim_whitespace
+from eventstore.javascript import stringify
 from eventstore.records import FORMAT, CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
 from projections.context.parts import CONTINUE_WORD, Part, view_of_part
@@ -132,7 +132,7 @@ def has_media(message: Message) -> bool:
 def _asks(part: Part) -> bool:
     message = view_of_part(part)
     # APIs take more for white space than Python does.
-    return bool(trim_whitespace(message.text)) or has_media(message)
+    return bool(message.text.strip()) or has_media(message)
 
 
 HAD_MEDIA: Final = "had_media"
@@ -153,7 +153,7 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
         )
     message = view_of_part(request)
     if has_media(message):
-        text = f"{_WITH_TEXT}{message.text}" if trim_whitespace(message.text) else _NO_TEXT
+        text = f"{_WITH_TEXT}{message.text}" if message.text.strip() else _NO_TEXT
         return ContinuationPlan(
             branch="media",
             reason=f"request {request.id} is unanswered and holds attachments",

@@ -14,7 +14,7 @@ import msgspec
 
 from compaction.templates import Template
 from eventstore.formats.base import PromptView
-from eventstore.javascript import compact_json, cut_utf16, key_order, stringify, utf16_length
+from eventstore.javascript import compact_json, cut_utf16, stringify, utf16_length
 from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
@@ -103,7 +103,7 @@ def _call(call: ToolCall) -> str:
     arguments = call.decoded
     if not isinstance(arguments, dict):
         return f"{call.name}({compact_json(call.arguments)})"
-    return f"{call.name}({', '.join(f'{key}={stringify(arguments[key])}' for key in key_order(arguments))})"
+    return f"{call.name}({', '.join(f'{key}={stringify(value)}' for key, value in arguments.items())})"
 
 
 def _cut(text: str) -> str:

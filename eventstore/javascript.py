@@ -1,13 +1,11 @@
-"""Handle JSON as JavaScript does: lengths, orders, numbers, dates; limit its depth."""
+"""Handle JSON as JavaScript does: lengths, orders, dates; read lenient JSON; limit its depth."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
@@ -52,11 +50,8 @@ def is_deeper(raw: bytes, levels: int) -> bool:
     return bool(brackets)
 
 
-_MAX_SAFE_INTEGER: Final = 2**53 - 1
-_LARGEST_INDEX: Final = 2**32 - 2
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
-_quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS: Final = 400
 """More digits than any double has before its decimal point."""
@@ -82,14 +77,9 @@ def lengths(text: str) -> tuple[int, int]:
     if text.isascii():
         return len(text), len(text)
     encoded = text.encode("utf-8", "surrogatepass")
-    return _units(text, encoded), len(encoded)
-
-
-def _units(text: str, encoded: bytes) -> int:
-    """Return the number of UTF-16 code units of a text, given also in UTF-8."""
     # A character of two units begins with one of these bytes. A loop over them would take longer than the encoding.
     has_pairs = 0xF0 in encoded or 0xF1 in encoded or 0xF2 in encoded or 0xF3 in encoded or 0xF4 in encoded  # noqa: PLR2004  bytes of UTF-8
-    return utf16_length(text) if has_pairs else len(text)
+    return utf16_length(text) if has_pairs else len(text), len(encoded)
 
 
 def utf16_order(text: str) -> bytes:
@@ -115,16 +105,6 @@ def well_formed(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def trim_whitespace(text: str) -> str:
-    """Trim a text as JavaScript's `text.trim()` does, including byte order marks."""
-    return text.strip(_WHITE_SPACE)
-
-
-_WHITE_SPACE: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
-    map(chr, range(0x2000, 0x200B))
-)
 
 
 def parse_json(text: str) -> Any:
@@ -157,126 +137,29 @@ _parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constan
 
 
 def compact_json(raw: bytes | memoryview) -> str:
-    """Return a JSON text as `JSON.stringify(JSON.parse(raw))` prints it.
+    """Return a JSON text without spaces and needless escapes.
 
-    `raw` must be valid JSON.
+    `raw` must be valid JSON, but may have bytes that are not UTF-8.
     """
     try:
-        if _prints_alike(value := _decode(raw)):
-            return _encode(value).decode()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    return stringify(parse_json(bytes(raw).decode("utf-8", "replace")))
-
-
-def compact_lengths(value: Any) -> tuple[int, int]:
-    """Return both `lengths` of a decoded JSON value as `JSON.stringify` prints it.
-
-    Raises RecursionError and UnicodeEncodeError.
-    """
-    if not _prints_alike(value):
-        return lengths(stringify(value))
-    printed = _encode(value)
-    size = len(printed)
-    return (size, size) if printed.isascii() else (_units(printed.decode(), printed), size)
-
-
-def _prints_alike(value: Any) -> bool:
-    """Return True if JavaScript prints a value as msgspec does.
-
-    Fractions, large numbers and index-like keys may differ.
-    """
-    if isinstance(value, str | bool) or value is None:
-        return True
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if key.isdigit() or not (isinstance(item, str) or _prints_alike(item)):
-                return False
-        return True
-    if isinstance(value, list):
-        return all(map(_prints_alike, value))
-    return isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER
+        return _encode(_decode(raw)).decode()
+    except (msgspec.DecodeError, UnicodeError):
+        return stringify(parse_json(bytes(raw).decode("utf-8", "replace")))
 
 
 def stringify(value: Any) -> str:
-    """Print a decoded JSON value as `JSON.stringify(value)` does.
-
-    Integer-like keys come first, and numbers look as in JavaScript.
-    """
-    if isinstance(value, str):
-        return _quote(value)
-    printed: list[str] = []
-    # Use a stack instead of recursion, because values may be nested deeply; tuples hold finished texts.
-    pending: list[Any] = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, tuple):
-            printed += item
-        elif isinstance(item, dict):
-            keys = key_order(item)
-            printed.append("{")
-            pending.append(("}",))
-            for at in range(len(keys) - 1, -1, -1):
-                pending += (item[keys[at]], ("," if at else "", _quote(keys[at]), ":"))
-        elif isinstance(item, list):
-            printed.append("[")
-            pending.append(("]",))
-            for at in range(len(item) - 1, -1, -1):
-                pending += (item[at], ("," if at else "",))
-        else:
-            printed.append(_scalar(item))
-    return "".join(printed)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, str):
-        return _quote(value)
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else "true" if value else "false"
-    return format_number(value)
-
-
-def format_number(value: float) -> str:
-    """Format a number as JavaScript does: all digits below 1e21, `null` if not finite."""
+    """Print a decoded JSON value: infinite numbers as null, lone surrogates escaped."""
     try:
-        double = float(value)
-    except OverflowError:
-        return "null"
-    if not math.isfinite(double):
-        return "null"
-    if double == 0:
-        return "0"
-    sign, digits, exponent = Decimal(repr(double)).normalize().as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101  finite, so the exponent is a number
-    text = "".join(map(str, digits))
-    point = len(text) + exponent
-    if 0 < point <= 21:  # noqa: PLR2004  the bounds are ECMAScript's
-        body = text.ljust(point, "0") if len(text) <= point else f"{text[:point]}.{text[point:]}"
-    elif -6 < point <= 0:  # noqa: PLR2004
-        body = "0." + "0" * -point + text
-    else:
-        mantissa = text[0] + (f".{text[1:]}" if len(text) > 1 else "")
-        body = f"{mantissa}e{point - 1:+d}"
-    return ("-" if sign else "") + body
+        return _encode(value).decode()
+    except UnicodeEncodeError:
+        printed = json.dumps(
+            json.loads(json.dumps(value), parse_constant=_null), ensure_ascii=False, separators=(",", ":")
+        )
+        return _SURROGATE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", printed)
 
 
-def key_order(mapping: dict[str, Any]) -> list[str]:
-    """Return an object's keys in JavaScript's order: array indexes first, by number."""
-    indexes = [key for key in mapping if _is_index(key)]
-    if not indexes:
-        return list(mapping)
-    taken = set(indexes)
-    return sorted(indexes, key=int) + [key for key in mapping if key not in taken]
-
-
-def _is_index(key: str) -> bool:
-    return key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and int(key) <= _LARGEST_INDEX
-
-
-def _quote(text: str) -> str:
-    quoted = _quoted(text)
-    # Well-formed JSON.stringify escapes lone surrogates, which have no UTF-8.
-    return quoted if quoted.isascii() else _SURROGATE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", quoted)
+def _null(_constant: str) -> None:
+    """Stand for a number that JSON does not have."""
 
 
 def epoch_ms(date: Any) -> int | None:
@@ -329,6 +212,17 @@ def tolerant_json(body: bytes) -> Any:
         raise TooDeepError from None
     except ValueError as error:
         raise msgspec.DecodeError(str(error)) from None
+
+
+def exact_json(body: bytes) -> Any:
+    """Parse JSON as `tolerant_json` does; fractions are `Raw`, with the digits to print."""
+    try:
+        return _decode_exactly(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return tolerant_json(body)
+
+
+_decode_exactly: Final = msgspec.json.Decoder(float_hook=lambda digits: msgspec.Raw(digits.encode())).decode
 
 
 def is_utf8(data: bytes) -> bool:

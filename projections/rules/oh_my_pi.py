@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats.oh_my_pi.entry_view import REQUEST_TYPES, native_provider
-from eventstore.javascript import stringify, tolerant_json, trim_whitespace
+from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
 from projections.context.parts import Part
@@ -304,9 +304,7 @@ def _is_retried(raw: bytes) -> bool:
 
 def _says_something(block: Json) -> bool:
     names = _TEXTS_OF.get(_comparable(block.get("type")))
-    return names is None or any(
-        trim_whitespace(block[name]) for name in names if isinstance(block.get(name), str)
-    )
+    return names is None or any(block[name].strip() for name in names if isinstance(block.get(name), str))
 
 
 _TEXTS_OF: Final[dict[Any, tuple[str, ...]]] = {

@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import MessageSize
 from eventstore.javascript import (
-    compact_lengths,
+    lengths,
     stringify,
     text_or_empty,
     tolerant_decoder,
@@ -202,7 +202,7 @@ def _add(size: MessageSize, block: _SizedBlock) -> bool:
     if kind == "text":
         size.add_text(block.text or "")
     elif kind == "tool_use":
-        size.add_call(block.name or "", compact_lengths({} if block.input is UNSET else block.input))
+        size.add_call(block.name or "", lengths(stringify({} if block.input is UNSET else block.input)))
     elif kind == "thinking":
         size.add_thinking(block.thinking or "", block.signature or "")
     elif kind == "redacted_thinking":

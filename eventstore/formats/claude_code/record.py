@@ -32,7 +32,6 @@ from eventstore.javascript import (
     stringify,
     tolerant_decoder,
     tolerant_json,
-    trim_whitespace,
 )
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
@@ -395,7 +394,7 @@ def title_of(fields: Fields) -> TitleView | None:
     """Return the title that a record gives its session."""
     for (named, field), rank in _TITLES.items():
         text = getattr(fields, field) if fields.type == named else None
-        if isinstance(text, str) and (title := trim_whitespace(text)):
+        if isinstance(text, str) and (title := text.strip()):
             leaf = fields.leafUuid
             about = stored_id(leaf) if rank is TitleRank.SUMMARY and _is_id(leaf) else ""
             return TitleView(text=title, rank=rank, about=about)

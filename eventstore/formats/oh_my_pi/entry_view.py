@@ -13,7 +13,7 @@ from eventstore.formats.oh_my_pi.dialect import default_model, fields_of
 from eventstore.formats.pi import entry
 from eventstore.formats.pi.message import usage_view, view_of_wire, wire_of
 from eventstore.formats.pi.view import view as pi_view
-from eventstore.javascript import text_or_empty, trim_whitespace
+from eventstore.javascript import text_or_empty
 from eventstore.views import Message, Text
 
 _FAILED: Final = ("error", "aborted")
@@ -126,7 +126,7 @@ def _session_info(record: bytes) -> View:
     title = fields.get("title", fields.get("name"))
     if not isinstance(title, str):
         return View()
-    return View(title=TitleView(text=trim_whitespace(title)), line=title)
+    return View(title=TitleView(text=title.strip()), line=title)
 
 
 def _model_usage(record: bytes) -> View:
@@ -146,7 +146,7 @@ def _model_usage(record: bytes) -> View:
 def _note(record: bytes) -> View:
     """Read the title that an import found at the head of the file."""
     title = fields_of(record).get("title")
-    return View(title=TitleView(text=trim_whitespace(title)) if isinstance(title, str) else None)
+    return View(title=TitleView(text=title.strip()) if isinstance(title, str) else None)
 
 
 def note_facts(record: bytes) -> EventFacts:

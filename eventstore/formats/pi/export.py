@@ -12,7 +12,7 @@ from eventstore.formats.pi.entry import KINDS
 from eventstore.formats.pi.file import NEWEST_VERSION, PI, Dialect
 from eventstore.frame import decode
 from eventstore.imports import newest_import, origin_of
-from eventstore.javascript import iso_time, stringify, tolerant_json
+from eventstore.javascript import exact_json, iso_time, stringify, tolerant_json
 from eventstore.log import Head, Snapshot
 from eventstore.records import FORMAT, embedded
 
@@ -38,7 +38,7 @@ def is_exported(snapshot: Snapshot, event: NewEvent, stored: Event, dialect: Dia
     """Return True if a file's record equals an export of the event with its id."""
     if not stored.is_entry:
         return False
-    return stringify(tolerant_json(event.body)).encode() == pi_line(snapshot, stored, dialect)
+    return stringify(exact_json(event.body)).encode() == pi_line(snapshot, stored, dialect)
 
 
 def _header(snapshot: Snapshot, head: Head, dialect: Dialect) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _dialect_of(version: str) -> Dialect | None:
 
 
 def _entry(event: Event, target: str | None, dialect: Dialect) -> dict[str, Any]:
-    record = tolerant_json(event.body)
+    record = exact_json(event.body)
     node = {"id": event.id, "parentId": event.parent}
     if (its := _dialect_of(event.format)) is not None:
         return _translated({**_migrated(event, record, target), **node}, its, dialect)

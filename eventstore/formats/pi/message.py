@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from eventstore.estimates import MessageSize, estimates
 from eventstore.javascript import (
     TooDeepError,
-    compact_lengths,
+    lengths,
     stringify,
     tolerant_json,
     utf8_length,
@@ -185,7 +185,7 @@ def measure(raw: bytes) -> tuple[str, MessageSize] | None:
             size.add_text(block.text or "")
         elif kind == "toolCall":
             arguments = {} if block.arguments is UNSET else block.arguments
-            size.add_call(block.name or "", compact_lengths(arguments))
+            size.add_call(block.name or "", lengths(stringify(arguments)))
         elif kind == "thinking":
             size.add_thinking(block.thinking or "", block.thinkingSignature or "")
         elif kind == "image":

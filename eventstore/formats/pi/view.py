@@ -26,7 +26,7 @@ from eventstore.formats.base import (
 )
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire
-from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json, trim_whitespace
+from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json
 from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
 
@@ -258,9 +258,7 @@ def _label(record: bytes) -> View:
 
 def _session_info(record: bytes) -> View:
     name = _other_of(record).name
-    return View(
-        title=TitleView(text=trim_whitespace(name)) if isinstance(name, str) else None, line=joined(name)
-    )
+    return View(title=TitleView(text=name.strip()) if isinstance(name, str) else None, line=joined(name))
 
 
 def _session_init(record: bytes) -> View:

@@ -54,11 +54,6 @@ def test_calls_are_told_with_their_arguments_as_json():
     assert said(message) == '[Assistant tool calls]: edit(path="a.py", count=2, flags=[true,null]); ls()'
 
 
-def test_arguments_stand_in_the_order_that_javascript_gives_them():
-    message = assistant(call("t", **{"b": 1, "10": 2, "a": 3, "9": 4}))
-    assert said(message) == "[Assistant tool calls]: t(9=4, 10=2, b=1, a=3)"
-
-
 def test_arguments_that_are_no_object_are_told_as_they_are():
     message = {"role": "assistant", "content": [{"type": "toolCall", "name": "t", "arguments": ["x", 1]}]}
     assert said(message) == '[Assistant tool calls]: t(["x",1])'
