@@ -1,4 +1,4 @@
-"""Handle JSON as JavaScript does: lengths, orders, dates; read lenient JSON; limit its depth."""
+"""Handle JSON as JavaScript does: lengths, orders, dates; read it leniently; limit depth."""
 
 from __future__ import annotations
 
