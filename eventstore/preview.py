@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from copy import copy
 from itertools import chain
 
-from eventstore.append import build_stored_event
+from eventstore.append import build_stored_event, check_expected
 from eventstore.event import Event, NewEvent, Parent
 from eventstore.frame import Buffer, encode, header_of
 from eventstore.kinds import is_entry
-from eventstore.log import FeedItem, Head, Snapshot, advance
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState, advance
 from eventstore.paths import entry_id, find_entry
 from eventstore.snapshot_wrapper import SnapshotWrapper
 
@@ -27,10 +29,16 @@ class Preview(SnapshotWrapper):
         self._stored_until = self._head.version
         self._events: list[Event] = []
         self._frames: list[bytes] = []
+        self._seqs: dict[str, int] = {}
+        self.extend(new)
+
+    def extend(self, new: Sequence[NewEvent]) -> None:
+        """Add more events; a copy made before shows none of them, and must not be extended itself."""
         for each in new:
             event = self._as_stored(each)
             self._events.append(event)
             self._frames.append(encode(event))
+            self._seqs.setdefault(event.id, event.seq)
             self._head = advance(self._head, event)
 
     def heads(self) -> Iterator[Head]:
@@ -54,34 +62,40 @@ class Preview(SnapshotWrapper):
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
         new: list[Buffer] = []
-        while self._is_new(session, leaf):
+        while leaf >= first and self._is_new(session, leaf):
             new.append(self._frame(leaf))
             leaf = header_of(new[-1]).parent_seq
+        if self._is_new(session, leaf):
+            return reversed(new)
         stored = self._snapshot.path(session, leaf, first=first)
-        return chain(stored, (frame for frame in reversed(new) if header_of(frame).seq >= first))
+        return chain(stored, reversed(new))
 
     def locate(self, session: str, event_id: str) -> int:
-        if session == self._head.name:
-            for event in self._events:
-                if event.id == event_id:
-                    return event.seq
+        seq = self._seqs.get(event_id, 0)
+        if seq and self._is_new(session, seq):
+            return seq
         return self._snapshot.locate(session, event_id)
 
     def sessions_with(self, event_id: str) -> Sequence[str]:
         stored = set(self._snapshot.sessions_with(event_id))
-        return sorted(stored | {event.session for event in self._events if event.id == event_id})
+        is_new = self._is_new(self._head.name, self._seqs.get(event_id, 0))
+        return sorted(stored | ({self._head.name} if is_new else set()))
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         stored = self._snapshot.ids(session, prefix)
         if session != self._head.name:
             return stored
-        new = [event.id for event in self._events if event.id.startswith(prefix)]
+        new = [event.id for event in self._new if event.id.startswith(prefix)]
         return iter(sorted([*stored, *new], key=str.encode)) if new else stored
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
-        new = zip(self._events, self._frames, strict=True)
+        new = zip(self._new, self._frames, strict=False)
         items = (FeedItem(event.position, event.session, event.seq, frame) for event, frame in new)
         return chain(self._snapshot.feed(after), (item for item in items if after < item.position))
+
+    @property
+    def _new(self) -> Sequence[Event]:
+        return self._events[: self._head.version - self._stored_until]
 
     def _is_new(self, session: str, seq: int) -> bool:
         return session == self._head.name and self._stored_until < seq <= self._head.version
@@ -111,3 +125,36 @@ class Preview(SnapshotWrapper):
         if not new.parent:
             return 0
         return find_entry(self, self._head.name, new.parent, as_of=self._head.version)
+
+
+class PreviewLog:
+    """An `EventLog` over a snapshot, whose appends to one session are shown and stored nowhere."""
+
+    def __init__(self, snapshot: Snapshot, session: str) -> None:
+        self._preview = Preview(snapshot, session, [])
+
+    def snapshot(self) -> AbstractContextManager[Preview]:
+        return self._preview.snapshot()
+
+    def append(
+        self,
+        session: str,
+        events: Sequence[NewEvent],
+        *,
+        expected: Expected = "any",
+        blobs: Iterable[bytes] = (),
+        source: str = "",
+        seen: SourceState | None = None,
+    ) -> AppendResult:
+        del blobs, source, seen
+        check_expected(session, expected, self._preview.head(session).version)
+        longer = copy(self._preview)
+        longer.extend(events)
+        self._preview, head = longer, longer.head(session)
+        return AppendResult(version=head.version, position=head.position, added=len(events))
+
+    def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
+        del derived
+
+    def close(self) -> None:
+        pass

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import count
 from typing import Final
 
 import msgspec
 
-from compaction.composing import Draft, compose_compaction
+from compaction.compactor import Compactor
 from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policy.model import Policy
 from compaction.replay.boundaries import Boundary
 from compaction.replay.program import Program, ProgramError, compact_by_program
 from compaction.replay.variants import Variant
-from compaction.rewriting import plan_rewrites
-from compaction.summary import SummaryOptions, summarize_plan
-from compaction.templates import with_session
-from eventstore.formats.refold.events import compose
+from compaction.rewriting import record_rewrites
+from compaction.summary import SummaryOptions
 from eventstore.log import Snapshot
 from eventstore.paths import event as event_at
-from eventstore.preview import Preview
-from eventstore.records import Record
+from eventstore.preview import PreviewLog
+from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context
@@ -116,49 +114,36 @@ def compacted(
 
     Raises SummarizersFailedError.
     """
-    tokens = counter(policy.counter)
-    leaf = event_at(snapshot, here.session, here.leaf).id
-    is_compacting = policy.cut is not None
-    rewritten = plan_rewrites(
-        snapshot, here.session, policy.rewrites, tokens=tokens, is_compacting=is_compacting, leaf=leaf
-    ).records
-    if rewritten:
-        snapshot = _with(snapshot, here.session, rewritten, leaf)
-        here = resolve_cursor(snapshot, here.session)
-        leaf = event_at(snapshot, here.session, here.leaf).id
-    if not is_compacting:
-        return snapshot if rewritten else "no rewrite of the policy shortens anything"
-    plan = plan_compaction(snapshot, here, policy, limits=limits, tokens=tokens)
-    if isinstance(plan, str):
-        return plan
-    summary = summarize_plan(
-        plan,
-        policy.prompting,
-        variant.chain,
+    session, tokens = here.session, counter(policy.counter)
+    log = PreviewLog(snapshot, session)
+    writer, leaf = preview_writer(log, session), event_at(snapshot, session, here.leaf).id
+    rewritten = record_rewrites(
+        writer,
+        policy.rewrites,
         tokens=tokens,
-        sources=with_session(variant.sources, snapshot, here),
-        options=SummaryOptions(template=variant.template),
-    )
-    composed = compose_compaction(
-        snapshot,
-        here,
-        here,
-        Draft(plan=plan, summary=summary, reason="threshold"),
-        policy=policy,
-        limits=limits,
-        tokens=tokens,
-        parent=leaf,
-    )
-    if not composed.is_gain:
-        return _NO_GAIN
-    return _with(snapshot, here.session, composed.records, leaf)
+        is_compacting=policy.cut is not None,
+        leaf=leaf,
+        since=snapshot.head(session).version,
+    ).events
+    if policy.cut is not None:
+        compactor = Compactor(
+            policy=policy, chain=variant.chain, limits=limits, tokens=tokens, sources=variant.sources
+        )
+        done = compactor.compact(
+            writer,
+            reason="threshold",
+            options=SummaryOptions(template=variant.template),
+            leaf=[leaf, *rewritten][-1],
+        )
+        if done.outcome != "compacted":
+            return _NO_GAIN if done.outcome == "no-gain" else done.reason
+    elif not rewritten:
+        return "no rewrite of the policy shortens anything"
+    with log.snapshot() as preview:
+        return preview
 
 
-def _with(snapshot: Snapshot, session: str, records: Sequence[Record], parent: str) -> Snapshot:
-    """Return a snapshot with records below an entry of a session, the leaf at their last."""
-    events, above = [], parent
-    version = snapshot.head(session).version
-    for number, record in enumerate(records, version + 1):
-        events.append(compose(record, id=f"\0{number}", time=None, parent=above))
-        above = events[-1].id
-    return Preview(snapshot, session, events)
+def preview_writer(log: PreviewLog, session: str) -> SessionWriter:
+    """Return a writer that reads no clock and draws no random ids."""
+    numbers = count(1)
+    return SessionWriter(log, session, clock=lambda: 0, new_id=lambda: f"new-{next(numbers)}")

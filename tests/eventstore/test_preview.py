@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.chain import payload_digest
-from eventstore.errors import NotFoundError
+from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
-from eventstore.preview import Preview
+from eventstore.preview import Preview, PreviewLog
 from tests.support.events import NOW, compaction, decision, message, undone, version
 from tests.support.native import native_events
 from tests.support.recording_snapshot import RecordingSnapshot
@@ -136,3 +136,33 @@ def test_no_other_session_is_asked_where_it_stands(log):
         list(preview.path("s", preview.head("s").leaf))
     assert asked.sessions == {"s"}
     assert [preview.head("s").version, preview.head("s").position] == [7, 22]
+
+
+def test_appends_to_a_preview_show_what_the_log_shows(log):
+    log.append("s", STORY)
+    new = [message("new", time=NOW), compaction("more", "new", time=NOW), message("most", time=NOW)]
+    with log.snapshot() as snapshot:
+        preview = PreviewLog(snapshot, "s")
+        for each in new:
+            preview.append("s", [each])
+        foreseen = said_by(preview)
+    log.append("s", new)
+    assert foreseen == said_by(log)
+
+
+def test_a_snapshot_of_a_preview_stays_as_it_is(log):
+    log.append("s", STORY)
+    with log.snapshot() as snapshot:
+        preview = PreviewLog(snapshot, "s")
+        preview.append("s", [message("new", time=NOW)])
+        with preview.snapshot() as before:
+            shown = said_by(before)
+            preview.append("s", [message("newer", time=NOW)])
+            assert said_by(before) == shown
+            assert before.locate("s", "newer") == 0
+
+
+def test_a_preview_of_another_version_is_a_conflict(log):
+    log.append("s", STORY)
+    with log.snapshot() as snapshot, pytest.raises(VersionConflictError):
+        PreviewLog(snapshot, "s").append("s", [message("new")], expected=4)
