@@ -85,17 +85,14 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     entries = path(snapshot, cursor, first=selected.first)
     parts = select_window_parts(snapshot, cursor, selected)
     open_until = _open_until(parts)
-    late = LateUsages(snapshot, cursor.session, first=selected.first, last=cursor.as_of)
-    measured = _measured(
-        (entry for entry in reversed(entries) if entry.compaction_seq == leaf.compaction_seq), late
+    measured, last_measured = (
+        (None, None) if tokens.ignores_usage else _measured(snapshot, cursor, leaf, entries)
     )
     return Window(
         items=tuple(_items(cursor.session, parts, entries, tokens.count(parts), open_until)),
         previous_summary=_summary_of(selected.compaction) if selected.compaction else None,
         measured=measured,
-        last_measured=_measured(paths.upward(snapshot, cursor.session, cursor.leaf), late)
-        if measured is None and leaf.compaction_seq
-        else measured,
+        last_measured=last_measured,
         is_compacted=selected.compaction is not None
         and selected.compaction.seq == leaf.compaction_seq
         and is_compacted(snapshot, cursor),
@@ -142,7 +139,21 @@ def is_compacted(snapshot: Snapshot, cursor: Cursor) -> bool:
     return all(entry.append == own or not has_message(entry) for entry in behind)
 
 
-def _measured(newest_first: Iterable[Event | LazyEvent], late: LateUsages) -> int | None:
+def _measured(
+    snapshot: Snapshot, cursor: Cursor, leaf: LazyEvent, entries: Sequence[Event]
+) -> tuple[int | None, int | None]:
+    """Return the provider's newest count since the last compaction, and on the whole path."""
+    late = LateUsages(
+        snapshot, cursor.session, first=entries[0].seq if entries else leaf.seq, last=cursor.as_of
+    )
+    since = (entry for entry in reversed(entries) if entry.compaction_seq == leaf.compaction_seq)
+    measured = _newest_count(since, late)
+    if measured is not None or not leaf.compaction_seq:
+        return measured, measured
+    return None, _newest_count(paths.upward(snapshot, cursor.session, cursor.leaf), late)
+
+
+def _newest_count(newest_first: Iterable[Event | LazyEvent], late: LateUsages) -> int | None:
     for entry in newest_first:
         if entry.role == "assistant":
             view = view_of_event(entry)

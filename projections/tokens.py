@@ -35,7 +35,8 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
     """A way to count tokens.
 
     `count` counts each of several messages, in order; `of_text` counts a text. `note` is a caveat about the
-    counts, or "".
+    counts, or "". With `ignores_usage`, what providers counted plays no part beside it: in a replay, recorded
+    answers were to other contexts.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     count: Callable[[Sequence[Part]], list[int]]
     of_text: Callable[[str], int]
+    ignores_usage: bool = False
 
 
 def counter(name: str, *, log: EventLog | None = None, cache_dir: Path | None = None) -> Counter:

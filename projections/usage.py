@@ -148,13 +148,13 @@ def context_size(
     """Return the size of the context at a leaf.
 
     Calls before the compaction in effect are ignored: they measured another context, and would trigger a
-    compaction right after every compaction. So are failed and aborted calls. With `less_saved`, subtract what
-    rewrites saved since the measured call.
+    compaction right after every compaction. So are failed and aborted calls, and all for a counter that
+    `ignores_usage`. With `less_saved`, subtract what rewrites saved since the measured call.
     """
     context = context_at(snapshot, cursor)
     counts = tokens.count(context.parts)
     estimate = sum(counts)
-    place, usage = _newest_measured(snapshot, cursor, context)
+    place, usage = (None, 0) if tokens.ignores_usage else _newest_measured(snapshot, cursor, context)
     if place is None:
         return ContextSize(
             tokens=estimate, estimate=estimate, measured=None, measured_at=None, saved=0, after=0

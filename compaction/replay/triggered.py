@@ -10,19 +10,19 @@ from typing import Final, Literal
 
 import msgspec
 
+from compaction.compactor import Compactor
+from compaction.maintainer import Maintainer
 from compaction.part import Limits
-from compaction.policy.model import Policy
 from compaction.replay.results import ReplayStruct
 from compaction.replay.stored_trials import identity_of, key_of
-from compaction.replay.trials import compacted
+from compaction.replay.trials import preview_writer
 from compaction.replay.variants import RECORDED, Variant
-from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
-from compaction.window import has_open_calls
+from compaction.summarizers.chain import SummarizerChain
 from eventstore.dependencies import StoredResults
 from eventstore.event import Event, NewEvent, Parent, as_new
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
-from eventstore.preview import Preview
+from eventstore.preview import Preview, PreviewLog
 from projections.audit.prices import MILLION, Prices, identity_of_prices
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path, resolve_cursor
@@ -84,8 +84,8 @@ def triggered_runs(
     """Yield the recorded run of a session, then that of each variant. Raises NotFoundError.
 
     A variant's run has the recorded messages without the recorded compactions, rewrites and undos. Before each answer
-    of the model, the policy's trigger sees the estimated size of the context, and may compact. `log` stores the runs:
-    what it has stored is not run again.
+    of the model, a maintainer with the default settings keeps the context small, by estimated sizes. `log` stores the
+    runs: what it has stored is not run again.
     """
     results = StoredResults(log, snapshot)
     recorded = Variant(name=RECORDED, policy=None, chain=SummarizerChain(summarizers=[]))
@@ -106,12 +106,11 @@ def _run(snapshot: Snapshot, session: str, variant: Variant, limits: Limits, pri
     entries = path(snapshot, cursor)
     if variant.name == RECORDED:
         return _measured(RECORDED, snapshot, session, _recorded(snapshot, cursor, entries), prices)
-    if variant.policy is None or variant.policy.cut is None or variant.drops:
+    if variant.policy is None or variant.drops:
         return TriggeredRun(session=session, variant=variant.name, error="it has no trigger that compacts")
-    try:
-        found = _simulated(snapshot, session, _conversation(entries), variant, limits)
-    except SummarizersFailedError as error:
-        return TriggeredRun(session=session, variant=variant.name, error=str(error))
+    found = _simulated(snapshot, session, _conversation(entries), variant, limits)
+    if isinstance(found, str):
+        return TriggeredRun(session=session, variant=variant.name, error=found)
     return _measured(variant.name, snapshot, session, found, prices)
 
 
@@ -153,37 +152,78 @@ def _is_answer(above: Event | None, entry: Event) -> bool:
 
 def _simulated(
     snapshot: Snapshot, session: str, entries: Sequence[Event], variant: Variant, limits: Limits
-) -> _History:
-    """Return a policy's run over a session's messages. Raises SummarizersFailedError.
+) -> _History | str:
+    """Return a policy's run over a session's messages, or why there is none.
 
-    Each compaction makes a preview of the session, in which the rest of the messages follow it.
+    A maintainer is called before answers, in a preview of the messages up to there and of what it appended so far.
     """
-    policy = variant.policy
-    assert policy is not None  # noqa: S101  checked by the caller
-    found, begun = _History(), 0
-    preview: Snapshot = Preview(snapshot, session, _following(entries, above=None))
-    while begun < len(entries):
-        seqs, sizes = _sizes(preview, session, len(entries) - begun, "utf16/4")
-        _, seen = (
-            (seqs, sizes)
-            if policy.counter == "utf16/4"
-            else _sizes(preview, session, len(seqs) - 1, policy.counter)
-        )
-        for place, entry in enumerate(entries[begun:]):
-            if not _is_answer(entries[begun + place - 1] if begun + place else None, entry):
-                continue
-            if place and policy.trigger.fires(seen[place], limits):
-                here = resolve_cursor(preview, session).at_leaf(seqs[place])
-                compacted = _compacted_at(preview, here, variant, policy, limits)
-                if compacted is not None:
-                    begun += place
-                    preview = Preview(compacted, session, _following(entries[begun:], above=Parent.LEAF))
-                    found.compactions.append((entries[begun - 1].seq, sizes[place]))
-                    break
-            found.sent[entry.seq] = sizes[place]
-        else:
-            break
+    found, log, maintainer = _History(), PreviewLog(snapshot, session), _maintainer(variant, limits)
+    policy, writer, shown = maintainer.compactor.policy, preview_writer(log, session), 0
+    sizes, seen = _sizes_ahead(log, session, entries, policy.counter, above=None)
+    for place, entry in enumerate(entries):
+        if not _is_answer(entries[place - 1] if place else None, entry):
+            continue
+        # Where the trigger does not fire, the maintainer finds nothing to do, unless it rewrites each request.
+        if place and (policy.before_requests or policy.trigger.fires(seen[place], limits)):
+            log.append(session, _following(entries[shown:place], above=Parent.LEAF if shown else None))
+            shown = place
+            done = maintainer.before_request(writer)
+            with log.snapshot() as preview:
+                made = {
+                    each.kind: each
+                    for each in (
+                        event(preview, session, preview.locate(session, name)) for name in done.events
+                    )
+                }
+            if "attempt" in made:
+                return done.error or done.reason
+            if "compaction" in made:
+                before = _size(preview, session, made["compaction"].parent_seq)
+                found.compactions.append((entries[place - 1].seq, before))
+            if policy.before_requests:
+                sizes[place] = _size(preview, session, preview.head(session).leaf)
+            elif done.history_rewritten:
+                sizes[place:], seen[place:] = _sizes_ahead(
+                    log, session, entries[place:], policy.counter, above=Parent.LEAF
+                )
+        found.sent[entry.seq] = sizes[place]
     return found
+
+
+def _sizes_ahead(
+    log: PreviewLog,
+    session: str,
+    entries: Sequence[Event],
+    name: str,
+    *,
+    above: Literal[Parent.LEAF] | None,
+) -> tuple[list[int], list[int]]:
+    """Return the sizes above each entry to come, by pi's estimate and by a policy's counter."""
+    with log.snapshot() as snapshot:
+        preview = Preview(snapshot, session, _following(entries, above=above))
+    of_each = {
+        each: [moment.tokens for moment in timeline(preview, session, tokens=counter(each)).moments]
+        for each in {"utf16/4", name}
+    }
+    sizes, seen = ([0, *of_each[each]][-len(entries) - 1 :] for each in ("utf16/4", name))
+    return sizes, seen
+
+
+def _maintainer(variant: Variant, limits: Limits) -> Maintainer:
+    """Return a maintainer that follows a policy and ignores what providers counted."""
+    assert variant.policy is not None  # noqa: S101  checked by the caller
+    policy = variant.policy
+    if variant.template:
+        prompting = msgspec.structs.replace(policy.prompting, template=variant.template, update="")
+        policy = msgspec.structs.replace(policy, prompting=prompting)
+    compactor = Compactor(
+        policy=policy,
+        chain=variant.chain,
+        limits=limits,
+        tokens=msgspec.structs.replace(counter(policy.counter), ignores_usage=True),
+        sources=variant.sources,
+    )
+    return Maintainer(compactor=compactor, now=lambda: 0)
 
 
 def _following(entries: Sequence[Event], *, above: Literal[Parent.LEAF] | None) -> list[NewEvent]:
@@ -194,21 +234,9 @@ def _following(entries: Sequence[Event], *, above: Literal[Parent.LEAF] | None) 
     ]
 
 
-def _sizes(snapshot: Snapshot, session: str, newest: int, name: str) -> tuple[list[int], list[int]]:
-    """Return numbers and context sizes of a session's newest entries, and of the one above them."""
-    moments = timeline(snapshot, session, tokens=counter(name)).moments
-    seqs, sizes = [0, *(each.seq for each in moments)], [0, *(each.tokens for each in moments)]
-    return seqs[-newest - 1 :], sizes[-newest - 1 :]
-
-
-def _compacted_at(
-    snapshot: Snapshot, here: Cursor, variant: Variant, policy: Policy, limits: Limits
-) -> Snapshot | None:
-    """Return the session compacted at an entry; None if a call is open, or nothing is to do."""
-    if has_open_calls(context_at(snapshot, here).parts):
-        return None
-    found = compacted(snapshot, here, variant, policy, limits)
-    return None if isinstance(found, str) else found
+def _size(snapshot: Snapshot, session: str, leaf: int) -> int:
+    here = resolve_cursor(snapshot, session).at_leaf(leaf)
+    return sum(counter("utf16/4").count(context_at(snapshot, here).parts))
 
 
 def _measured(

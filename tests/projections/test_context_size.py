@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from eventstore.records import Compaction, Rewrite, TextReplacement, Undone
 from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
@@ -9,9 +11,9 @@ from projections.usage import ContextSize, context_size
 from tests.support.talk import assistant, result, user
 
 
-def size(story, **options):
+def size(story, *, tokens=None, **options):
     with story.log.snapshot() as snapshot:
-        return context_size(snapshot, resolve_cursor(snapshot, "s"), counter("utf16/4"), **options)
+        return context_size(snapshot, resolve_cursor(snapshot, "s"), tokens or counter("utf16/4"), **options)
 
 
 def long(tokens):
@@ -23,6 +25,12 @@ def test_without_a_measured_call_the_estimate_decides(story):
     assert size(story) == ContextSize(
         tokens=15, estimate=15, measured=None, measured_at=None, saved=0, after=0
     )
+
+
+def test_a_counter_may_ignore_what_was_measured(story):
+    story.says(user(long(10)), assistant(long(5), tokens=500))
+    alone = msgspec.structs.replace(counter("utf16/4"), ignores_usage=True)
+    assert size(story, tokens=alone).measured is None
 
 
 def test_what_came_after_the_measured_call_is_estimated(story):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent
@@ -18,9 +19,10 @@ from tests.support.talk import assistant, call, result, user
 MODEL = ModelChange(provider="p", model_id="m")
 
 
-def window_of(log, session="s", tokens="utf16/4"):
+def window_of(log, session="s", tokens="utf16/4", **counting):
+    tokens = msgspec.structs.replace(counter(tokens), **counting)
     with log.snapshot() as snapshot:
-        return build_window(snapshot, resolve_cursor(snapshot, session), counter(tokens))
+        return build_window(snapshot, resolve_cursor(snapshot, session), tokens)
 
 
 def ids(found):
@@ -166,6 +168,12 @@ def test_a_rewritten_message_has_the_size_that_it_shows(story):
     story.says(result("x" * 400))
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="x" * 40)]))
     assert window_of(story.log).tokens == 10
+
+
+def test_what_the_provider_counted_may_be_ignored(story):
+    story.says(user("one"), assistant("two", tokens=100))
+    window = window_of(story.log, ignores_usage=True)
+    assert (window.measured, window.last_measured) == (None, None)
 
 
 def test_what_the_provider_counted_before_the_compaction_says_nothing_of_the_window(story):

@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from compaction.compactor import Compactor
 from compaction.cuts import KeepRecent
+from compaction.maintainer import Maintainer
 from compaction.part import Limits
 from compaction.policy.load import load_preset
+from compaction.policy.model import Policy
 from compaction.replay import triggered
 from compaction.replay.triggered import TriggeredRun, triggered_runs
 from compaction.replay.variants import Variant
@@ -20,6 +23,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import Compaction
 from projections.audit.prices import FilePrices, Price
 from projections.timeline import timeline
+from projections.tokens import counter
 from tests.support.talk import Story, assistant, call, result, user
 
 
@@ -117,6 +121,75 @@ def test_a_recorded_compaction_right_after_an_answer_empties_the_cache(story: St
     (after,) = runs(story)
     assert before.dollars is not None
     assert after.dollars == pytest.approx(before.dollars + after.sent[-1].tokens * WRITTEN / 1e6)
+
+
+def maintained(policy: Policy, limits: Limits) -> Story:
+    """A session kept small by a policy before each answer; of each eighth file, all is shown."""
+    story = Story(MemoryLog(clock=lambda: 0))
+    keeper = Maintainer(
+        compactor=Compactor(policy=policy, chain=CHAIN, limits=limits, tokens=counter(policy.counter)),
+        now=lambda: 0,
+    )
+    for number in range(TURNS // 2):
+        lines = "def take_line(): ...\n" * (12_000 if number % 8 == 0 else 400)
+        story.says(user(f"Read src/part_{number}.py."))
+        keeper.before_request(story.writer)
+        story.says(assistant(call("read", f"c{number}", path=f"src/part_{number}.py")))
+        story.says(result(lines, tool="read", call_id=f"c{number}"))
+        keeper.before_request(story.writer)
+        story.says(assistant("I have read it."))
+    return story
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [("layered", 6_000), ("layered", 200_000), ("mask", 60_000), ("opencode", 60_000), ("oh-my-pi", 60_000)],
+)
+def test_a_maintained_session_is_replayed_as_it_went(name: str, window: int) -> None:
+    policy, limits = load_preset(name), Limits(window=window)
+    recorded, run = runs(
+        maintained(policy, limits), Variant(name=name, policy=policy, chain=CHAIN), limits=limits
+    )
+    assert run.sent == recorded.sent
+    assert sizes_around(run) == sizes_around(recorded)
+
+
+def sizes_around(run: TriggeredRun) -> list[tuple[int, int | None]]:
+    return [(each.tokens_before, each.tokens_after) for each in run.compactions]
+
+
+def test_rewrites_before_requests_are_replayed(story: Story) -> None:
+    layered = Variant(name="layered", policy=load_preset("layered"), chain=CHAIN)
+    never, run = runs(story, layered)
+    assert never.tokens_sent is not None
+    assert run.tokens_sent is not None
+    assert run.tokens_sent < never.tokens_sent / 4
+
+
+def test_a_policy_without_a_cut_is_replayed(story: Story) -> None:
+    _, run = runs(
+        story, Variant(name="mask", policy=load_preset("mask"), chain=CHAIN), limits=Limits(window=30_000)
+    )
+    assert (run.compactions, run.error) == ([], None)
+    assert run.peak_tokens is not None
+    assert run.peak_tokens < 30_000
+
+
+def test_answers_to_other_contexts_measure_nothing(story: Story) -> None:
+    story.says(
+        user("Go on."), assistant("I go on.", tokens=150_000), user("Once more."), assistant("I go on.")
+    )
+    _, run = runs(story, at(20_000))
+    last, before = run.compactions[-1], run.compactions[-2]
+    assert last.seq < 4 * TURNS
+    assert last.seq - before.seq > 4
+
+
+def test_a_summary_that_fails_ends_a_run(story: Story) -> None:
+    failing = msgspec.structs.replace(at(20_000), chain=SummarizerChain(summarizers=[]))
+    _, run = runs(story, failing)
+    assert run.tokens_sent is None
+    assert run.error
 
 
 def test_a_variant_that_cannot_compact_by_itself_says_so(story: Story) -> None:
