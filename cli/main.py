@@ -29,12 +29,12 @@ GROUPS: Final = {
         "files": ("files", "List the files that a session read and modified."),
     },
     "Audit compactions": {
-        "audit": ("audit", "Show what compactions kept and lost."),
+        "audit": ("audit", "Show what compactions did to the context."),
         "report": ("report", "Write a session's audit as an HTML page."),
         "diff": ("diff", "Compare the contexts at two entries."),
         "check": ("check", "Compare contexts with what the session's records say."),
-        "replay": ("replay", "Show what other policies would have kept."),
-        "rules": ("rules", "List the user's standing rules and what became of them."),
+        "replay": ("replay", "Show the contexts that other policies would make."),
+        "rules": ("rules", "List what you wrote, and what of it the context has."),
         "timeline": ("timeline", "Plot the context's size over a session."),
     },
     "Change a session": {
@@ -203,7 +203,7 @@ def _hidden_packages() -> Iterator[str]:
 )
 @click.pass_context
 def refold(ctx: click.Context, store: str | None) -> None:
-    """Keep coding-agent sessions, replay every context, see what compactions lost.
+    """Keep coding-agent sessions, replay every context, see what compactions did.
 
     Begin with `refold sync`: it imports the sessions on this machine. `refold` alone shows where things stand.
 

@@ -308,7 +308,7 @@ class Session:
         return tree_of(self._log, self.id)
 
     def audit(self) -> Audit:
-        """Return what compactions and rewrites kept and lost, and what the session cost."""
+        """Return what compactions and rewrites did, and what the session cost."""
         from projections.audit.session import audit
 
         return audit(self._log, self.id)

@@ -25,7 +25,7 @@ _LONGEST_NAME: Final = 100
 @counter_option
 @prices_option
 @redact_option
-@click.option("--full", is_flag=True, help="Do not cut long texts at 4,000 characters; add recall by kind.")
+@click.option("--full", is_flag=True, help="Do not cut long texts at 4,000 characters.")
 @json_option
 @click.pass_context
 def command(

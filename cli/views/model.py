@@ -266,7 +266,8 @@ def _of_uncovered(compaction: CompactionAudit) -> str:
     left, old = compaction.uncovered, compaction.old_summary
     messages = f"{counted(len(left), 'message')} ({numbers(left)})" if left else ""
     summary = f"the summary of #{old.seq}" if old else ""
-    return f"{' and '.join(filter(None, (messages, summary)))} left the context, and no summary covers it"
+    them = "it" if len(left) + bool(old) == 1 else "them"
+    return f"{' and '.join(filter(None, (messages, summary)))} left the context, and no summary covers {them}"
 
 
 def _of_fetched(metrics: Metrics) -> str:

@@ -90,13 +90,14 @@ def conditions_of(
     `shrinks` is the share by which the context should shrink at least, None if it need not.
     """
     size, rework = metrics.size, metrics.rework
-    is_larger = shrinks is not None and size.after > size.before
+    # A session may begin at a compaction whose history is elsewhere.
+    is_larger = shrinks is not None and size.after > size.before > 0
     gain = size.before - size.after
     holds = {
         Condition.UNCOVERED: not is_covered,
         Condition.LARGER: is_larger,
         Condition.NO_GAIN: shrinks is not None
-        and not is_larger
+        and size.after <= size.before
         and (gain == 0 or gain < shrinks * size.before),
         Condition.QUICK: answers_since is not None and answers_since < FEWEST_ANSWERS,
         Condition.FETCHED_AGAIN: bool(rework.fetched),

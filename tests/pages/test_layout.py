@@ -98,7 +98,7 @@ def test_a_link_to_an_event_opens_it(browser: Browser, demo_file: Path) -> None:
 
 
 def test_the_same_link_opens_an_event_once_more(demo: Visit) -> None:
-    link = "#r-131 .losses a.need >> nth=0"
+    link = "#r-131 a.again-at >> nth=0"
     demo.page.click(link)
     demo.page.wait_for_function("location.hash")
     target = demo.js("location.hash")

@@ -72,7 +72,7 @@ def test_without_conditions_there_is_nothing_to_say(make: Any) -> None:
 def test_messages_that_no_summary_covers_are_named() -> None:
     uncovered = compaction(3, uncovered=[ref(7), ref(8)], old_summary=ref(2), conditions=["uncovered"])
     assert remarks(uncovered) == [
-        "2 messages (#7, #8) and the summary of #2 left the context, and no summary covers it"
+        "2 messages (#7, #8) and the summary of #2 left the context, and no summary covers them"
     ]
 
 

@@ -100,3 +100,8 @@ def test_files_that_the_log_has_otherwise_are_a_condition(talked):
 def test_a_claim_is_near_a_count_or_a_condition(talked, claimed, is_wrong):
     compacts(talked, tokens_before=claimed)
     assert conditions(talked) == [[Condition.CLAIM] if is_wrong else []]
+
+
+def test_a_session_that_begins_at_a_compaction_did_not_grow(story):
+    compacts(story, summary="z" * 400, tokens_before=0)
+    assert conditions(story) == [[]]
