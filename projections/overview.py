@@ -41,13 +41,15 @@ from projections.usage import answers
 ANSWERS: Final = "replay-answers-"
 """The beginning of the names of sessions that hold only what models answered in replays."""
 _TITLE_OF_ANSWERS: Final = "stored answers of replays"
-_VERSION: Final = 10
+_VERSION: Final = 11
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
 _WORKTREE: Final = re.compile(r"(.+?)[/\\](?:\.claude[/\\]worktrees|\.worktrees)[/\\].+", re.DOTALL)
 """A git worktree inside of the project's folder, where harnesses let agents work."""
 
+_FEW: Final = 10
+"""The most events of a session that counts as abandoned if no model answered."""
 _RELEASE: Final = re.compile(r"-20[0-9]{6}$")
 """The date at the end of a model's name."""
 
@@ -106,8 +108,8 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
 
     `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `ended` is the time of
     its newest entry, in epoch milliseconds, without what refold appended to compact it, shorten it, move its leaf,
-    undo, label or name. `compactions` are those of all branches, without undone ones; `branches` counts branches as
-    `Tree.ends` does. `calls` are the session's own: a fork has none of those that it shares with its original.
+    undo, label or name. `is_answered`: a model answered in it. `compactions` are those of all branches, without undone
+    ones; `branches` counts branches as `Tree.ends` does. `calls` are the session's own: a fork has none of those that it shares with its original.
     `original` and `parent` name the session that it was forked or copied from, or that started it as a subagent,
     and `earlier` its previous generation, "" for none. `problem` says why figures are missing: the session is
     damaged.
@@ -120,6 +122,7 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
     first_request: str = ""
     model: str = ""
     ended: int | None = None
+    is_answered: bool = False
     compactions: int = 0
     branches: int = 0
     calls: list[DaySpent] = []
@@ -239,6 +242,7 @@ def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> Sessio
         first_request=first_request(snapshot, session),
         model=str(model or ""),
         ended=last if facts.ended is None else facts.ended,
+        is_answered=facts.is_answered,
         compactions=facts.compactions,
         branches=tree(snapshot, session).ends,
         calls=_by_day(paid_calls(snapshot, session, answered, prices)),
@@ -269,6 +273,7 @@ class _Facts(msgspec.Struct):
     harness: str = ""
     folder: str = ""
     ended: int | None = None
+    is_answered: bool = False
     compactions: int = 0
 
 
@@ -290,6 +295,7 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
             continue
         if each.time is not None and not (each.is_own and each.kind in _CHANGES):
             facts.ended = max(facts.ended or 0, each.time)
+        facts.is_answered = facts.is_answered or each.role == "assistant"
         tips.discard(each.parent_seq)
         tips.add(each.seq)
         if each.kind == "compaction":
@@ -351,6 +357,14 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     def members(self) -> list[SessionOverview]:
         """All sessions of the family."""
         return [*self.counted, *self.earlier]
+
+    @property
+    def is_abandoned(self) -> bool:
+        """True for a few events that no model answered, with nothing compacted."""
+        return not any(
+            each.is_answered or each.compactions or each.problem or each.head.version > _FEW
+            for each in self.members
+        )
 
     @property
     def ended(self) -> int | None:

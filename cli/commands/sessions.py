@@ -37,7 +37,8 @@ ORDERS: Final = {
     "--all",
     "is_all",
     is_flag=True,
-    help="Also list each session's subagents and earlier generations, below it, and answers of replays.",
+    help="Also list each session's subagents and earlier generations, below it, sessions of a few events without an "
+    "answer, and answers of replays.",
 )
 @click.option(
     "--sort",
@@ -64,7 +65,16 @@ def command(
 
     Tokens and cost of a session include its subagents, except with --all, where each line has its own.
     """
-    from cli.output import console, echo_json, echo_note, echo_problem, paged
+    from cli.output import (
+        command_line,
+        console,
+        counted,
+        echo_json,
+        echo_note,
+        echo_problem,
+        paged,
+        print_line,
+    )
     from cli.store import chosen_sessions, opened
     from projections.audit.prices import prices_of_file
 
@@ -74,7 +84,9 @@ def command(
         # A short id has to be unique in the store, not only in the list.
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
-    found = sorted(found, key=ORDERS[sort])[-(limit or 0) :]
+    found = sorted(found, key=ORDERS[sort])
+    shown = [each for each in found if is_all or as_json or chosen.title or not each.is_abandoned]
+    abandoned, found = len(found) - len(shown), shown[-(limit or 0) :]
     if as_json:
         rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]
         echo_json({"sessions": rows})
@@ -83,7 +95,10 @@ def command(
         with paged(out):
             if found:
                 out.print(listing(found, names, out.width, is_all=is_all), crop=False)
-        if not found:
+            if abandoned:
+                which = counted(abandoned, "session of a few events", "sessions of a few events")
+                print_line(out, f"{which} without an answer: {command_line('sessions --all')}", style="dim")
+        if not found and not abandoned:
             echo_note("the store is empty: run refold sync" if chosen.is_empty else "no session matches")
     damaged = [each for family in found for each in family.members if each.problem]
     for each in damaged:

@@ -12,7 +12,7 @@ from eventstore.records import Attempt
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support import claude_code
-from tests.support.pi_files import entry, header, line
+from tests.support.pi_files import entry, header, line, said
 from tests.support.stores import damage, make_store
 
 NAMES = (
@@ -233,13 +233,24 @@ def test_a_wider_terminal_shows_more_columns(family: Refold, columns: int, names
 
 def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
     three("rename", "session-c", "Nightly run")
-    rows = [line.split() for line in three("sessions", "--sort", "id").lines[1:]]
+    rows = [line.split() for line in three("sessions", "--all", "--sort", "id").lines[1:]]
     assert [(row[0], row[-1]) for row in rows] == [
         ("session-a", "Alpha"),
         ("session-b", "Beta"),
         ("session-c", "run"),
     ]
     assert rows[0][1:6] == ["2025-12-08", "11:00", "project", "pi", "4"]
+
+
+def test_a_few_events_without_an_answer_are_counted_in_one_line(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "begun.jsonl").write_bytes(header(session="begun") + said("hello", "m1", None))
+    told("import", "begun.jsonl")
+    *_, row, folded = told("sessions").lines
+    assert row.startswith("0199aaaa-0000")
+    assert folded == "1 session of a few events without an answer: refold sessions --all"
+    assert "begun" in told("sessions", "--all").out
+    assert told("sessions", "--title", "hello").lines[1].startswith("begun")
+    assert len(told("sessions", "--json").json["sessions"]) == 2
 
 
 def test_an_empty_store_lists_nothing(refold: Refold) -> None:
@@ -264,7 +275,7 @@ def test_a_wide_terminal_shows_more_of_a_title(refold: Refold, tmp_path: Path) -
     said = entry("m1", None, "message", message={"role": "user", "content": request})
     (tmp_path / "long.jsonl").write_bytes(header(session="long") + said)
     refold("import", "long.jsonl")
-    assert request.strip() in refold.on_terminal("sessions", columns=260)
+    assert request.strip() in refold.on_terminal("sessions", "--all", columns=260)
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ SCENES: Final[Sequence[Scene]] = [
         three_sessions,
         [
             "sessions",
-            "sessions --sort id --limit 2",
+            "sessions --all",
+            "sessions --all --sort id --limit 2",
             "rename session-c 'Nightly run'",
             "sessions --title nightly",
         ],
