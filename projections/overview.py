@@ -108,11 +108,11 @@ class SessionOverview(msgspec.Struct, frozen=True, kw_only=True):
 
     `folder` is where it began to work, "" if unknown; `model` is the one in use at its leaf. `ended` is the time of
     its newest entry, in epoch milliseconds, without what refold appended to compact it, shorten it, move its leaf,
-    undo, label or name. `is_answered`: a model answered in it. `compactions` are those of all branches, without undone
-    ones; `branches` counts branches as `Tree.ends` does. `calls` are the session's own: a fork has none of those that it shares with its original.
-    `original` and `parent` name the session that it was forked or copied from, or that started it as a subagent,
-    and `earlier` its previous generation, "" for none. `problem` says why figures are missing: the session is
-    damaged.
+    undo, label or name. `is_answered`: a model answered in it. `compactions` are those of all branches, without
+    undone ones; `branches` counts branches as `Tree.ends` does. `calls` are the session's own: a fork has none of
+    those that it shares with its original. `original` and `parent` name the session that it was forked or copied
+    from, or that started it as a subagent, and `earlier` its previous generation, "" for none. `problem` says why
+    figures are missing: the session is damaged.
     """
 
     head: Head
