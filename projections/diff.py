@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
+from eventstore.records import FileOperations
 from projections.audit.coverage import compaction_coverage
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
-from projections.context.parts import Context, Part
-from projections.files import abandoned_entries
+from projections.context.parts import Context, Part, view_of_part
+from projections.files import abandoned_entries, files_of
 from projections.tokens import Counter, counter, is_estimate
+
+_SUMMARIES: Final = ("compaction", "branch_summary")
 
 
 class Change(StrEnum):
@@ -46,6 +50,14 @@ class MessageDiff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     tokens_after: int | None
 
 
+class NewSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A summary that only the second context has, of a compaction or a branch."""
+
+    event: str
+    seq: int
+    text: str
+
+
 class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Two contexts side by side: their messages in log order, and totals."""
 
@@ -61,6 +73,9 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     shared_prefix: int
     """The number of leading messages that are identical in both: what a prompt cache can reuse."""
     changes: list[MessageDiff]
+    summaries: list[NewSummary]
+    files: FileOperations
+    """The files that the summarized messages read and modified."""
 
 
 def diff(
@@ -75,6 +90,10 @@ def diff(
         )
         before, after = context_at(snapshot, here), context_at(snapshot, there)
         summarized = _summarized(snapshot, there, before, after)
+        shown = {part.key for part in after.parts}
+        left = [part for part in before.parts if part.key not in shown and part.key[:2] in summarized]
+        events = {key for part in left for key in part.events}
+        files = files_of((event(snapshot, *key).decode() for key in events), snapshot).lists()
     old = dict(zip((part.key for part in before.parts), tokens.count(before.parts), strict=True))
     new = dict(zip((part.key for part in after.parts), tokens.count(after.parts), strict=True))
     parts = {part.key: part for part in (*before.parts, *after.parts)}
@@ -111,6 +130,12 @@ def diff(
             # Messages inherited from another session come first.
             for key, part in sorted(parts.items(), key=lambda each: (each[0][0] == session, each[0]))
         ],
+        summaries=[
+            NewSummary(event=part.id, seq=part.seq, text=view_of_part(part).text)
+            for part in after.parts
+            if part.kind in _SUMMARIES and part.key not in old
+        ],
+        files=files,
     )
 
 

@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @counter_option
-@click.option("--all", "show_all", is_flag=True, help="Also list messages that both contexts have.")
+@click.option(
+    "--all",
+    "show_all",
+    is_flag=True,
+    help="List all messages: also those that both contexts have, or that a summary replaced.",
+)
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, session: str, first: str, second: str, *, counter: str, show_all: bool, as_json: bool
 ) -> None:
     """Compare the contexts at two entries: what was kept, rewritten, summarized, lost or added.
+
+    Of messages that a summary replaced, print the summary and the files that they read and modified.
 
     A and B are ids, unique prefixes of ids, labels, #N for event number N, or root.
     """
@@ -54,7 +61,7 @@ def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, sh
     """Print a comparison, each event under its name."""
     from rich.text import Text
 
-    from cli.output import counted, paged, print_line, safe_line, table, thousands
+    from cli.output import counted, paged, path_end, print_line, printable, safe_line, table, thousands
     from cli.views.texts import tokens_heading
     from projections.descriptions import CONTINUATION
 
@@ -74,7 +81,7 @@ def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, sh
     tokens = [tokens_heading(f"IN {context}", is_estimate=found.estimate) for context in ("A", "B")]
     listing = table("#", "EVENT", "ROLE", "CHANGE", *tokens, right=("#", *tokens))
     for each in found.changes:
-        if show_all or each.change != "kept":
+        if show_all or each.change not in ("kept", "summarized"):
             listing.add_row(
                 str(each.seq),
                 safe_line(names[each.event]),
@@ -90,6 +97,17 @@ def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, sh
     with paged(out):
         if listing.row_count:
             out.print(listing, crop=False)
+            out.print()
+        for made in () if show_all else found.summaries:
+            print_line(out, f"summary #{made.seq}, {len(made.text):,} characters:", style="bold")
+            print_line(out, printable(made.text.strip()))
+            out.print()
+        files = [("modified", path) for path in found.files.modified_files]
+        files += [("read", path) for path in found.files.read_files]
+        if files and not show_all:
+            print_line(out, "files of the summarized messages:", style="bold")
+            for done, path in files:
+                print_line(out, f"{done:<8}  {path_end(safe_line(path), out.width - 10)}")
             out.print()
         out.print(summary)
         estimate = ", an estimate" if found.estimate else ""

@@ -34,6 +34,7 @@ def test_json_tells_what_became_of_each_message_across_a_compaction(told: Refold
 def test_json_tells_tokens_before_and_after(told: Refold) -> None:
     found = told("diff", SESSION, "a3", "a4", "--json").json
     rows = {each.pop("event"): each for each in found.pop("changes")}
+    del found["summaries"], found["files"]
     assert found == {
         "session": SESSION,
         "first": "a3",
@@ -91,8 +92,6 @@ def test_an_entry_against_itself_is_all_kept(told: Refold) -> None:
 def test_people_see_what_changed_and_the_totals(told: Refold) -> None:
     rows = [line.split() for line in told("diff", SESSION, "b2", "s1").lines if line]
     assert [row for row in rows if row[0].isdecimal() and "messages" not in row] == [
-        ["9", "b1", "user", "summarized", "7", "-"],
-        ["10", "b2", "assistant", "summarized", "12", "-"],
         ["11", "s1", "branchSummary", "new", "-", "6"],
     ]
     assert [row for row in rows if row[0] in ("kept", "summarized", "new", "all")] == [
@@ -103,9 +102,22 @@ def test_people_see_what_changed_and_the_totals(told: Refold) -> None:
     ]
 
 
-def test_all_lists_what_was_kept_too(told: Refold) -> None:
+def test_of_what_a_summary_replaced_it_and_files_are_shown(told: Refold) -> None:
+    assert told("diff", SESSION, "b2", "s1").lines[3:7] == [
+        "summary #11, 22 characters:",
+        "Expressions are worse.",
+        "",
+        "files of the summarized messages:",
+    ]
+    found = told("diff", SESSION, "b2", "s1", "--json").json
+    assert found["summaries"] == [{"event": "s1", "seq": 11, "text": "Expressions are worse."}]
+    assert found["files"] == {"readFiles": [], "modifiedFiles": ["src/expressions.py"]}
+
+
+def test_all_lists_what_was_summarized_and_kept_too(told: Refold) -> None:
     kept = [line for line in told("diff", SESSION, "b2", "s1", "--all").lines if " kept " in line]
     assert len(kept) == 8
+    assert "summary #11" not in told("diff", SESSION, "b2", "s1", "--all").out
 
 
 @pytest.mark.parametrize("name", ["nope", "#17", "#99"])
