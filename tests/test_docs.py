@@ -26,7 +26,8 @@ from eventstore.paths import event
 from projections.audit.session import Audit, audit
 from tests.cli.running import command
 from tests.support.patience import PATIENCE
-from tests.support.pi_files import header, said
+from tests.support.pi_files import entry, header, said
+from tests.support.talk import assistant
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -162,7 +163,8 @@ def test_a_newcomer_with_sessions_runs_sync_second(tmp_path: Path) -> None:
     assert commands[:2] == ["pip install . && refold demo", "refold sync && refold sessions"]
     sessions = tmp_path / ".pi" / "agent" / "sessions" / "--project--"
     sessions.mkdir(parents=True)
-    (sessions / "one.jsonl").write_bytes(header(session="one") + said("hello", "a", None))
+    answer = entry("b", "a", "message", message=assistant("Hi."))
+    (sessions / "one.jsonl").write_bytes(header(session="one") + said("hello", "a", None) + answer)
     done = run_in(tmp_path, commands[1])
     assert (done.returncode, done.stderr, "hello" in done.stdout) == (0, "", True)
 
