@@ -15,6 +15,7 @@ from eventstore.views import Message, Text, ToolCall
 from projections.audit.measure import EventRef, MetricStruct
 from projections.context.parts import Fate, Part, view_of_part
 from projections.files import files_of_call
+from projections.person_text import outside_tags
 from projections.replacement import Replacement, entries_in_effect
 from projections.tokens import Counter
 
@@ -25,8 +26,8 @@ FETCHED_SHARE: Final = 0.5
 class FetchedAgain(MetricStruct, frozen=True):
     """A file whose content left with H and that a later call read again.
 
-    `first` is the newest result of H that showed it, `again` the later result. `tokens` are those of the lines that
-    the later result has in common with results of H.
+    `again` is the later result, `first` the result of H with most of its lines, the newest of several. `tokens` are
+    those of the lines that the later result has in common with results of H.
     """
 
     file: str
@@ -154,8 +155,11 @@ _NUMBER: Final = re.compile(r"^\s*\d+\s*[→:|\t]")
 
 
 def _lines(message: Message) -> list[str]:
-    """Return the lines of a message's text, without line numbers, outer white space, blanks."""
-    texts = (block.text for block in message.blocks if isinstance(block, Text))
+    """Return the lines of a message's text, without line numbers, outer white space, blanks.
+
+    Reminders that a harness adds to results do not count.
+    """
+    texts = (outside_tags(block.text) for block in message.blocks if isinstance(block, Text))
     lines = (_NUMBER.sub("", line).strip() for text in texts for line in text.splitlines())
     return [line for line in lines if line]
 
@@ -164,11 +168,12 @@ def _fetched(
     lost: Iterable[_Call], later: Iterable[_Call], after: Iterable[Part], tokens: Counter
 ) -> Iterator[FetchedAgain]:
     had = defaultdict[str, set[str]](set)
-    newest: dict[str, EventRef] = {}
+    shown_by = defaultdict[str, list[tuple[EventRef, set[str]]]](list)
     for call in lost:
         for file in call.shows:
-            had[file].update(_lines(call.result))
-            newest[file] = call.event
+            lines = set(_lines(call.result))
+            had[file] |= lines
+            shown_by[file].append((call.event, lines))
     if not had:
         return
     shown = {line for part in after for line in _lines(view_of_part(part))}
@@ -178,13 +183,15 @@ def _fetched(
         for file in call.writes:
             had.pop(file, None)
         for file in filter(had.get, call.shows):
-            lines = _lines(call.result)
-            again = [line for line in lines if line in had[file]]
-            if again and len(again) >= FETCHED_SHARE * len(lines):
+            found = _lines(call.result)
+            again = [line for line in found if line in had[file]]
+            if again and len(again) >= FETCHED_SHARE * len(found):
+                common = set(again)
+                first, _ = max(reversed(shown_by[file]), key=lambda each: len(common & each[1]))
                 yield FetchedAgain(
-                    file=file, first=newest[file], again=call.event, tokens=tokens.of_text("\n".join(again))
+                    file=file, first=first, again=call.event, tokens=tokens.of_text("\n".join(again))
                 )
-            had[file].difference_update(lines)
+            had[file].difference_update(found)
 
 
 def _failed(before: Sequence[_Call], lost: Iterable[_Call], later: Iterable[_Call]) -> Iterator[FailedAgain]:

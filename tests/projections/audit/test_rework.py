@@ -102,6 +102,22 @@ def test_content_that_is_still_shown_is_not_lost(worker):
     assert worker.fetched() == []
 
 
+def test_the_first_result_is_the_one_with_most_of_the_lines(worker):
+    first = worker.reads()
+    worker.reads(gives=TEXT.splitlines()[0])
+    worker.compacts()
+    again = worker.reads()
+    assert worker.fetched() == [(first, again)]
+
+
+def test_reminders_of_a_harness_are_no_content(worker):
+    reminder = "<system-reminder>\nWhenever you read a file, think.\n</system-reminder>"
+    worker.reads(gives=f"one line\n{reminder}")
+    worker.compacts()
+    worker.reads(gives=f"another line\n{reminder}")
+    assert worker.fetched() == []
+
+
 def test_content_counts_the_first_time_alone(worker):
     first = worker.reads()
     worker.compacts()
