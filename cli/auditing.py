@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -10,6 +11,7 @@ from functools import partial
 import click
 import msgspec
 
+from cli.main import TRACEBACK
 from cli.output import (
     console,
     echo_problem,
@@ -21,6 +23,7 @@ from cli.output import (
 )
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import print_sessions
+from cli.views.texts import failure_text
 from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
@@ -95,7 +98,10 @@ def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult
         session=session,
         row=None if wanted.is_json else view.row,
         encoded=json_bytes(view.audit) if wanted.is_json else None,
-        problems=tuple(breaches(view, wanted.fail_on)),
+        problems=(
+            *(f"session {session!r}: {failure_text(each)}" for each in view.audit.not_computed),
+            *breaches(view, wanted.fail_on),
+        ),
     )
 
 
@@ -107,7 +113,7 @@ def audit_session(
     Raises NotFoundError, and CorruptionError if damaged bytes make it fail.
     """
     try:
-        return stored_audit(
+        audit = stored_audit(
             log,
             session,
             leaf=leaf,
@@ -123,6 +129,15 @@ def audit_session(
         with log.snapshot() as snapshot:
             _check_events(snapshot, session)
         raise
+    echo_tracebacks(audit)
+    return audit
+
+
+def echo_tracebacks(audit: Audit) -> None:
+    """Print on stderr where what could not be computed failed, if the user asks for it."""
+    if os.environ.get(TRACEBACK):
+        for each in audit.not_computed:
+            sys.stderr.write(each.traceback)
 
 
 def _check_events(snapshot: Snapshot, session: str) -> None:

@@ -13,7 +13,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import events
 from projections.context.build import context_at, is_restored
 from projections.context.cursor import Cursor
-from projections.context.parts import Context, Part
+from projections.context.parts import Context, Fate, Part
 from projections.files import abandoned_entries
 
 
@@ -22,8 +22,9 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
 
     `before` is C, `after` is C′. `removed` (H) are the messages of C that C′ lacks or shows with other
     content; `kept` (K) are identical in both. `added` (S) replaces H: a summary and what was appended with
-    it, or the rewritten messages. `returned` are messages of C′ that were not in C and were not made by this
-    append: an older summary covered them. So C = H + K and C′ = K + S + returned.
+    it, or the rewritten messages. `restored` are those that show content again after a compaction, which S leaves
+    out. `returned` are messages of C′ that were not in C and were not made by this append: an older summary covered
+    them. So C = H + K and C′ = K + S + restored + returned.
 
     `earlier` are the entries above the event, from the root; `later` is the rest of the branch, down to the
     cursor's leaf.
@@ -35,6 +36,7 @@ class Replacement(msgspec.Struct, frozen=True, kw_only=True):
     removed: tuple[Part, ...]
     kept: tuple[Part, ...]
     added: tuple[Part, ...]
+    restored: tuple[Part, ...]
     returned: tuple[Part, ...]
     later: Sequence[Event]
     earlier: Sequence[Event] = ()
@@ -107,19 +109,20 @@ def replacement_between(
     shown_after = {part.key: part.raw for part in after.parts}
     kept = tuple(part for part in after.parts if shown_before.get(part.key) == part.raw)
     made = [part for part in after.parts if shown_before.get(part.key) != part.raw]
-    added = tuple(
+    own = [
         part
         for part in made
         if (part.session == event.session and part.seq >= event.seq) or part.key in shown_before
-    )
+    ]
     return Replacement(
         event=event,
         before=before,
         after=after,
         removed=tuple(part for part in before.parts if shown_after.get(part.key) != part.raw),
         kept=kept,
-        added=added,
-        returned=tuple(part for part in made if part not in added),
+        added=tuple(part for part in own if part.fate is not Fate.RESTORED),
+        restored=tuple(part for part in own if part.fate is Fate.RESTORED),
+        returned=tuple(part for part in made if part not in own),
         earlier=earlier,
         later=later,
     )

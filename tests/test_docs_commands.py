@@ -391,6 +391,14 @@ def _asked_again(refold: Refold) -> str:
     return "again"
 
 
+def _failing(refold: Refold) -> Outcome:
+    """Audit with a bug in one figure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("projections.audit.session.session_cost", lambda *_, **__: {}[73])
+        # Another call than before: an audit is stored.
+        return refold("audit", SESSION, "--every-branch", "--json", code=1)
+
+
 def printed_by(refold: Refold, name: str) -> list[Any]:
     if name == "verify":
         with tables(refold.store) as stored:
@@ -425,6 +433,7 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
             *refold(*JSON_CALLS[name]).json_lines,
             *refold("--store", "demo", "audit", DEMO, "--json").json_lines,
             *refold("audit", _asked_again(refold), "--json").json_lines,
+            *_failing(refold).json_lines,
         ]
     if name in ENDLESS:
         return run_until_it_watches(refold, *JSON_CALLS[name]).json_lines

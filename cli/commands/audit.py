@@ -140,14 +140,14 @@ def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
 
 
 def _check(views: list[AuditView], wanted: AuditOptions) -> int:
-    """Print what a gate refuses, and return the exit code."""
+    """Print what a gate refuses, and return the exit code: 1 also if something could not be computed."""
     from cli.auditing import breaches
     from cli.output import echo_problem
 
     found = [line for each in views for line in breaches(each, wanted.fail_on)]
     for line in found:
         echo_problem(line)
-    return 1 if found else 0
+    return 1 if found or any(each.audit.not_computed for each in views) else 0
 
 
 def _audit_all(ctx: click.Context, wanted: AuditOptions, chosen: SessionFilter, jobs: int | None) -> int:

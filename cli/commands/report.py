@@ -46,12 +46,14 @@ def command(
     The page is one self-contained file that loads nothing. An existing report is replaced; any other existing
     file is left alone.
     """
-    from cli.output import echo_bytes, echo_json, echo_text, progress_bar
+    from cli.auditing import echo_tracebacks
+    from cli.output import echo_bytes, echo_json, echo_problem, echo_text, progress_bar
     from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
     from cli.views.page.build import build_page
     from cli.views.page.html import page_bytes, refuse_other_files
     from cli.views.page.material import read_material
+    from cli.views.texts import failure_text
     from cli.whole_file import write_atomically
     from projections.audit.prices import library_prices, prices_of_file
     from projections.audit.session import audit
@@ -73,11 +75,14 @@ def command(
                 if masks
                 else stored_audit(log, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
             )
+            echo_tracebacks(audited)
             material = read_material(source, audited, leaf=at, tokens=tokens, prices=table)
             content = page_bytes(build_page(material, is_full=full))
+    for each in audited.not_computed:
+        echo_problem(failure_text(each))
     if target == "-":
         echo_bytes(content)
-        return
+        ctx.exit(1 if audited.not_computed else 0)
     size = write_atomically(target, [content])
     if as_json:
         found = material.view.audit
@@ -95,6 +100,7 @@ def command(
         )
     else:
         echo_text(f"{target}  {size:,} bytes")
+    ctx.exit(1 if audited.not_computed else 0)
 
 
 def _file_name(session: str) -> str:

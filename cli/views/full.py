@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from cli.output import counted, cut_line, printable, safe_line, thousands, wrapped
 from cli.views.model import numbers
 from cli.views.screen import print_gaps, print_overview
-from cli.views.texts import dollars, fit_text, percent, unexplained_text
+from cli.views.texts import dollars, fit_text, percent, restored_text, unexplained_text
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 if TYPE_CHECKING:
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 def print_metrics(out: Console, metrics: Metrics) -> None:
     """Print all metrics of a replacement."""
     _print(out, "size", _size(metrics.size))
-    _print(out, "done again", _rework(metrics.rework), _again(metrics.rework))
-    _print(out, "said next", _next(metrics.next))
-    _print(out, "prompt cache", _cache(metrics.cache))
-    _print(out, "cost", _cost(metrics.cost))
+    if metrics.rework:
+        _print(out, "done again", _rework(metrics.rework), _again(metrics.rework))
+    if metrics.next:
+        _print(out, "said next", _next(metrics.next))
+    if metrics.cache:
+        _print(out, "prompt cache", _cache(metrics.cache))
+    if metrics.cost:
+        _print(out, "cost", _cost(metrics.cost))
 
 
 def _print(out: Console, name: str, facts: Iterable[str], details: Iterable[str] = ()) -> None:
@@ -44,6 +48,8 @@ def _size(size: Size) -> Iterator[str]:
     yield f"{size.removed:,} of {size.before:,} tokens removed ({percent(size.removed_share)})"
     yield f"{size.added:,} added in their place ({percent(size.ratio)})"
     yield f"{size.kept:,} kept"
+    if text := restored_text(size):
+        yield text
     if size.returned:
         yield f"{size.returned:,} shown again"
 

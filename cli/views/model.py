@@ -13,6 +13,7 @@ from projections.audit.conditions import Condition, FilesAudit, rank
 from projections.audit.cost import Spending
 from projections.audit.measure import EventRef
 from projections.audit.metrics import Metrics
+from projections.audit.rework import Rework
 from projections.audit.session import Audit, BranchSummaryAudit, CompactionAudit, RewriteAudit
 
 AuditedReplacement = CompactionAudit | BranchSummaryAudit | RewriteAudit
@@ -52,6 +53,21 @@ class ReplacementView(ViewStruct, frozen=True):
     def metrics(self) -> Metrics:
         """All of its metrics."""
         return self.result.metrics
+
+    @property
+    def fetched(self) -> int | None:
+        """The tokens of content that was fetched again; None if they could not be computed."""
+        return self.metrics.rework.tokens if self.metrics.rework else None
+
+    @property
+    def said_next(self) -> Sequence[EventRef]:
+        """The person's next messages; none if they could not be computed."""
+        return self.metrics.next.messages if self.metrics.next else ()
+
+    @property
+    def refusals(self) -> Sequence[EventRef]:
+        """The next calls that the person refused; none if they could not be computed."""
+        return self.metrics.next.refusals if self.metrics.next else ()
 
     @property
     def uncovered(self) -> Sequence[EventRef]:
@@ -103,7 +119,7 @@ class SessionRow(ViewStruct, frozen=True, kw_only=True):
     fetched: int = 0
     messages: int = 0
     refusals: int = 0
-    spent: Spending
+    spent: Spending | None
 
     @property
     def is_compacted(self) -> bool:
@@ -142,8 +158,8 @@ class AuditView(ViewStruct, frozen=True):
     @property
     def not_judged(self) -> str:
         """A sentence on the person's messages that follow, which nobody judged; "" for none."""
-        following = {ref.seq: ref for each in self.counting for ref in each.metrics.next.messages}
-        refusals = {ref.seq: ref for each in self.counting for ref in each.metrics.next.refusals}
+        following = {ref.seq: ref for each in self.counting for ref in each.said_next}
+        refusals = {ref.seq: ref for each in self.counting for ref in each.refusals}
         if not following:
             return ""
         verb = "follows" if len(following) == 1 else "follow"
@@ -164,10 +180,10 @@ class AuditView(ViewStruct, frozen=True):
             failed=len(self.audit.failed_compactions),
             uncovered=sum(len(each.uncovered) for each in counting),
             remarks=sum(len(each.remarks) for each in counting),
-            fetched=sum(each.metrics.rework.tokens for each in counting),
-            messages=len({ref.seq for each in counting for ref in each.metrics.next.messages}),
-            refusals=len({ref.seq for each in counting for ref in each.metrics.next.refusals}),
-            spent=self.audit.cost.spent,
+            fetched=sum(each.fetched or 0 for each in counting),
+            messages=len({ref.seq for each in counting for ref in each.said_next}),
+            refusals=len({ref.seq for each in counting for ref in each.refusals}),
+            spent=self.audit.cost.spent if self.audit.cost else None,
         )
 
 
@@ -197,7 +213,7 @@ def _measured(result: AuditedReplacement) -> Sizes | None:
 
 
 def _rank(each: ReplacementView) -> tuple[int, int, int]:
-    return rank(len(each.uncovered), len(each.remarks), each.metrics.rework.tokens)
+    return rank(len(each.uncovered), len(each.remarks), each.fetched or 0)
 
 
 def _replacement(
@@ -233,7 +249,7 @@ def numbers(refs: Sequence[EventRef]) -> str:
 
 def _remarks(result: AuditedReplacement, condition: Condition) -> Iterator[str]:
     """Yield a sentence about a condition that holds, two if files are missing and unfounded."""
-    metrics, size = result.metrics, result.metrics.size
+    rework, size = result.metrics.rework, result.metrics.size
     match condition:
         case Condition.UNCOVERED if isinstance(result, CompactionAudit):
             yield _of_uncovered(result)
@@ -244,10 +260,10 @@ def _remarks(result: AuditedReplacement, condition: Condition) -> Iterator[str]:
         case Condition.QUICK if isinstance(result, CompactionAudit):
             answers = counted(result.answers_since or 0, "answer")
             yield f"it came {answers} of the model after the compaction before it"
-        case Condition.FETCHED_AGAIN:
-            yield _of_fetched(metrics)
-        case Condition.FAILED_AGAIN:
-            failed = metrics.rework.failed
+        case Condition.FETCHED_AGAIN if rework:
+            yield _of_fetched(rework)
+        case Condition.FAILED_AGAIN if rework:
+            failed = rework.failed
             first = failed[0]
             more = f", and {counted(len(failed) - 1, 'more call')}" if len(failed) > 1 else ""
             yield f"a call failed again at #{first.again.seq} as at #{first.first.seq}{more}"
@@ -270,10 +286,10 @@ def _of_uncovered(compaction: CompactionAudit) -> str:
     return f"{' and '.join(filter(None, (messages, summary)))} left the context, and no summary covers {them}"
 
 
-def _of_fetched(metrics: Metrics) -> str:
-    fetched = metrics.rework.fetched
+def _of_fetched(rework: Rework) -> str:
+    fetched = rework.fetched
     files = list(dict.fromkeys(each.file for each in fetched))
-    tokens = counted(metrics.rework.tokens, "token")
+    tokens = counted(rework.tokens, "token")
     again = numbers([each.again for each in fetched])
     return f"{_named(files)} read again, {tokens} that the context had held: {again}"
 

@@ -49,8 +49,19 @@ def print_replay(
             safe_line(each.variant), thousands(each.trials), thousands(each.failed), percent(each.size)
         )
     out.print(listing, crop=False)
-    for note in failures_of(results, summaries):
+    for note in (*restored_in(results), *failures_of(results, summaries)):
         print_line(out, note, style="dim")
+
+
+def restored_in(results: Sequence[ReplayResult]) -> Iterator[str]:
+    """Yield how much of each variant's contexts is content that was sent again."""
+    restored = Counter[str]()
+    for trial in (trial for result in results for trial in result.trials):
+        restored[trial.variant] += trial.tokens_restored or 0
+    for variant, tokens in restored.items():
+        if tokens:
+            size = counted(tokens, "token")
+            yield f"{safe_line(variant)}: {size} of files and lists sent again, as recorded or reckoned from usage"
 
 
 def failures_of(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:

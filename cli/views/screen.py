@@ -10,8 +10,10 @@ from cli.store import short_names
 from cli.views.texts import (
     WINDOW_UNKNOWN,
     dollars,
+    failure_text,
     fit_text,
     gap_text,
+    restored_text,
     spent_dollars,
     tokens_heading,
 )
@@ -46,17 +48,20 @@ def print_overview(out: Console, audit: Audit) -> None:
     how = f"{audit.counter}, {'an estimate' if audit.estimate else 'exact'}"
     note = f"; {audit.note}" if audit.note else ""
     print_line(out, f"context now {messages}, {tokens} by {how}{note}", style="dim")
-    if audit.cost.spent.calls:
+    calls = audit.cost.spent.calls if audit.cost else 0
+    if audit.cost and calls:
         print_line(out, _cost(audit.cost), style="dim")
-    if audit.cache.written:
+    if audit.cache and audit.cache.written:
         print_line(out, _cache(audit.cache), style="dim")
     if audit.original is not None:
-        own = "only its own calls count" if audit.cost.spent.calls else "it has no calls of its own"
+        own = "only its own calls count" if calls else "it has no calls of its own"
         print_line(out, f"{own}: the others are those of {safe_line(audit.original)}", style="dim")
     if audit.failed_compactions:
         failed, last = counted(len(audit.failed_compactions), "compaction"), audit.failed_compactions[-1]
         text = f"{failed} failed, the last at #{last.seq}: {safe_line(last.error)}"
         print_line(out, wrapped(text, min(out.width, _WIDE)), style="bold red")
+    for each in audit.not_computed:
+        print_line(out, wrapped(failure_text(each), min(out.width, _WIDE)), style="bold red")
 
 
 def print_gaps(out: Console, gaps: Sequence[Gap]) -> None:
@@ -106,6 +111,10 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         out.print(_table(worst[:ROWS], view.sizes, is_wide=out.width >= _WIDE), crop=False)
         _print_rest(out, len(worst) - ROWS, "replacement")
+        for each in worst[:ROWS]:
+            # What usage tells is among the gaps, in the provider's tokens.
+            if not each.metrics.size.reckoned and (text := restored_text(each.metrics.size)):
+                print_line(out, f"{each.name}: {text}", style="dim")
         _print_fits(out, worst[:ROWS])
         _print_remarks(out, view)
         if view.not_judged:
@@ -141,9 +150,9 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
             *([(each.result.time or "-")[:16].replace("T", " ")] if is_wide else []),
             thousands(size.before),
             Text(thousands(size.after), style="bold red" if each.grew else ""),
-            thousands(metrics.rework.tokens),
-            thousands(len(metrics.next.messages)),
-            dollars(metrics.cost.net, is_signed=True),
+            thousands(each.fetched),
+            thousands(len(each.said_next) if metrics.next else None),
+            dollars(metrics.cost.net if metrics.cost else None, is_signed=True),
             style="dim" if each.is_undone else "",
         )
     return listing

@@ -8,6 +8,8 @@ from cli.output import counted, cut_line, safe_line, short_paths
 
 if TYPE_CHECKING:
     from projections.audit.cost import Cost, Spending
+    from projections.audit.isolation import NotComputed
+    from projections.audit.measure import Size
     from projections.overview import Spent
     from projections.rules.base import Gap
 
@@ -55,6 +57,18 @@ def gap_text(gap: Gap, *, measured_by: str = "usage") -> str:
     return f"{kind}: {gap.what}{where}, {size}"
 
 
+def restored_text(size: Size) -> str:
+    """Say how much of a context is content that was sent again; "" for none."""
+    how = ", reckoned from usage" if size.reckoned else ""
+    return f"{counted(size.restored, 'token')} of files and lists sent again{how}" if size.restored else ""
+
+
+def failure_text(failed: NotComputed) -> str:
+    """Say what could not be computed, and why."""
+    where = f"#{failed.seq}, " if failed.seq else ""
+    return f"{where}{failed.what}: could not be computed: {safe_line(failed.error)}"
+
+
 def percent(share: float | None) -> str:
     """Format a share as a percentage; "-" if there was nothing to find."""
     return "-" if share is None else f"{share:.0%}"
@@ -65,9 +79,13 @@ def part_of(found: int, total: int) -> str:
     return f"{found:,}/{total:,}" if total else "-"
 
 
-def spent_dollars(spent: Spent | Spending) -> str:
+def spent_dollars(spent: Spent | Spending | None) -> str:
     """Format the cost of calls; a "+" marks a sum without some calls of unknown cost."""
-    return dollars(spent.cost) + ("+" if spent.cost is not None and spent.without_cost else "")
+    return (
+        "-"
+        if spent is None
+        else dollars(spent.cost) + ("+" if spent.cost is not None and spent.without_cost else "")
+    )
 
 
 def dollars(amount: float | None, *, is_signed: bool = False) -> str:
@@ -79,8 +97,10 @@ def dollars(amount: float | None, *, is_signed: bool = False) -> str:
     return f"{sign}${abs(amount):,.{digits}f}"
 
 
-def fit_text(cost: Cost) -> str:
+def fit_text(cost: Cost | None) -> str:
     """Explain why a compaction saved nothing, or that the window is unknown; "" otherwise."""
+    if cost is None:
+        return ""
     if cost.too_long:
         calls = f"{cost.too_long:,} of {counted(cost.calls, 'later call')}"
         return f"no saving: {calls} would not have fitted the window of {cost.window:,} tokens without it"

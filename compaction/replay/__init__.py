@@ -15,7 +15,7 @@ from eventstore.dependencies import StoredResults
 from eventstore.log import EventLog, Snapshot
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path, resolve_cursor
-from projections.context.parts import Context, view_of_part
+from projections.context.parts import Context, Fate, view_of_part
 from projections.tokens import counter
 
 
@@ -40,7 +40,11 @@ def replay_session(
     snapshot = results.snapshot
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
-    found = clean_boundaries(snapshot, cursor, entries) if at == "clean" else recorded_boundaries(entries)
+    found = (
+        clean_boundaries(snapshot, cursor, entries)
+        if at == "clean"
+        else recorded_boundaries(snapshot, cursor, entries)
+    )
     identities = [identity_of(variant) for variant in variants]
     chosen = (each for each in found if only is None or each.leaf.seq in only)
     attempt = try_of_recorded_size if matches_size else try_variant
@@ -53,7 +57,9 @@ def replay_session(
             if tried is None:
                 try:
                     after = attempt(snapshot, cursor, boundary, variant, limits=limits)
-                    tried = _figures(snapshot, here, after)
+                    is_recorded = variant.policy is None and variant.program is None
+                    reckoned = boundary.reckoned if is_recorded else 0
+                    tried = _figures(snapshot, here, after, reckoned)
                     if identity:
                         results.add(key, tried)
                 except SummarizersFailedError as error:
@@ -69,18 +75,23 @@ def replay_session(
         )
 
 
-def _figures(snapshot: Snapshot, here: Cursor, after: Context | str) -> StoredTrial:
-    """Return the figures of a new context, or of the reason why there is none."""
+def _figures(snapshot: Snapshot, here: Cursor, after: Context | str, reckoned: int) -> StoredTrial:
+    """Return the figures of a new context, or of the reason why there is none.
+
+    `reckoned` are the tokens that its harness restored without a record.
+    """
     if isinstance(after, str):
         return StoredTrial(error=after)
     before = context_at(snapshot, here)
     shown = {part.key: part.raw for part in before.parts}
     tokens = counter("utf16/4")
+    restored = [part for part in after.parts if part.fate is Fate.RESTORED and part.key not in shown]
     texts = [view_of_part(part).text for part in after.parts if part.role == "compactionSummary"]
     return StoredTrial(
         first_kept=next((part.id for part in after.parts if shown.get(part.key) == part.raw), None),
         tokens_before=sum(tokens.count(before.parts)),
-        tokens_after=sum(tokens.count(after.parts)),
+        tokens_after=sum(tokens.count(after.parts)) + reckoned,
+        tokens_restored=sum(tokens.count(restored)) + reckoned,
         summary=texts[-1] if texts else "",
     )
 
@@ -92,5 +103,6 @@ def _trial(tried: StoredTrial, boundary: int, variant: str) -> Trial:
         first_kept=tried.first_kept,
         tokens_before=tried.tokens_before,
         tokens_after=tried.tokens_after,
+        tokens_restored=tried.tokens_restored,
         error=tried.error,
     )

@@ -10,8 +10,13 @@ import msgspec
 from compaction.window import has_open_calls
 from eventstore.event import Event
 from eventstore.log import Snapshot
+from eventstore.paths import event
+from projections.audit.calls import sized_calls
+from projections.audit.gaps import path_gaps, reckoned_restored
 from projections.context.cursor import Cursor
 from projections.context.incremental import IncrementalContexts
+from projections.rules import rules_at
+from projections.tokens import counter
 
 Where = Literal["clean", "recorded"]
 SMALLEST: Final = 30_000
@@ -25,11 +30,13 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
     """An entry at which a context is compacted, and the entries that show what was needed then.
 
     `leaf` is the last entry of the context. `compaction` is the recorded compaction of a `recorded` boundary, None
-    for a `clean` one. `earlier` are the entries down to `leaf`, `later` those that followed in the recorded session.
+    for a `clean` one. `reckoned` are the tokens that its harness restored then without a record. `earlier` are the
+    entries down to `leaf`, `later` those that followed in the recorded session.
     """
 
     leaf: Event
     compaction: Event | None = None
+    reckoned: int = 0
     earlier: Sequence[Event]
     later: Sequence[Event]
 
@@ -57,13 +64,23 @@ def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event
             yield Boundary(leaf=entry, earlier=entries[: place + 1], later=entries[place + 1 :])
 
 
-def recorded_boundaries(entries: Sequence[Event]) -> Iterator[Boundary]:
+def recorded_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
     """Yield the places at which compactions of a path were made."""
-    for place, entry in enumerate(entries):
-        if place and entry.kind == "compaction":
-            yield Boundary(
-                leaf=entries[place - 1],
-                compaction=entry,
-                earlier=entries[:place],
-                later=entries[place + 1 :],
-            )
+    places = [at for at, entry in enumerate(entries) if at and entry.kind == "compaction"]
+    reckoned = _reckoned(snapshot, cursor) if places else {}
+    for place in places:
+        yield Boundary(
+            leaf=entries[place - 1],
+            compaction=entries[place],
+            reckoned=reckoned.get(entries[place].seq, 0),
+            earlier=entries[:place],
+            later=entries[place + 1 :],
+        )
+
+
+def _reckoned(snapshot: Snapshot, cursor: Cursor) -> dict[int, int]:
+    """Return the tokens that each compaction of a path restored without a record, as usage tells."""
+    calls = sized_calls(snapshot, cursor, counter("utf16/4"))
+    rules = rules_at(snapshot, event(snapshot, cursor.session, cursor.leaf))
+    gaps = path_gaps(snapshot, cursor, rules, calls, next(iter(calls), None))
+    return reckoned_restored(gaps, calls)

@@ -355,7 +355,11 @@ def plan_boundaries(
 def _boundaries(snapshot: Snapshot, session: str, at: Where) -> Iterator[tuple[int, Boundary]]:
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
-    found = clean_boundaries(snapshot, cursor, entries) if at == "clean" else recorded_boundaries(entries)
+    found = (
+        clean_boundaries(snapshot, cursor, entries)
+        if at == "clean"
+        else recorded_boundaries(snapshot, cursor, entries)
+    )
     for each in found:
         # Trials do not look at other entries, and many boundaries are held at once.
         yield each.leaf.seq, msgspec.structs.replace(each, earlier=(), later=())

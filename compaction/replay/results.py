@@ -24,6 +24,7 @@ class Trial(ReplayStruct, frozen=True):
     """The result of a variant for the context at a boundary, given by its index.
 
     `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
+    `tokens_restored` are those of `tokens_after` that show content again, as recorded or reckoned from usage.
     `error` says why there is no result; then the figures are None.
     """
 
@@ -32,6 +33,7 @@ class Trial(ReplayStruct, frozen=True):
     first_kept: str | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
+    tokens_restored: int | None = None
     error: str | None = None
 
 

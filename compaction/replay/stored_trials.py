@@ -24,6 +24,7 @@ class StoredTrial(msgspec.Struct, frozen=True, array_like=True):
     first_kept: str | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
+    tokens_restored: int | None = None
     summary: str = ""
 
 

@@ -68,7 +68,7 @@ def try_of_recorded_size(
     if variant.policy.cut is None:
         return "the policy has no cut whose size could be chosen"
     recorded = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
-    wanted = _size(recorded)
+    wanted = _size(recorded) + boundary.reckoned
     # A longer tail makes a larger context, but for the summary of what is left.
     least, most = 0, _size(context_at(snapshot, cursor.at_leaf(boundary.leaf.seq)))
     nearest, reason = 0, ""

@@ -167,6 +167,15 @@ def tokens_per_estimate(calls: Iterable[ModelCall]) -> float:
     )
 
 
+def ratio_along(calls: Iterable[ModelCall]) -> float:
+    """Return the provider tokens per estimated token of the calls of a path; see `growth_ratio`."""
+    return growth_ratio(
+        (call.measure.prompt - before.measure.prompt, call.measure.tokens - before.measure.tokens)
+        for before, call in pairwise(calls)
+        if before.compaction == call.compaction
+    )
+
+
 def growth_ratio(growths: Iterable[tuple[int, int]]) -> float:
     """Return the number of provider tokens per estimated token; 1.0 if unknown.
 

@@ -100,8 +100,8 @@ def conditions_of(
         and size.after <= size.before
         and (gain == 0 or gain < shrinks * size.before),
         Condition.QUICK: answers_since is not None and answers_since < FEWEST_ANSWERS,
-        Condition.FETCHED_AGAIN: bool(rework.fetched),
-        Condition.FAILED_AGAIN: bool(rework.failed),
+        Condition.FETCHED_AGAIN: rework is not None and bool(rework.fetched),
+        Condition.FAILED_AGAIN: rework is not None and bool(rework.failed),
         Condition.FILES: files is not None and bool(files.missing or files.unfounded),
         Condition.CLAIM: before is not None and before.is_wrong,
     }

@@ -19,14 +19,14 @@ from projections.audit.calls import (
     expected_prompt,
     first_call,
     fixed_tokens,
-    growth_ratio,
     is_jump,
+    ratio_along,
     sized_calls,
 )
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context
 from projections.rules import rules_named
-from projections.rules.base import SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
+from projections.rules.base import SENT_AGAIN, SYSTEM_PROMPT, TOOL_DEFINITIONS, Gap, Rules
 from projections.settings import harness_prompt
 from projections.tokens import Counter
 from projections.usage import FAILED
@@ -90,11 +90,7 @@ def path_gaps(
     """
     if not cursor.leaf:
         return []
-    ratio = growth_ratio(
-        (call.measure.prompt - before.measure.prompt, call.measure.tokens - before.measure.tokens)
-        for before, call in pairwise(calls)
-        if before.compaction == call.compaction
-    )
+    ratio = ratio_along(calls)
     entries = list(path(snapshot, cursor.session, cursor.leaf))
     # Messages before the file's beginning would count as part of the prompt.
     is_whole = not rules.begins_midway(snapshot, entries[0])
@@ -112,6 +108,15 @@ def path_gaps(
         cleared = INTERRUPTED if is_jump_down and _is_interrupted(snapshot, cursor, before, call) else CLEARED
         found = list(_explained(found, before, call, unexplained, cleared))
     return sorted(found, key=lambda gap: gap.seq)
+
+
+def reckoned_restored(gaps: Iterable[Gap], calls: Sequence[ModelCall]) -> dict[int, int]:
+    """Return the size of what a harness restored without a record, by its compaction's number.
+
+    `gaps` and `calls` are those of a path. Usage gives the sizes; they are scaled to refold's tokens.
+    """
+    ratio = ratio_along(calls)
+    return {gap.seq: round(gap.tokens / ratio) for gap in gaps if gap.what == SENT_AGAIN and gap.tokens}
 
 
 def _scaled(gap: Gap, ratio: float) -> Gap:

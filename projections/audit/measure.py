@@ -20,8 +20,10 @@ class EventRef(MetricStruct, frozen=True):
 
 
 class Size(MetricStruct, frozen=True):
-    """Tokens: before (C) = removed (H) + kept (K); after (C′) = kept + added (S) + returned.
+    """Tokens: before (C) = removed (H) + kept (K); after (C′) = kept + added (S) + restored + returned.
 
+    `restored` is content that is sent again after a compaction; `reckoned` of it is in no record, and its size comes
+    from the provider's usage.
     `removed_share` is H / C and `ratio` is S / H, None if the divisor is 0. `grew`: C′ ≥ C, so the context
     did not get smaller.
     """
@@ -31,15 +33,17 @@ class Size(MetricStruct, frozen=True):
     removed: int
     kept: int
     added: int
+    restored: int
+    reckoned: int
     returned: int
     removed_share: float | None
     ratio: float | None
     grew: bool
 
 
-def size(replacement: Replacement, tokens: Counter) -> Size:
-    """Measure the size of a replacement with a token counter."""
-    before, after, removed, kept, added, returned = (
+def size(replacement: Replacement, tokens: Counter, reckoned: int = 0) -> Size:
+    """Measure the size of a replacement with a token counter; `reckoned` was restored without a record."""
+    before, recorded, removed, kept, added, restored, returned = (
         sum(tokens.count(parts))
         for parts in (
             replacement.before.parts,
@@ -47,15 +51,19 @@ def size(replacement: Replacement, tokens: Counter) -> Size:
             replacement.removed,
             replacement.kept,
             replacement.added,
+            replacement.restored,
             replacement.returned,
         )
     )
+    after = recorded + reckoned
     return Size(
         before=before,
         after=after,
         removed=removed,
         kept=kept,
         added=added,
+        restored=restored + reckoned,
+        reckoned=reckoned,
         returned=returned,
         removed_share=removed / before if before else None,
         ratio=added / removed if removed else None,

@@ -7,10 +7,12 @@ To add a metric: write its struct and its function in a module of this package, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from projections.audit.cache import CacheEffect, cache_effect
 from projections.audit.calls import ModelCall
 from projections.audit.cost import Cost, cost
+from projections.audit.isolation import Isolation
 from projections.audit.measure import MetricStruct, Size, size
 from projections.audit.person_next import PersonNext, person_next
 from projections.audit.prices import Prices
@@ -20,23 +22,36 @@ from projections.tokens import Counter
 
 
 class Metrics(MetricStruct, frozen=True):
-    """All metrics of one replacement."""
+    """All metrics of one replacement; None for one that could not be computed.
+
+    The size is the measure of all others, so that without it there is no replacement to show.
+    """
 
     size: Size
-    rework: Rework
-    next: PersonNext
-    cache: CacheEffect
-    cost: Cost
+    rework: Rework | None
+    next: PersonNext | None
+    cache: CacheEffect | None
+    cost: Cost | None
 
 
 def measure(
-    replacement: Replacement, *, tokens: Counter, prices: Prices, calls: Sequence[ModelCall]
+    replacement: Replacement,
+    *,
+    tokens: Counter,
+    prices: Prices,
+    calls: Sequence[ModelCall],
+    reckoned: int,
+    isolation: Isolation,
 ) -> Metrics:
-    """Return all metrics of a replacement; `calls` are the model calls on its path."""
+    """Return all metrics of a replacement.
+
+    `calls` are the model calls on its path; `reckoned` are the tokens that were restored without a record.
+    """
+    compute = partial(isolation.compute, event=replacement.event)
     return Metrics(
-        size=size(replacement, tokens),
-        rework=rework(replacement, tokens),
-        next=person_next(replacement),
-        cache=cache_effect(replacement, tokens, calls),
-        cost=cost(replacement, tokens, prices, calls),
+        size=size(replacement, tokens, reckoned),
+        rework=compute("done again", lambda: rework(replacement, tokens)),
+        next=compute("said next", lambda: person_next(replacement)),
+        cache=compute("prompt cache", lambda: cache_effect(replacement, tokens, calls)),
+        cost=compute("cost", lambda: cost(replacement, tokens, prices, calls)),
     )

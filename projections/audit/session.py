@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from eventstore.checked import require_sound
 from eventstore.event import Event
 from eventstore.formats import rewrites_of, view_of, view_of_event
 from eventstore.formats.base import BranchView, CompactionView
@@ -22,7 +24,8 @@ from projections.audit.calls import ModelCall, SessionCall, calls_on_path, sessi
 from projections.audit.conditions import LEAST_GAIN, Condition, FilesAudit, TokensBefore, conditions_of
 from projections.audit.cost import SessionCost, answer_of, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
-from projections.audit.gaps import path_gaps
+from projections.audit.gaps import path_gaps, reckoned_restored
+from projections.audit.isolation import Isolation, NotComputed
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
@@ -34,11 +37,13 @@ from projections.context.parts import Context
 from projections.descriptions import first_request, title
 from projections.files import abandoned_entries, beside, claimed_files, files_elsewhere, files_of
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
-from projections.rules import rules_named
+from projections.rules import rules_at
 from projections.rules.base import Gap, native_provider
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import LateUsages, answers, measured_usage
+
+T = TypeVar("T")
 
 
 class Producer(MetricStruct, frozen=True):
@@ -152,6 +157,7 @@ class Audit(MetricStruct, frozen=True):
 
     `counter` names the token counter of all recomputed figures; `estimate`: it does not use the vocabulary of
     the model in use at the leaf. `cost` covers the whole session, `cache` the calls on the leaf's path.
+    What could not be computed is listed in `not_computed`, and is None or missing in its place.
     `earlier` is the session's previous generation, None for the first: if a harness rewrites a file, each
     state of it becomes a session. `original` is the session whose calls `cost` leaves out, because this one is a
     fork or a copy of it; None if there is none in the store.
@@ -171,12 +177,13 @@ class Audit(MetricStruct, frozen=True):
     context_tokens: int
     context_messages: int
     gaps: list[Gap]
-    cost: SessionCost
-    cache: CacheHistory
+    cost: SessionCost | None
+    cache: CacheHistory | None
     compactions: list[CompactionAudit]
     failed_compactions: list[FailedCompaction]
     branch_summaries: list[BranchSummaryAudit]
     rewrites: list[RewriteAudit]
+    not_computed: list[NotComputed]
 
 
 def audit(
@@ -192,7 +199,7 @@ def audit(
     """Audit the compactions, branch summaries and rewrites on a leaf's path, or of every branch.
 
     `tokens` recomputes sizes (default: pi's own estimate); `prices` gives the cost of models (default: the
-    installed `genai-prices`). Raises NotFoundError.
+    installed `genai-prices`). Raises NotFoundError, and CorruptionError if damage makes a part fail.
     """
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
@@ -204,20 +211,33 @@ def audit(
         seen: set[int] = set()
         answered = list(answers(snapshot, cursor))
         made = session_calls(answered)
+        isolation = Isolation()
         calls: list[ModelCall] | None = None
+        gaps: list[Gap] = []
         for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
-            branch = _Branch(snapshot, cursor.at_leaf(tip), tokens, prices=prices, calls=made)
+            branch = _Branch(
+                snapshot, cursor.at_leaf(tip), tokens, prices=prices, calls=made, isolation=isolation
+            )
             fresh = [event for event in branch.entries if event.seq not in seen]
             seen.update(event.seq for event in fresh)
             for event in fresh:
                 if event.kind == "compaction":
-                    compactions.append(branch.compaction(event))
+                    compactions += branch.audited("compaction", branch.compaction, event)
                 elif event.kind == "branch_summary":
-                    branch_summaries.append(branch.branch_summary(event))
+                    branch_summaries += branch.audited("branch summary", branch.branch_summary, event)
                 elif event.kind == "rewrite":
-                    rewrites.append(branch.rewrite(event))
-            calls = calls if calls is not None else branch.calls
+                    rewrites += branch.audited("rewrite", branch.rewrite, event)
+            if calls is None:
+                calls, gaps = branch.calls, branch.gaps
         context = context_at(snapshot, cursor)
+        on_path = calls or []
+        costs = isolation.compute(
+            "cost", lambda: session_cost(snapshot, session, prices=prices, answered=answered)
+        )
+        cache = isolation.compute("prompt cache", lambda: cache_history(on_path, made))
+        if isolation.failed:
+            # Damaged bytes can fail in any way.
+            require_sound(snapshot, session)
         return Audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
@@ -232,15 +252,14 @@ def audit(
             note=tokens.note,
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),
-            gaps=path_gaps(
-                snapshot, cursor, rules_named(context.rules), calls or [], next(iter(calls or []), None)
-            ),
-            cost=session_cost(snapshot, session, prices=prices, answered=answered),
-            cache=cache_history(calls or [], made),
+            gaps=gaps,
+            cost=costs,
+            cache=cache,
             compactions=sorted(compactions, key=lambda each: each.seq),
             failed_compactions=list(_failed_compactions(snapshot, cursor)),
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
             rewrites=sorted(rewrites, key=lambda each: each.seq),
+            not_computed=isolation.failed,
         )
 
 
@@ -281,22 +300,30 @@ class _Branch:
         *,
         prices: Prices,
         calls: Sequence[SessionCall],
+        isolation: Isolation,
     ) -> None:
         """Read the path; `calls` are the session's, on every branch."""
         self._snapshot, self._at, self._tokens = snapshot, cursor, tokens
         self._late = LateUsages(snapshot, cursor.session, last=cursor.as_of)
-        self._prices = prices
+        self._prices, self._isolation = prices, isolation
         self.entries = path(snapshot, cursor)
         self.calls = calls_on_path(snapshot, cursor, tokens, calls, self.entries)
         others = [entry.decode() for entry in beside(snapshot, self.entries)] if self.entries else []
         self._touching = sorted((*self.entries, *others), key=attrgetter("seq"))
         self._contexts = IncrementalContexts(snapshot, cursor, self.entries)
+        self.gaps = isolation.compute("gaps", self._gaps) or []
+        self._reckoned = reckoned_restored(self.gaps, self.calls)
         self._effective = {entry.seq for entry in in_effect_on(snapshot, cursor.session, cursor.leaf)}
         self._coverage = {each.compaction.seq: each for each in compaction_coverage(self.entries, snapshot)}
         self._appended_with: dict[int, str] = {}
         self._files_before = dict(
             self._fold_files({each.end for each in self._coverage.values() if not each.kept})
         )
+
+    def _gaps(self) -> list[Gap]:
+        leaf = event_at(self._snapshot, self._at.session, self._at.leaf) if self._at.leaf else None
+        rules = rules_at(self._snapshot, leaf)
+        return path_gaps(self._snapshot, self._at, rules, self.calls, next(iter(self.calls), None))
 
     def _files_summarized(self, coverage: Coverage) -> FileSets:
         """Return the files touched in the entries that a compaction's summary covers."""
@@ -324,6 +351,11 @@ class _Branch:
 
     def _is_undone(self, event: Event) -> bool:
         return event.seq not in self._effective
+
+    def audited(self, what: str, audit: Callable[[Event], T], event: Event) -> list[T]:
+        """Return the audit of a replacement, or nothing if it fails."""
+        found = self._isolation.compute(what, partial(audit, event), event)
+        return [] if found is None else [found]
 
     def compaction(self, event: Event) -> CompactionAudit:
         end = end_of_change(event, self._snapshot, self._at)
@@ -357,7 +389,7 @@ class _Branch:
             undone=self._is_undone(event),
             first_kept=kept[0].id if kept and event.target_seq else None,
             before=sizes,
-            after=self._after(event, view.tokens_after, sum(counts)),
+            after=self._after(event, view.tokens_after, sum(counts) + metrics.size.reckoned),
             messages=Counts(summarized=removed.summarized, kept=len(kept), uncovered=len(removed.uncovered)),
             uncovered=removed.uncovered,
             old_summary=removed.old_summary,
@@ -397,6 +429,8 @@ class _Branch:
             tokens=self._tokens,
             prices=self._prices,
             calls=self.calls,
+            reckoned=self._reckoned.get(replacement.event.seq, 0),
+            isolation=self._isolation,
         )
 
     def _replacement(self, event: Event) -> Replacement:

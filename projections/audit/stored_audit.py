@@ -45,8 +45,9 @@ def stored_audit(
             tokens=tokens,
             prices=prices,
         )
-    results.add(key, made)
-    results.save()
+    if not made.not_computed:
+        results.add(key, made)
+        results.save()
     return made
 
 

@@ -78,6 +78,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     unit: Literal["messages", "tokens"] = "messages"
 
 
+SENT_AGAIN: Final = "files and lists sent again after a compaction"
+"""The gap for content that a harness restores without a record."""
+
+
 class Gap(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Content that the model was sent, or stopped being sent, and that no record holds.
 

@@ -33,6 +33,7 @@ from eventstore.records import FORMAT, Link, TextReplacement, own_record
 from projections.context.parts import Part
 from projections.placements import substitute_text
 from projections.rules.base import (
+    SENT_AGAIN,
     SYSTEM_PROMPT,
     TOOL_DEFINITIONS,
     Beside,
@@ -135,9 +136,7 @@ class ClaudeCodeRules(Rules):
             if entry.kind == "compaction" and entry.format == VERSION:
                 version = _process(entry).version
                 if version is not None and version < _RECORDS_ATTACHMENTS:
-                    yield Gap(
-                        what="files and lists sent again after a compaction", event=entry.id, seq=entry.seq
-                    )
+                    yield Gap(what=SENT_AGAIN, event=entry.id, seq=entry.seq)
         if not on_path:
             return
         joined = _Joined(snapshot, on_path[0].session)

@@ -77,7 +77,7 @@ def test_what_was_appended_with_a_compaction_is_of_the_context_after_and_stands_
     story.add(compaction("e3"), cut, Label(target_id="e1", label="x"), again, cause="once")
     only = replacements(story.log)[0]
     assert (ids(only.removed), ids(only.kept)) == (["e1", "e2", "e3"], ["e4"])
-    assert (ids(only.added), only.returned) == (["e5", "e3", "e8"], ())
+    assert (ids(only.added), ids(only.restored), only.returned) == (["e5", "e3"], ["e8"], ())
 
 
 def test_a_rewrite_that_was_appended_with_others_is_measured_by_itself(story):

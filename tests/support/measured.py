@@ -29,6 +29,8 @@ def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
     """Sizes of a replacement that kept nothing."""
     given = {"removed": before, "kept": 0, "added": after, "returned": 0, **fields}
     return Size(
+        restored=0,
+        reckoned=0,
         before=before,
         after=after,
         removed_share=given["removed"] / before if before else None,
@@ -206,5 +208,6 @@ def audit(
         compactions=[each for each in replaced if isinstance(each, CompactionAudit)],
         branch_summaries=[each for each in replaced if isinstance(each, BranchSummaryAudit)],
         rewrites=[each for each in replaced if isinstance(each, RewriteAudit)],
+        not_computed=[],
         **given,
     )

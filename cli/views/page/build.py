@@ -13,7 +13,7 @@ from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, Row, Section, Verdict
-from cli.views.texts import dollars, gap_text, line_of, percent, unexplained_text
+from cli.views.texts import dollars, failure_text, gap_text, line_of, percent, unexplained_text
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -41,7 +41,7 @@ def figures(material: Material) -> Iterator[Figure]:
     branches = counted(material.tree.ends, "branch", "branches")
     yield _figure("entries", thousands(audit.entries), f"on {branches}")
     yield _figure("compactions", thousands(len(audit.compactions)), ", ".join(others))
-    yield from _of_calls(material.calls, audit.cost.prices)
+    yield from _of_calls(material.calls, audit.cost.prices if audit.cost else "")
 
 
 def _of_remarks(view: AuditView) -> Iterator[Figure]:
@@ -133,7 +133,13 @@ def _section(
         verdicts=verdicts(each),
         facts=list(_facts_of_result(result, seq_of)),
         bar_before=_bar(size, ("removed", size.removed), ("kept", size.kept)),
-        bar_after=_bar(size, ("added", size.added), ("returned", size.returned), ("kept", size.kept)),
+        bar_after=_bar(
+            size,
+            ("added", size.added),
+            ("restored", size.restored),
+            ("returned", size.returned),
+            ("kept", size.kept),
+        ),
         before=[_row(shown, lines) for shown in exchange.before],
         after=[_row(shown, lines) for shown in exchange.after],
         summary=None if isinstance(result, RewriteAudit) else summary_html(result.summary),
@@ -220,8 +226,8 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
     lines = lines_of(material.events)
     worst = sections_of(material, lines)
     sections = {view.replacement.seq for view in worst}
-    again = [pair for view in worst for pair in view.replacement.metrics.rework.pairs]
-    followed = {ref.seq for pair in again for ref in pair}
+    rework = [found for view in worst if (found := view.replacement.metrics.rework)]
+    followed = {ref.seq for each in rework for pair in each.pairs for ref in pair}
 
     def target(seq: int) -> str:
         return f"r-{seq}" if seq in sections else f"e-{seq}"
@@ -235,6 +241,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
         note=f"{how}; {audit.note}" if audit.note else how,
         is_estimate=audit.estimate,
         gaps=[gap_text(gap) for gap in audit.gaps],
+        not_computed=[failure_text(each) for each in audit.not_computed],
         is_full=is_full,
         figures=list(figures(material)),
         remarks=[

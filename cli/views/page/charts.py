@@ -207,6 +207,8 @@ def _again(views: Sequence[Section]) -> Iterator[ChartMarker]:
     done: dict[int, dict[str, None]] = {}
     for view in views:
         rework = view.replacement.metrics.rework
+        if rework is None:
+            continue
         for fetched in rework.fetched:
             done.setdefault(fetched.again.seq, {})[f"read {line_of(fetched.file, _LONGEST)}"] = None
         for failed in rework.failed:

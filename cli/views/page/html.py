@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from cli.output import counted, printable, thousands
 from cli.views.page.parts import Page
-from cli.views.texts import dollars, fit_text, line_of, percent
+from cli.views.texts import dollars, fit_text, line_of, percent, restored_text
 from eventstore.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -191,6 +191,7 @@ def _environment() -> Environment:
         "minus": lambda amount: _dollars(None if amount is None else -amount),
         "percent": percent,
         "fit": fit_text,
+        "restored": restored_text,
         "thousands": thousands,
     }
     return environment

@@ -172,6 +172,7 @@ class Page(ViewStruct, frozen=True):
     note: str
     is_estimate: bool
     gaps: list[str]
+    not_computed: list[str]
     is_full: bool
     figures: list[Figure]
     remarks: list[str]

@@ -154,6 +154,7 @@ def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Re
         "contextMessages": 6,
         "gaps": [{"what": "system prompt and tool definitions", "event": None, "seq": 0, "tokens": 659}],
         "failedCompactions": [],
+        "notComputed": [],
     }
 
 
@@ -394,3 +395,49 @@ def test_all_may_be_those_that_are_chosen(told: Refold) -> None:
         told("audit", "--all", "--since", "0h", "--harness", "claude-code", "--json").json["sessions"] == []
     )
     assert "--all" in told("audit", SESSION, "--project", "x", code=2).errors
+
+
+def fail(*_: object, **__: object) -> None:
+    raise KeyError(73)
+
+
+@pytest.fixture
+def failing(told: Refold, monkeypatch: pytest.MonkeyPatch) -> Refold:
+    """The command, with a bug in one metric of every replacement."""
+    monkeypatch.setattr("projections.audit.metrics.cost", fail)
+    monkeypatch.delenv("REFOLD_TRACEBACK")
+    return told
+
+
+NOT_COMPUTED = "cost: could not be computed: KeyError: 73"
+
+
+@pytest.mark.parametrize("option", [(), ("--full",)])
+def test_a_metric_that_fails_costs_one_line(failing: Refold, option: tuple[str, ...]) -> None:
+    lines = failing("audit", SESSION, *option, code=1).lines
+    assert [line for line in lines if "could not" in line] == [f"#11, {NOT_COMPUTED}", f"#12, {NOT_COMPUTED}"]
+
+
+def test_json_has_what_could_not_be_computed(failing: Refold) -> None:
+    (found,) = failing("audit", SESSION, "--json", code=1).json["sessions"]
+    assert [(each["what"], each["seq"]) for each in found["notComputed"]] == [("cost", 11), ("cost", 12)]
+
+
+def test_a_table_of_all_names_what_could_not_be_computed(failing: Refold) -> None:
+    outcome = failing("audit", "--all", "--jobs", "1", code=1)
+    assert outcome.errors.splitlines() == [
+        f"refold: session '{SESSION}': #{seq}, {NOT_COMPUTED}" for seq in (11, 12)
+    ]
+
+
+def test_a_traceback_of_what_failed_is_there_for_the_asking(
+    failing: Refold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFOLD_TRACEBACK", "1")
+    outcome = failing("audit", SESSION, code=1)
+    assert outcome.errors.count("Traceback (most recent call last)") == 2
+
+
+def test_a_page_has_what_could_not_be_computed(failing: Refold) -> None:
+    page = failing("report", SESSION, "-o", "-", code=1).out
+    assert page.count(NOT_COMPUTED) == 2

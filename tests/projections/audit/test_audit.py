@@ -121,7 +121,8 @@ def test_after_a_compaction_stands_all_that_was_appended_with_it(story):
     story.add(made, restored, cause="once")
     (only,) = audit(story.log, "s").compactions
     assert only.after == TokensAfter(claimed=38, measured=None, measured_at=None, recomputed=3 + 5 + 30)
-    assert (only.metrics.size.after, only.metrics.size.added, only.metrics.size.returned) == (38, 33, 0)
+    size = only.metrics.size
+    assert (size.after, size.added, size.restored, size.reckoned, size.returned) == (38, 3, 30, 0, 0)
 
 
 def test_what_was_appended_with_a_compaction_was_not_kept_by_it(story):

@@ -264,3 +264,12 @@ def test_real_sessions_of_claude_code_have_their_gaps_sized(corpus, tmp_path, na
     assert audited[0][0] == at_leaf[0][0] == TestOfClaudeCode.HEAD
     assert set(at_leaf) <= set(audited)
     assert at_leaf[-1] == audited[-1]
+
+
+def test_what_a_harness_restored_without_a_record_is_of_the_size(tmp_path):
+    """The provider counts as many tokens as refold, 9,000 more than its messages behind the compaction."""
+    log = MemoryLog()
+    lines = [each.replace(b"2.1.170", b"2.1.25") for each in TestOfClaudeCode().compacted(9000)]
+    claude_code.bring(log, tmp_path / "s.jsonl", *lines)
+    size = audit(log, claude_code.SESSION).compactions[0].metrics.size
+    assert (size.restored, size.reckoned, size.after) == (9000, 9000, 10_000)
