@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the store's folder, and the audit.")
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool) -> None:
-    """Record a scripted coding session in a new store, then show its tree and audit.
+    """Record a scripted coding session in a new store, then show its audit.
 
     refold compacts the session as it would for a harness, with a small context window and without a model.
     These compactions cause the losses in the audit.
@@ -29,11 +29,9 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     from cli.output import STORE, console, echo_json, echo_text
     from cli.views.model import audit_view
     from cli.views.screen import print_screen
-    from cli.views.session_tree import print_tree
     from eventstore import open_store
     from eventstore.addresses import without_password
     from projections.audit.session import audit
-    from projections.tree import tree
 
     # REFOLD_STORE holds real sessions, so write the demo there only if the user names it.
     is_named = ctx.find_root().get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
@@ -46,13 +44,9 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         if as_json:
             echo_json({"store": place, "session": session, "audit": found})
             return
-        out = console()
-        with log.snapshot() as snapshot:
-            print_tree(out, tree(snapshot, session), snapshot, session, is_full=False)
-        out.print()
-        print_screen(out, audit_view(found))
+        print_screen(console(), audit_view(found))
     echo_text(f"The store is {place}. To go on:")
-    for line in ("audit @last --full", "context @last", "timeline @last", "tree @last --full"):
+    for line in ("tree @last", "context @last", "timeline @last"):
         echo_text(f"  refold --store {shlex.quote(place)} {line}")
 
 
