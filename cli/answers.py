@@ -120,6 +120,7 @@ def get_answers(
                 at=wanted.at,
                 limits=Limits(window=wanted.window),
                 is_cancelled=interrupt,
+                redacts=wanted.redacts,
             ):
                 advance(len(progress.done), len(lacking))
     ready = {(boundary.session, boundary.seq) for boundary in planned if not boundary.requests}

@@ -45,8 +45,9 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     `matches_size`: keep as much as makes a context as large as the recorded one. `is_triggered`: policies decide when
     to compact; `prices` is a file of prices for that, None for those of the library.
     `template` is for variants that summarize and name none, `summarizer`, `models` and `endpoint` for those that name
-    no model. `only` are the boundaries to replay, by session and number of the last entry; None for all. `errors` say
-    why a variant has no summary at a boundary. Summaries are returned if `has_summaries`.
+    no model. With `redacts`, models get no secrets. `only` are the boundaries to replay, by session and number of the
+    last entry; None for all. `errors` say why a variant has no summary at a boundary. Summaries are returned if
+    `has_summaries`.
     """
 
     variants: tuple[str, ...]
@@ -62,6 +63,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     summarizer: str | None = None
     models: tuple[str, ...] = ()
     endpoint: str = ""
+    redacts: bool = True
     only: frozenset[tuple[str, int]] | None = None
     unplanned: frozenset[str] = frozenset()
     errors: dict[tuple[str, int, str], str] = {}
@@ -133,14 +135,14 @@ def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
     if name in (RECORDED, DROP) or not (model or wanted.summarizer or wanted.models):
         return SummarizerChoice(ExtractiveSummarizer.name, (), is_chosen=False)
     if model in SUMMARIZERS and not SUMMARIZERS[model].takes_model:
-        summarizer_options = SummarizerOptions(summarizer=model, models=(), endpoint="")
+        summarizer_options = SummarizerOptions(summarizer=model, models=(), endpoint="", no_redact=False)
     elif model and wanted.summarizer == RecordedSummarizer.name:
         return SummarizerChoice(RecordedSummarizer.name, (model,), is_chosen=True)
     elif model:
-        summarizer_options = SummarizerOptions(summarizer=None, models=(model,), endpoint="")
+        summarizer_options = SummarizerOptions(summarizer=None, models=(model,), endpoint="", no_redact=False)
     else:
         summarizer_options = SummarizerOptions(
-            summarizer=wanted.summarizer, models=wanted.models, endpoint=wanted.endpoint
+            summarizer=wanted.summarizer, models=wanted.models, endpoint=wanted.endpoint, no_redact=False
         )
     policy = policy_named(named.partition(":")[0])
     choice = choose_summarizer(click.get_current_context(silent=True), summarizer_options, policy)

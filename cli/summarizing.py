@@ -179,6 +179,7 @@ class SummarizerOptions(TypedDict):
     summarizer: str | None
     models: tuple[str, ...]
     endpoint: str
+    no_redact: bool
 
 
 def _summarizers() -> list[str]:
@@ -217,6 +218,7 @@ _ASKING: Final[list[Decorator]] = [
         callback=_require_address,
         help="The URL for http, or of an Anthropic-compatible server.",
     ),
+    click.option("--no-redact", is_flag=True, help="Send secrets, such as API keys, to the model unmasked."),
 ]
 
 
@@ -325,6 +327,7 @@ def build_summarizer_chain(
         ],
         is_cancelled=is_cancelled,
         listener=ProgressDisplay(notes),
+        redacts=not summarizer_options["no_redact"],
     )
 
 

@@ -128,7 +128,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     A serialized prompt holds its messages inside the text. `max_tokens` limits the answer. `parts` are the
     messages to summarize, in either shape. `previous` is the summary to update, "" for none. `tools` are the
     definitions before a live prefix, a JSON list; with `forbids_tools` the model may not call them.
-    `is_reminder` means that it follows an incomplete answer.
+    `is_reminder` means that it follows an incomplete answer. `masked` counts the secrets that are masked in it; then
+    `unmasked` is the digest of the prompt that has them.
     """
 
     template: Template
@@ -141,6 +142,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     tools: bytes = b""
     forbids_tools: bool = False
     is_reminder: bool = False
+    masked: int = 0
+    unmasked: str = ""
 
     @property
     def prefix(self) -> tuple[Part, ...]:
@@ -149,13 +152,43 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of everything that the model reads, in hexadecimal."""
+        """The SHA-256 of everything that the model reads, secrets included, in hexadecimal."""
+        if self.unmasked:
+            return self.unmasked
         texts = (text.encode("utf-8", "surrogatepass") for text in (self.system, self.text))
         pieces = (*texts, *([self.tools] if self.tools else []), *(part.raw for part in self.prefix))
         digest = hashlib.sha256()
         for piece in pieces:
             digest.update(len(piece).to_bytes(8, "big") + piece)
         return digest.hexdigest()
+
+
+def mask_secrets(prompt: Prompt) -> Prompt:
+    """Return a prompt with masks for the secrets in all that the model reads."""
+    # Its many patterns take long to compile, and most commands send nothing.
+    from eventstore.redaction import Masks  # noqa: PLC0415
+    from eventstore.secrets import find_secrets  # noqa: PLC0415
+
+    masks = Masks(find_secrets)
+    texts = [text.encode("utf-8", "surrogatepass") for text in (prompt.system, prompt.text)]
+    records = [prompt.tools, *(part.raw for part in prompt.prefix)]
+    for each in (*texts, *records):
+        masks.learn(each)
+    found = masks.count().secrets
+    if not found:
+        return prompt
+    system, text = (masks.apply(each, is_json=False).decode("utf-8", "surrogatepass") for each in texts)
+    tools, *raw = map(masks.apply, records)
+    parts = [msgspec.structs.replace(part, raw=each) for part, each in zip(prompt.prefix, raw, strict=True)]
+    return msgspec.structs.replace(
+        prompt,
+        system=system,
+        text=text,
+        tools=tools,
+        parts=tuple(parts) if prompt.is_live else prompt.parts,
+        masked=found,
+        unmasked=prompt.digest,
+    )
 
 
 def with_reminder(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:

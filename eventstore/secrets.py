@@ -249,6 +249,8 @@ def _begins(unwrapped: UnwrappedText, start: int) -> bool:
 _WORD: Final = f"{ascii_letters}{digits}_-".encode()
 _NAME: Final = re.compile(rb"""[A-Za-z_][\w.-]{0,60}(?::|=(?![=\s"']|\Z))""")
 """The name of another value, which follows a value in a list of them."""
+_INSIDE: Final = re.compile(rb"[\w+/=.~%-]")
+"""Bytes with which a line of a secret may begin."""
 _PLAIN_WORD: Final = re.compile(rb"[A-Z]?[a-z]{2,}")
 _SENTENCE_ENDS: Final = (b".", b":", b"!", b"?")
 _MOST_LINES: Final = 100
@@ -268,7 +270,7 @@ def _end(unwrapped: UnwrappedText, start: int, stop: int, form: re.Pattern[bytes
         if not is_whole:
             continue
         ends = text[at - 1 : at] in _SENTENCE_ENDS if form is None else form.match(text, at)
-        if ends or _NAME.match(text, at):
+        if ends or _NAME.match(text, at) or not _INSIDE.match(text, at):
             return at
         if _is_mixed(text[at:end]) or _CAPITAL.search(text, at, end) or unwrapped.is_full(at):
             continue
@@ -352,7 +354,7 @@ _NAME_WORDS: Final = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _OPENING: Final = re.compile(rb"""(?:[bru]{0,2}(["'`]))?(?:(?:bearer|basic|token) +)?""", re.IGNORECASE)
 _QUOTED: Final = re.compile(rb"""[^"'`\\]{4,4096}""")
 _BARE: Final = re.compile(rb"""[^\s"'`,;<>(){}\[\]|&\\]{4,4096}""")
-_OF_SETTING: Final = re.compile(rb"""[^\s"'`\\]{4,4096}""")
+_OF_SETTING: Final = re.compile(rb"""[^\s"'`<>\\]{4,4096}""")
 _CALL: Final = re.compile(rb"[\w.]+[(\[{]")
 _CREDENTIALS: Final = re.compile(
     rb"""(?:bearer|authorization["']?[ ]?:[ ]?["']?(?:apikey|basic|token))[ ]*([\w.~+/-]{8,}=*)"""

@@ -159,6 +159,7 @@ def command(
         summarizer=summarizer_options["summarizer"],
         models=summarizer_options["models"],
         endpoint=summarizer_options["endpoint"],
+        redacts=not summarizer_options["no_redact"],
     )
     if timeout is not None and not commands:
         raise click.UsageError("--timeout is for programs: name one with --command")

@@ -56,9 +56,9 @@ def command(
     from projections.audit.said import said_messages
     from projections.context.cursor import resolve_cursor
 
-    asks = any(summarizer_options.values())
-    if again and not asks:
-        raise click.UsageError("--again needs --summarizer or --model", ctx)
+    asks = any(value for name, value in summarizer_options.items() if name != "no_redact")
+    if not asks and (again or summarizer_options["no_redact"]):
+        raise click.UsageError("--again and --no-redact need --summarizer or --model", ctx)
     if asks and as_of is not None:
         raise click.UsageError("--as-of shows the log before a model's answer: leave one of them out", ctx)
     failure = advise_on_failure(ctx, "what was read before it is kept; try again later")

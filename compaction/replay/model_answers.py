@@ -278,6 +278,8 @@ class CachingSummarizer:
 class _EstimatingSummarizer:
     """Give stored answers; count each other request, with an answer of maximum length."""
 
+    is_local = True
+
     def __init__(
         self, stored: Sequence[RecordedSummarizer], summarizer: str, model: str, price_of: PriceOf
     ) -> None:
@@ -417,6 +419,7 @@ def fetch_answers(
     at: Where,
     limits: Limits,
     is_cancelled: Cancellation,
+    redacts: bool = True,
 ) -> Iterator[AnswerProgress]:
     """Get the missing answers of boundaries, in order, until the budget does not cover the next.
 
@@ -438,7 +441,15 @@ def fetch_answers(
                 batch.append(rest.pop(0))
             if not batch:
                 break
-            fetch = partial(_fetch, log, model_variants, at=at, limits=limits, is_cancelled=is_cancelled)
+            fetch = partial(
+                _fetch,
+                log,
+                model_variants,
+                at=at,
+                limits=limits,
+                is_cancelled=is_cancelled,
+                redacts=redacts,
+            )
             for boundary, fetched in zip(batch, _finished(threads, fetch, batch), strict=True):
                 place = boundary.session, boundary.seq
                 try:
@@ -462,6 +473,7 @@ def _fetch(
     at: Where,
     limits: Limits,
     is_cancelled: Cancellation,
+    redacts: bool,
 ) -> dict[str, str] | None:
     """Get the answers at a boundary; return the errors of variants by name.
 
@@ -482,6 +494,7 @@ def _fetch(
                     summarizers,
                     limits=limits,
                     is_cancelled=is_cancelled,
+                    redacts=redacts,
                 )
             except SummarizersFailedError as error:
                 errors[variant.name] = str(error)

@@ -73,6 +73,15 @@ class HasEndpoint(Protocol):
         """The address; credentials in it are never shown."""
 
 
+@runtime_checkable
+class IsLocal(Protocol):
+    """A summarizer that sends prompts nowhere, so that no secret needs a mask."""
+
+    @property
+    def is_local(self) -> bool:
+        """True."""
+
+
 class SummarizerError(RefoldError):
     """A summarizer gave no answer.
 

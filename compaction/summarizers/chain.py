@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from compaction.prompts import Prompt, with_reminder
+from compaction.prompts import Prompt, mask_secrets, with_reminder
 from compaction.summarizers import (
     Answer,
     Cancellation,
@@ -19,6 +19,7 @@ from compaction.summarizers import (
     DeadlineError,
     HasEndpoint,
     HasModel,
+    IsLocal,
     Summarizer,
     SummarizerError,
 )
@@ -120,7 +121,8 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
     """The summarizers to ask in order, with clock, retries and limits.
 
     `seconds` is the clock. `deadline` is the number of seconds for one summary. `end` is a time by the clock
-    that limits several summaries together. `listener` observes the requests.
+    that limits several summaries together. `listener` observes the requests. With `redacts`, secrets are masked in
+    prompts, except for a summarizer that sends them nowhere.
     """
 
     summarizers: Sequence[Summarizer]
@@ -131,6 +133,7 @@ class SummarizerChain(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float = DEADLINE
     end: float = math.inf
     listener: ProgressListener = NullListener()
+    redacts: bool = True
 
     def end_from_now(self) -> float:
         """Return the time by the clock at which a summary begun now must end."""
@@ -243,6 +246,8 @@ def _attempt(
         raise CancelledError(requests)
     if chain.seconds() >= until:
         return DeadlineError(summarizer.name, chain.deadline)
+    if chain.redacts and not isinstance(summarizer, IsLocal):
+        prompt = mask_secrets(prompt)
     record = _record(prompt, summarizer, attempt)
     requests.append(record)
     begun = chain.seconds()
@@ -338,6 +343,7 @@ def _record(prompt: Prompt, summarizer: Summarizer, attempt: int) -> dict[str, A
         "promptDigest": prompt.digest,
         "attempt": attempt,
         **({"isReminder": True} if prompt.is_reminder else {}),
+        **({"masked": prompt.masked} if prompt.masked else {}),
     }
 
 

@@ -190,6 +190,7 @@ class ExtractiveSummarizer:
     """
 
     name = "extractive"
+    is_local = True
 
     def __init__(self, *, most: int = MAX_TOKENS, facts: SessionFacts | None = None) -> None:
         self.most = most

@@ -45,6 +45,7 @@ class RecordedSummarizer:
     """
 
     name = "recorded"
+    is_local = True
 
     def __init__(
         self,

@@ -194,7 +194,10 @@ def test_an_aws_secret_is_masked_beside_its_id() -> None:
     assert secret not in masked(f"{TOKENS['aws-id']},{secret}")
 
 
-@pytest.mark.parametrize("lines", [["one", "{}", "two"], ["{}", "Done."], ["use {}", "now and then"]])
+@pytest.mark.parametrize(
+    "lines",
+    [["one", "{}", "two"], ["{}", "Done."], ["use {}", "now and then"], ["A_TOKEN={}", "</conversation>"]],
+)
 def test_the_words_of_the_next_line_stay(lines: list[str]) -> None:
     secret = TOKENS["github"]
     text = "\n".join(lines)
