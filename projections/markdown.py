@@ -1,7 +1,8 @@
 """Render a session as a document in GitHub-flavoured Markdown, to read and to share.
 
-Recorded text cannot change the document's structure. Prose is quoted with its HTML escaped, everything else
-is in code fences that are longer than any run of backticks inside.
+Recorded text cannot change the document's structure, and does nothing on a page: it loads no image, notifies nobody
+and closes no issue. Prose is quoted with its HTML escaped, everything else is in code fences that are longer than any
+run of backticks inside.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _title(overview: SessionOverview) -> str:
     if len(title) > _MAX_TITLE:
         begin = title[:_MAX_TITLE]
         title = begin[: max(begin.rfind(" "), _MAX_TITLE // 2)] + "…"
-    return f"# {_escaped(title)}\n\n"
+    return f"# {_escaped(_apart(title))}\n\n"
 
 
 def _facts(overview: SessionOverview, leaf: str | None) -> Iterator[str]:
@@ -269,7 +270,7 @@ def _summary(snapshot: Snapshot, session: str, entry: _Entry) -> Iterator[str]:
 
 
 def _folded(label: str, body: str) -> str:
-    label = html.escape(textwrap.shorten(_one_line(label), _MAX_LABEL, placeholder="…"))
+    label = html.escape(_apart(textwrap.shorten(_one_line(label), _MAX_LABEL, placeholder="…")))
     return f"<details>\n<summary>{label or 'Tool'}</summary>\n\n{body}</details>\n\n"
 
 
@@ -289,15 +290,42 @@ def _code(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return Markdown as a quotation without HTML, or as code if escaping fails."""
+    """Return Markdown as a quotation without HTML, images and references, else as code."""
     lines = _safe(text).strip("\n").split("\n")
-    for _ in range(_PASSES):
-        places = _html_lines(lines)
-        if not places:
+    for attempt in range(_PASSES):
+        with_html, live = _places(lines)
+        if not with_html and not live:
             return "".join(f"> {line}".rstrip() + "\n" for line in lines) + "\n"
-        for place in places:
+        before = lines.copy()
+        for place in with_html:
             lines[place] = re.sub(r"\\*<", r"\\<", lines[place])
+        for place in live:
+            # Later, also in what looks like code and is none.
+            pieces = [lines[place]] if attempt else _SPAN.split(lines[place])
+            pieces[::2] = [_IMAGE.sub(r"\1\\!", _apart(piece)) for piece in pieces[::2]]
+            lines[place] = "".join(pieces)
+        if attempt and lines == before:
+            break
     return "".join(f"> {line}\n" for line in _fenced_whole("\n".join(lines)).split("\n")) + "\n"
+
+
+_APART: Final = "\N{ZERO WIDTH SPACE}"
+_LIVE: Final = re.compile(
+    r"\b(?:clos|fix|resolv)(?:e|es|ed)?(?=:?\s+<?https?://\S+/(?:issues|pull)/\d|:?\s*\Z)|(?P<address>https?://\S+)"
+    r"|(?<!\w)@(?=\w)|(?<![\w&/(])#(?=\d)|(?<=[\w-]/)[\w.-]+#(?=\d)|\bGH-(?=\d)",
+    re.IGNORECASE,
+)
+"""Words that close the issue behind them, addresses, mentions, and issues by number."""
+_IMAGE: Final = re.compile(r"(?<!\\)((?:\\\\)*)!(?=\[)")
+_SPAN: Final = re.compile(r"((?<![\\`])(?:`[^`]+`|``.+?``)(?!`))")
+
+
+def _apart(text: str) -> str:
+    """Return a text that mentions nobody and refers to no issue on a page of GitHub.
+
+    It has an invisible space behind each sign. An address is only a link, and stays.
+    """
+    return _LIVE.sub(lambda found: found["address"] or found[0] + _APART, text)
 
 
 def _fenced_whole(text: str) -> str:
@@ -305,16 +333,18 @@ def _fenced_whole(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _html_lines(lines: Sequence[str]) -> set[int]:
-    """Return the numbers of the lines of a quotation in which a parser finds HTML."""
-    found: set[int] = set()
+def _places(lines: Sequence[str]) -> tuple[set[int], set[int]]:
+    """Return the lines of a quotation with HTML, and those with images and references."""
+    with_html, live = set[int](), set[int]()
     for token in _parser().parse("".join(f"> {line}".rstrip() + "\n" for line in lines)):
-        has_html = token.type == "html_block" or any(
-            child.type == "html_inline" for child in token.children or ()
-        )
-        if has_html and token.map:
-            found.update(place for place in range(*token.map) if place < len(lines) and "<" in lines[place])
-    return found
+        children = token.children or ()
+        places = [place for place in range(*token.map or (0, 0)) if place < len(lines)]
+        if token.type == "html_block" or any(child.type == "html_inline" for child in children):
+            with_html.update(place for place in places if "<" in lines[place])
+        texts = [child.content for child in children if child.type == "text"]
+        if any(child.type == "image" for child in children) or any(text != _apart(text) for text in texts):
+            live.update(places)
+    return with_html, live
 
 
 @cache

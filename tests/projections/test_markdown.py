@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -19,6 +20,7 @@ from tests.support import claude_code
 from tests.support.pi_files import SESSION
 from tests.support.talk import PiSession, assistant, call, image, result, shell, thinking, user
 
+APART = "\N{ZERO WIDTH SPACE}"
 HOSTILE = st.lists(
     st.sampled_from(
         [
@@ -182,7 +184,7 @@ def test_what_an_extension_sent_is_folded_inside_of_a_turn(tmp_path):
     made.entry("x1", "custom_message", customType="hint", content=content, display=True)
     made.says("a2", assistant("I mind it."))
     found = document(made, tmp_path)
-    assert labels(found) == ["#3 Extension: Mind the gap."]
+    assert labels(found) == [f"#{APART}3 Extension: Mind the gap."]
     assert re.findall("^## .*", found, re.MULTILINE) == ["## User", "## Assistant"]
 
 
@@ -190,3 +192,76 @@ def test_an_answer_without_content_says_why(tmp_path):
     made = PiSession()
     made.says("a1", assistant(stopReason="aborted"))
     assert "Stopped: `aborted`" in document(made, tmp_path)
+
+
+def said_in(text: str, folder: Path) -> str:
+    """Return how a document shows a message."""
+    made = PiSession()
+    made.says("u1", user("begin"))
+    made.says("a1", assistant(text))
+    return document(made, folder).split("`#2` `m`\n\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("![chart](https://x.com/a.png)", "> \\![chart](https://x.com/a.png)"),
+        ("![chart][1]\n\n[1]: https://x.com/a.png", "> \\![chart][1]\n>\n> [1]: https://x.com/a.png"),
+        ("ask @octocat, or @org/team", "> ask @·octocat, or @·org/team"),
+        ("a**@octocat**", "> a**@·octocat**"),
+        ("Fixes #1, closes o/r#2, see GH-3", "> Fixes #·1, closes o/r#·2, see GH-·3"),
+        ("Fixes https://github.com/o/r/issues/1", "> Fixes· https://github.com/o/r/issues/1"),
+        ("closes:\nhttps://github.com/o/r/pull/1", "> closes·:\n> https://github.com/o/r/pull/1"),
+        ("no `code` but \\`@octocat\\`", "> no `code` but \\`@·octocat\\`"),
+        ("mail me@host.com, see https://x.com/@a#1", "> mail me@host.com, see https://x.com/@a#1"),
+        ("run `npm i @org/name#1`", "> run `npm i @org/name#1`"),
+        ("```py\n@decorated  # 1\n![x](y)\n```", "> ```py\n> @decorated  # 1\n> ![x](y)\n> ```"),
+        ("&#64;octocat", "> ```text\n> &#64;octocat\n> ```"),
+    ],
+)
+def test_a_text_does_nothing_on_a_page(tmp_path: Path, text: str, shown: str) -> None:
+    assert said_in(text, tmp_path) == shown.replace("·", APART) + "\n\n"
+
+
+def test_title_and_labels_mention_nobody(tmp_path: Path) -> None:
+    made = PiSession()
+    made.says("u1", user("ask @octocat about #1"))
+    made.says("a1", assistant(call("bash", "k1", command="ask @octocat")))
+    made.says("r1", result("ok", tool="bash", call_id="k1"))
+    assert (
+        re.findall("[@#][a-z0-9]", re.sub("```.*?```|`.*?`", "", document(made, tmp_path), flags=re.DOTALL))
+        == []
+    )
+
+
+_LIVELY = st.lists(
+    st.sampled_from(
+        [
+            "@a",
+            "#1",
+            "![x](http://x)",
+            "`",
+            "``",
+            "```\n",
+            "\n",
+            "\n\n",
+            " ",
+            "\\",
+            "*",
+            "_",
+            "a",
+            "Fixes ",
+            "&#64;",
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(_LIVELY)
+def test_no_parser_finds_a_live_image_or_mention(tmp_path_factory, said):
+    shown = said_in(f"x{said}", tmp_path_factory.getbasetemp())
+    for token in MarkdownIt("commonmark").parse(shown):
+        for child in token.children or ():
+            assert child.type != "image"
+            assert child.type == "code_inline" or not re.search(r"(?<!\w)[@#][a1]", child.content)
