@@ -140,7 +140,7 @@ def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
 
 
 def _check(views: list[AuditView], wanted: AuditOptions) -> int:
-    """Print what a gate refuses, and return the exit code: 1 also if something could not be computed."""
+    """Print what a gate refuses; return the exit code, 1 also for a figure that failed."""
     from cli.auditing import breaches
     from cli.output import echo_problem
 

@@ -79,7 +79,7 @@ def recorded_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Ev
 
 
 def _reckoned(snapshot: Snapshot, cursor: Cursor) -> dict[int, int]:
-    """Return the tokens that each compaction of a path restored without a record, as usage tells."""
+    """Return the tokens that each compaction restored without a record, by usage."""
     calls = sized_calls(snapshot, cursor, counter("utf16/4"))
     rules = rules_at(snapshot, event(snapshot, cursor.session, cursor.leaf))
     gaps = path_gaps(snapshot, cursor, rules, calls, next(iter(calls), None))

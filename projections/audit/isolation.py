@@ -1,4 +1,4 @@
-"""Compute the parts of an audit one by one, so that an error in one costs none of the others."""
+"""Compute the parts of an audit one by one; an error in one costs none of the others."""
 
 from __future__ import annotations
 

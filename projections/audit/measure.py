@@ -20,7 +20,7 @@ class EventRef(MetricStruct, frozen=True):
 
 
 class Size(MetricStruct, frozen=True):
-    """Tokens: before (C) = removed (H) + kept (K); after (C′) = kept + added (S) + restored + returned.
+    """Tokens: C = removed (H) + kept (K); C′ = kept + added (S) + restored + returned.
 
     `restored` is content that is sent again after a compaction; `reckoned` of it is in no record, and its size comes
     from the provider's usage.
@@ -42,7 +42,7 @@ class Size(MetricStruct, frozen=True):
 
 
 def size(replacement: Replacement, tokens: Counter, reckoned: int = 0) -> Size:
-    """Measure the size of a replacement with a token counter; `reckoned` was restored without a record."""
+    """Measure a replacement with a token counter; `reckoned` was restored unrecorded."""
     before, recorded, removed, kept, added, restored, returned = (
         sum(tokens.count(parts))
         for parts in (

@@ -1,4 +1,4 @@
-"""What a bug leaves without a value is named, and everything else is computed."""
+"""A figure that fails is named, and every other one is computed."""
 
 from __future__ import annotations
 
