@@ -33,7 +33,7 @@ class Isolation:
         self.failed: list[NotComputed] = []
 
     def compute(self, what: str, make: Callable[[], T], event: Event | None = None) -> T | None:
-        """Return what `make` returns, None if it fails. Raises RefoldError: damage concerns everything."""
+        """Return the result of `make`, None if it fails. Raises RefoldError: it concerns all."""
         try:
             return make()
         except RefoldError:
