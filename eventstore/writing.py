@@ -10,7 +10,7 @@ import msgspec
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Parent, epoch_milliseconds, random_id
 from eventstore.formats.refold.events import compose
-from eventstore.javascript import stringify
+from eventstore.javascript import DEEPEST_RECORD, stringify
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected
 from eventstore.records import BOOKKEEPING, MessageRecord, Record
@@ -89,11 +89,14 @@ class SessionWriter:
 
 
 def message_record(message: Mapping[str, Any]) -> MessageRecord:
-    """Return the record of a message."""
+    """Return the record of a message. Raises BadInputError for one that is nested too deeply."""
     try:
         raw = _encode(message)
-    except (UnicodeEncodeError, RecursionError):
+    except UnicodeEncodeError:
         raw = stringify(message).encode()
+    except RecursionError:
+        problem = f"it is nested deeper than {DEEPEST_RECORD} levels"
+        raise BadInputError("message", problem, "store deeper levels as a text") from None
     return MessageRecord(message=msgspec.Raw(raw))
 
 
