@@ -27,7 +27,7 @@ from tests.compaction.scripted import Scripted
 from tests.support.local_http import NO_SERVER
 
 CHEAP = parse_policy('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
-ASKING = {"summarizer": None, "models": (), "endpoint": ""}
+ASKING = {"summarizer": None, "models": (), "endpoint": "", "no_redact": False}
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 

@@ -56,7 +56,7 @@ def kill_after(refold: Refold, sessions: int) -> None:
         gate.held()
         assert process.stderr is not None
         for _ in range(sessions):
-            assert b"kept: refold" in process.stderr.readline()
+            assert b"size left: refold" in process.stderr.readline()
         process.kill()
     assert process.returncode == -signal.SIGKILL
 
