@@ -195,6 +195,7 @@ def _heads(log):
 
 
 @pytest.mark.parametrize(("what", "script"), [("import", IMPORT), ("verify", VERIFY), ("search", SEARCH)])
+@pytest.mark.slow
 def test_memory_does_not_follow_the_file(benchmark, tmp_path, what, script):
     """Measure the peak private memory for files of 23 MB and 230 MB."""
     sizes = {}

@@ -210,7 +210,7 @@ def test_no_command_is_at_fault(refold: Refold, tmp_path: Path, name: str) -> No
     assert_no_fault(refold, tmp_path, name)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in SESSIONS if name not in FEW])
 def test_no_command_is_at_fault_for_any_field(refold: Refold, tmp_path: Path, name: str) -> None:
     assert_no_fault(refold, tmp_path, name)

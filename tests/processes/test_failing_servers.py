@@ -26,6 +26,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(missing()), reason=missing())
 def test_no_acknowledged_append_is_lost_and_no_chain_has_a_gap(folder: Path) -> None:
     before = fail_often(folder, kills=2, failovers=1, seed=7)

@@ -160,6 +160,7 @@ def test_where_a_process_is_killed_one_line_names_its_file(tmp_path: Path, home:
     assert errors.startswith(b"refold: %b" % bytes(home))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_private_memory_does_not_grow_with_the_size_of_all_files(tmp_path: Path, jobs: int) -> None:
     if shutil.disk_usage(tmp_path).free < 3 << 30:

@@ -310,7 +310,7 @@ def test_lines_for_people_name_session_harness_and_count(refold: Refold, place: 
             process.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("environment", [{}, POLLING], ids=["notified", "polling"])
 def test_whatever_a_writer_does_the_store_loses_nothing(
     refold: Refold, place: Path, environment: dict[str, str], tmp_path: Path
@@ -375,7 +375,7 @@ def unequal_files(refold: Refold, place: Path) -> list[str]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the processor's time is read from /proc")
 def test_an_idle_watch_takes_next_to_no_time(refold: Refold, place: Path) -> None:
     for number in range(500):

@@ -475,6 +475,7 @@ def test_the_figures_are_those_of_audit_and_tree_for_any_session(
     assert_figures_are_those_of_audit_and_tree(store)
 
 
+@pytest.mark.long
 def test_the_figures_are_those_of_audit_and_tree_for_every_session_of_the_corpus(
     corpus: Path, store: MemoryLog
 ) -> None:

@@ -137,7 +137,7 @@ def test_the_loop_prints_why_a_compaction_failed(loop: str, tmp_path: Path) -> N
     assert [error in line for error, line in zip(failed, printed, strict=True)] == [True] * len(failed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_example_of_the_documentation_is_typed_for_who_installs_the_wheel(tmp_path: Path) -> None:
     wheels, place = tmp_path / "wheels", tmp_path / "venv"
     build = [

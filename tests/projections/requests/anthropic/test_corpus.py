@@ -29,7 +29,7 @@ AT_THE_LEAF = {
 """Aborted messages without content, aborted and failed calls, aborted thinking: how often in the whole context."""
 
 
-@pytest.mark.parametrize("folder", ["claude-code", "pi"])
+@pytest.mark.parametrize("folder", [pytest.param("claude-code", marks=pytest.mark.long), "pi"])
 def test_the_api_takes_every_context(folder, corpus):
     log = MemoryLog(clock=lambda: NOW)
     paths = sorted((corpus / folder).rglob("*.jsonl"))
