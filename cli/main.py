@@ -44,8 +44,7 @@ GROUPS: Final = {
         "go": ("go", "Move to another entry of a session's tree."),
         "fork": ("fork", "Copy a branch to a new session."),
         "undo": ("undo", "Undo a compaction, a rewrite or a move."),
-        "label": ("label", "Label an entry."),
-        "rename": ("rename", "Give a session a title."),
+        "label": ("label", "Label an entry, or give the session a title."),
     },
     "Run with an agent": {
         "append": ("append", "Append events, one JSON object per line."),

@@ -7,20 +7,64 @@ import click
 from cli.options import json_option, utf8
 
 
-@click.command("label", epilog="Example:  refold label @last '#1' 'where it began'")
+@click.command(
+    "label",
+    epilog="Example:  refold label @last --title 'Rate limiter'",
+)
 @click.argument("session")
-@click.argument("entry")
+@click.argument("entry", required=False)
 @click.argument("text", callback=utf8, required=False)
 @click.option("--remove", "is_removed", is_flag=True, help="Remove the entry's label.")
+@click.option("--title", callback=utf8, help="Give the session this title; an empty one removes it.")
 @json_option
 @click.pass_context
 def command(
+    ctx: click.Context,
+    session: str,
+    entry: str | None,
+    text: str | None,
+    *,
+    is_removed: bool,
+    title: str | None,
+    as_json: bool,
+) -> None:
+    """Label an entry, or give the session a title; without TEXT, show the entry's label.
+
+    The label is an event of the session. ENTRY is an id, a unique prefix of one, a label, or #N. A session's id stays
+    when its title changes.
+    """
+    if (entry is None) == (title is None):
+        raise click.UsageError("name an entry, or give --title", ctx)
+    if title is not None:
+        _give_title(ctx, session, title.strip(), as_json=as_json)
+        return
+    if is_removed and text is not None:
+        raise click.UsageError("--remove takes no text", ctx)
+    if text == "":
+        raise click.UsageError("a label cannot be empty: remove it with --remove", ctx)
+    assert entry is not None  # noqa: S101  one of the two is given
+    _label(ctx, session, entry, text, is_removed=is_removed, as_json=as_json)
+
+
+def _give_title(ctx: click.Context, session: str, title: str, *, as_json: bool) -> None:
+    from cli.output import echo_json, echo_text, safe_line
+    from cli.store import opened_session
+    from eventstore.records import SessionInfo
+    from eventstore.writing import SessionWriter
+    from projections.descriptions import title as title_of
+
+    with opened_session(ctx, session) as (log, name):
+        before = title_of(log, name)
+        event = SessionWriter(log, name).append(SessionInfo(name=title))[0]
+    if as_json:
+        echo_json({"session": name, "id": event, "target": None, "label": title or None, "before": before})
+    else:
+        echo_text(f"{safe_line(name)} is now {title!r}" if title else f"{safe_line(name)} has no title")
+
+
+def _label(
     ctx: click.Context, session: str, entry: str, text: str | None, *, is_removed: bool, as_json: bool
 ) -> None:
-    """Label an entry; without TEXT, show its label.
-
-    The label is an event of the session. ENTRY is an id, a unique prefix of one, a label, or #N.
-    """
     from cli.output import echo_json, echo_text
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
@@ -28,10 +72,6 @@ def command(
     from projections.context.cursor import resolve_cursor
     from projections.tree import labels_of
 
-    if is_removed and text is not None:
-        raise click.UsageError("--remove takes no text", ctx)
-    if text == "":
-        raise click.UsageError("a label cannot be empty: remove it with --remove", ctx)
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)

@@ -39,7 +39,6 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "fork": ["fork", session, "--as", "forked"],
         "undo": ["undo", session, *_IMPORTED.get(session, [])],
         "label": ["label", session, "#1", "a label"],
-        "rename": ["rename", session, "a title"],
         # No name holds control characters, so what is appended here begins a session.
         "append": ["append", session, *(["--expected", "0"] if session == "hostile" else [])],
         "maintain": ["maintain", session, "--summarizer", "extractive"],

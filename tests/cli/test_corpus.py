@@ -41,7 +41,7 @@ def context(imported: Refold) -> Any:
     return imported("context", "@last", "--json").json
 
 
-WRITING = ("append", "go", "fork", "undo", "prune", "handoff", "maintain", "label", "rename")
+WRITING = ("append", "go", "fork", "undo", "prune", "handoff", "maintain", "label")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WRITING])
@@ -59,7 +59,7 @@ def test_every_command_works(
 def test_what_is_written_to_it_stays_in_the_copy_of_it(file: Path, tmp_path: Path) -> None:
     refold = Refold(tmp_path / "store")
     refold("import", file)
-    for name in ("append", "prune", "maintain", "label", "rename", "undo"):
+    for name in ("append", "prune", "maintain", "label", "undo"):
         refold(*invocations("@last")[name], stdin=line_for(name))
     assert refold("import", file, "--json").json["sessions"][0]["added"] == 0
     assert refold("verify", "--json").json["findings"] == []

@@ -321,10 +321,10 @@ def test_maintain_decides_by_what_was_measured(refold: Refold) -> None:
     assert (answer["do"], answer["error"]) == ("nothing", None)
 
 
-def test_go_fork_label_rename_and_append_work_on_it(refold: Refold) -> None:
+def test_go_fork_label_and_append_work_on_it(refold: Refold) -> None:
     session = refold("sessions", "--json").json["sessions"][0]["id"]
     refold("label", session, "u2", "halfway")
-    refold("rename", session, "another title")
+    refold("label", session, "--title", "another title")
     refold("append", session, stdin=line({"type": "message", "message": {"role": "user", "content": "more"}}))
     assert refold("context", session, "--json").json["messages"][-1]["message"]["content"] == "more"
     refold("go", session, "r3")

@@ -236,7 +236,7 @@ def test_without_either_the_store_is_in_the_platforms_data_folder(told: Refold, 
 
 def test_names_that_are_no_utf_8_are_reported_and_not_stored(told: Refold) -> None:
     name = os.fsdecode(b"\xff")
-    for arguments in (["rename", SESSION, name], ["label", SESSION, "u1", name], ["backup", name]):
+    for arguments in (["label", SESSION, "--title", name], ["label", SESSION, "u1", name], ["backup", name]):
         told.refused(click.BadParameter, *arguments, code=2)
 
 

@@ -267,8 +267,9 @@ NARROW = [["log", SESSION], ["tree", SESSION], ["audit", SESSION], ["sessions"],
 @pytest.mark.parametrize("arguments", NARROW, ids=[each[0] for each in NARROW])
 def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) -> None:
     told(
-        "rename",
+        "label",
         SESSION,
+        "--title",
         "A title that is as long as titles get when a person writes all that there is to say",
     )
     for line in told.on_terminal(*arguments, NO_COLOR="1", TERM="dumb").splitlines():

@@ -102,12 +102,12 @@ def test_a_session_is_meant_by_its_title(two: Refold) -> None:
 
 
 def test_a_title_that_sessions_share_is_ambiguous(two: Refold) -> None:
-    two("rename", OTHER, "The parser")
+    two("label", OTHER, "--title", "The parser")
     assert two.refused(AmbiguousError, "tree", "The parser").candidates == [SESSION, OTHER]
 
 
 def test_a_beginning_of_an_id_goes_before_a_title(two: Refold) -> None:
-    two("rename", OTHER, "0199a")
+    two("label", OTHER, "--title", "0199a")
     assert meant(two, "0199a") == SESSION
 
 

@@ -103,7 +103,7 @@ def test_a_store_may_be_written_to_meanwhile(tmp_path: Path, gate: Gate) -> None
     names = make_store(refold.store, 30, messages=20)
     process = start(refold, "--json", gate=gate)
     both = [gate.held() for _ in range(2)]
-    refold("rename", names[-1], "Renamed while it was audited")
+    refold("label", names[-1], "--title", "Renamed while it was audited")
     for each in both:
         each.go_on()
     out, errors = process.communicate(timeout=PATIENCE)

@@ -388,7 +388,7 @@ def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Pat
 
 def test_all_may_be_those_that_are_chosen(told: Refold) -> None:
     told("fork", SESSION, "--as", "again")
-    told("rename", "again", "Another one")
+    told("label", "again", "--title", "Another one")
     found = told("audit", "--all", "--title", "another", "--json").json["sessions"]
     assert [each["session"] for each in found] == ["again"]
     assert (

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
 from eventstore.errors import NotFoundError
 from tests.cli.running import Refold
-from tests.cli.tale import SESSION
+from tests.cli.tale import SESSION, tale
 
 
 def label_of(refold: Refold, entry: str) -> str | None:
@@ -82,3 +84,48 @@ def test_an_entry_that_is_not_there_is_reported_and_nothing_is_stored(told: Refo
     error = told.refused(NotFoundError, "label", SESSION, "nope", "x")
     assert (error.what, error.name) == ("event", "nope")
     assert told("sessions", "--json").json["sessions"][0]["events"] == 17
+
+
+def title(refold: Refold) -> str | None:
+    found: str | None = refold("sessions", "--json").json["sessions"][0]["title"]
+    return found
+
+
+def test_a_session_gets_a_title(told: Refold) -> None:
+    told("label", SESSION, "--title", "  Grammar ")
+    assert title(told) == "Grammar"
+
+
+def test_an_empty_title_takes_it_away(told: Refold) -> None:
+    told("label", SESSION, "--title", " ")
+    assert title(told) is None
+
+
+def test_the_id_stays_as_it_is(told: Refold) -> None:
+    told("label", SESSION, "--title", "Grammar")
+    assert told("sessions", "--json").json["sessions"][0]["id"] == SESSION
+
+
+def test_json_tells_the_event_and_the_title(told: Refold) -> None:
+    found = told("label", SESSION, "--title", "Grammar", "--json").json
+    event = told("show", SESSION, found.pop("id"), "--json").json
+    assert found == {"session": SESSION, "target": None, "label": "Grammar", "before": "The parser"}
+    assert event["record"] == {"type": "session_info", "name": "Grammar"}
+
+
+def test_json_of_a_removed_title_is_null(told: Refold) -> None:
+    assert told("label", SESSION, "--title", "", "--json").json["label"] is None
+
+
+@pytest.mark.parametrize("arguments", [(), ("u2", "--title", "Grammar")])
+def test_either_an_entry_or_a_title(told: Refold, arguments: tuple[str, ...]) -> None:
+    told.refused(click.UsageError, "label", SESSION, *arguments, code=2)
+    assert title(told) != "Grammar"
+
+
+def test_an_odd_id_is_reported_on_one_line(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "odd.jsonl").write_bytes(tale().replace(SESSION.encode(), rb"a\nb\u001b[31m"))
+    assert [line.split()[0] for line in refold("import", "odd.jsonl").lines] == [r"a\nb\x1b[31m"]
+    for text in ("Grammar", ""):
+        lines = refold("label", "@last", "--title", text).lines
+        assert [line.split()[0] for line in lines] == [r"a\nb\x1b[31m"]

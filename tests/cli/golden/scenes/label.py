@@ -22,6 +22,9 @@ SCENES: Final[Sequence[Scene]] = [
             "label @last u2 ''",
             "label @last u2 '' --remove",
             "label @last nope x",
+            "label @last --title Grammar",
+            "label @last --title ' '",
+            "label @last",
         ],
     ),
 ]

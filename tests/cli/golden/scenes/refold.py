@@ -113,7 +113,7 @@ SCENES: Final[Sequence[Scene]] = [
             "tree ''",
             "tree 0199",
             "tree gone.jsonl",
-            f"rename {OTHER} 'The parser'",
+            f"label {OTHER} --title 'The parser'",
             "tree 'The parser'",
             a_folder_called_sessions,
             "tree sessions",

@@ -32,7 +32,7 @@ SCENES: Final[Sequence[Scene]] = [
             "sessions",
             "sessions --all",
             "sessions --all --sort id --limit 2",
-            "rename session-c 'Nightly run'",
+            "label session-c --title 'Nightly run'",
             "sessions --title nightly",
         ],
     ),
