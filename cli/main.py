@@ -32,7 +32,6 @@ GROUPS: Final = {
         "audit": ("audit", "Show what compactions did to the context."),
         "report": ("report", "Write a session's audit as an HTML page."),
         "diff": ("diff", "Compare the contexts at two entries."),
-        "check": ("check", "Compare contexts with what the session's records say."),
         "replay": ("replay", "Show the contexts that other policies would make."),
         "rules": ("rules", "List what you wrote, and what of it the context has."),
         "timeline": ("timeline", "Plot the context's size over a session."),
@@ -46,9 +45,7 @@ GROUPS: Final = {
         "undo": ("undo", "Undo a compaction, a rewrite or a move."),
         "label": ("label", "Label an entry, or give the session a title."),
     },
-    "Run with an agent": {
-        "append": ("append", "Append events, one JSON object per line."),
-        "maintain": ("maintain", "Keep a running session's context small."),
+    "Choose how to compact": {
         "policies": ("policies", "List, show, create or check compaction policies."),
         "templates": ("templates", "List, show, create or check summary prompts."),
     },
@@ -62,9 +59,14 @@ GROUPS: Final = {
         "push": ("push", "Copy new events to another store."),
         "pull": ("pull", "Copy new events from another store."),
         "backup": ("backup", "Copy the store while it is in use."),
-        "bench": ("bench", "Time rebuilds, imports and appends on this machine."),
         "demo": ("demo", "Record a scripted session in a new store and show it."),
         "completion": ("completion", "Print a shell's completion script."),
+    },
+    "Build a harness": {
+        "append": ("append", "Append events, one JSON object per line."),
+        "maintain": ("maintain", "Keep a running session's context small."),
+        "check": ("check", "Compare contexts with what the session's records say."),
+        "bench": ("bench", "Time rebuilds, imports and appends on this machine."),
     },
 }
 """The help's groups: each subcommand's name, its module in `cli.commands` and its summary."""
