@@ -34,7 +34,6 @@ GROUPS: Final = {
         "diff": ("diff", "Compare the contexts at two entries."),
         "replay": ("replay", "Show the contexts that other policies would make."),
         "rules": ("rules", "List what you wrote, and what of it the context has."),
-        "timeline": ("timeline", "Plot the context's size over a session."),
     },
     "Change a session": {
         "compact": ("compact", "Replace older messages with a summary."),

@@ -17,11 +17,12 @@ from cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from cli.auditing import AuditOptions
     from cli.views.model import AuditView
     from projections.overview import SessionFilter
+    from projections.timeline import Timeline
 
 
 CONDITIONS: Final = (
@@ -51,7 +52,9 @@ CONDITIONS: Final = (
 @as_of_option
 @counter_option
 @prices_option
-@click.option("--full", "is_full", is_flag=True, help="Print every metric and the summaries.")
+@click.option(
+    "--full", "is_full", is_flag=True, help="Print every metric, the summaries and a plot of sizes."
+)
 @click.option(
     "--fail-on",
     "fail_on",
@@ -103,17 +106,25 @@ def command(
     )
     if is_all:
         ctx.exit(_audit_all(ctx, wanted, chosen, jobs))
-    views = list(_audits(ctx, sessions, wanted, leaf, as_of))
-    _show(views, is_full=is_full, as_json=as_json)
-    ctx.exit(_check(views, wanted))
+    found = list(_audits(ctx, sessions, wanted, leaf, as_of, is_plotted=is_full and not as_json))
+    _show(found, is_full=is_full, as_json=as_json)
+    ctx.exit(_check([view for view, _ in found], wanted))
 
 
 def _audits(
-    ctx: click.Context, sessions: tuple[str, ...], wanted: AuditOptions, leaf: str | None, as_of: int | None
-) -> Iterator[AuditView]:
+    ctx: click.Context,
+    sessions: tuple[str, ...],
+    wanted: AuditOptions,
+    leaf: str | None,
+    as_of: int | None,
+    *,
+    is_plotted: bool,
+) -> Iterator[tuple[AuditView, Timeline | None]]:
     from cli.auditing import audit_session
     from cli.store import explain_missing, looks_like_file, opened, resolve_leaf, resolve_session
     from cli.views.model import audit_view
+    from projections.timeline import timeline
+    from projections.tokens import counter
 
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         for session in sessions:
@@ -122,24 +133,32 @@ def _audits(
                 with log.snapshot() as snapshot:
                     at = resolve_leaf(snapshot, name, leaf)
                 view = audit_view(audit_session(log, name, wanted, leaf=at, as_of=as_of))
-            yield view
+                sizes = (
+                    timeline(log, name, leaf=at, as_of=as_of, tokens=counter(wanted.counter, log=log))
+                    if is_plotted
+                    else None
+                )
+            yield view, sizes
 
 
-def _show(views: list[AuditView], *, is_full: bool, as_json: bool) -> None:
+def _show(found: Sequence[tuple[AuditView, Timeline | None]], *, is_full: bool, as_json: bool) -> None:
     from cli.output import console, echo_json, paged
     from cli.views.full import print_full
     from cli.views.screen import print_screen
 
     if as_json:
-        echo_json({"sessions": [each.audit for each in views]})
+        echo_json({"sessions": [view.audit for view, _ in found]})
         return
     out = console()
     with paged(out):
-        for each in views:
-            (print_full if is_full else print_screen)(out, each)
+        for view, sizes in found:
+            if is_full:
+                print_full(out, view, sizes)
+            else:
+                print_screen(out, view)
 
 
-def _check(views: list[AuditView], wanted: AuditOptions) -> int:
+def _check(views: Sequence[AuditView], wanted: AuditOptions) -> int:
     """Print what a gate refuses; return the exit code, 1 also for a figure that failed."""
     from cli.auditing import breaches
     from cli.output import echo_problem

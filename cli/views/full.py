@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cli.output import counted, cut_line, printable, safe_line, thousands, wrapped
+from cli.output import counted, cut_line, print_line, printable, safe_line, thousands, wrapped
 from cli.views.model import numbers
+from cli.views.plot import plot
 from cli.views.screen import print_gaps, print_overview
 from cli.views.texts import dollars, fit_text, percent, restored_text, unexplained_text
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from projections.audit.person_next import PersonNext
     from projections.audit.rework import Rework
     from projections.audit.session import Audit
+    from projections.timeline import Timeline
 
 
 def print_metrics(out: Console, metrics: Metrics) -> None:
@@ -111,17 +113,32 @@ def _cost(cost: Cost) -> Iterator[str]:
 
 
 _BAR: Final = 40
+_PLOT: Final = 100
+"""Columns of the plot of sizes, at most."""
 
 
-def print_full(out: Console, view: AuditView) -> None:
-    """Print a session's replacements one by one, in log order within each kind."""
+def print_full(out: Console, view: AuditView, sizes: Timeline | None = None) -> None:
+    """Print a plot of the context's sizes and the replacements one by one, in log order within each kind."""
     print_overview(out, view.audit)
     print_gaps(out, view.audit.gaps)
+    if sizes is not None and sizes.moments:
+        out.print()
+        _print_sizes(out, sizes)
     out.print()
     for kind in ("compaction", "branch_summary", "rewrite"):
         for each in view.replacements:
             if each.kind == kind:
                 _replacement(out, each, view.audit)
+
+
+def _print_sizes(out: Console, sizes: Timeline) -> None:
+    marks = [index for index, each in enumerate(sizes.moments) if each.kind == "compaction"]
+    values = [each.tokens for each in sizes.moments]
+    for line in plot(values, marks=marks, width=min(out.width, _PLOT)):
+        out.print(line, crop=False, no_wrap=True, overflow="ignore", highlight=False, markup=False)
+    estimate = ", an estimate" if sizes.estimate else ""
+    legend = f"tokens ({sizes.counter}{estimate}) after each entry" + ("; ∑ compaction" if marks else "")
+    print_line(out, legend, style="dim")
 
 
 def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:

@@ -29,7 +29,6 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "report": ["report", session, "-o", "report.html"],
         "diff": ["diff", session, "root", "#2"],
         "rules": ["rules", session],
-        "timeline": ["timeline", session, "--full"],
         "check": ["check", session],
         "replay": ["replay", session, "--at", "recorded", "--with", "recorded", "--jobs", "1"],
         "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],

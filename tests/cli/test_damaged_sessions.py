@@ -27,7 +27,6 @@ def _reading(session: str) -> Iterator[tuple[str, ...]]:
     yield "audit", session, "--every-branch", "--full"
     yield "report", session, "--force", "-o", "report.html"
     yield "diff", session, "root", "@leaf"
-    yield "timeline", session, "--full"
     yield "check", session
     yield "replay", session, "--at", "recorded"
     yield "compact", session, "--keep-recent", "0", "--dry-run"

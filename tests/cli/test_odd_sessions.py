@@ -172,7 +172,6 @@ SHOWING = {
     "audit": [""],
     "report": [""],
     "check": [""],
-    "timeline": [""],
     "diff": [""],
     "files": [""],
     "stats": [""],

@@ -206,7 +206,7 @@ def test_a_tables_numbers_stand_to_the_right(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out.splitlines() == ["NAME     SIZE", "a           1", "bcdef  12,345"]
 
 
-COLOURED = ["tree", "context", "audit", "timeline", "sessions"]
+COLOURED = ["tree", "context", "audit", "sessions"]
 
 
 @pytest.mark.parametrize("name", COLOURED)
@@ -228,7 +228,6 @@ PAGED = [
     ["log", SESSION],
     ["context", SESSION],
     ["audit", SESSION],
-    ["timeline", SESSION],
     ["diff", SESSION, "u1", "u3"],
     ["show", SESSION, "u1"],
     ["files", SESSION],
@@ -261,7 +260,7 @@ def test_on_a_terminal_progress_is_shown_and_off_one_it_is_not(
     assert shown in told.on_terminal(command, *another)
 
 
-NARROW = [["log", SESSION], ["tree", SESSION], ["audit", SESSION], ["sessions"], ["timeline", SESSION]]
+NARROW = [["log", SESSION], ["tree", SESSION], ["audit", SESSION], ["sessions"]]
 
 
 @pytest.mark.parametrize("arguments", NARROW, ids=[each[0] for each in NARROW])

@@ -317,7 +317,7 @@ def test_an_id_goes_before_a_number(refold: Refold) -> None:
     assert refold("show", "s", "#1", "--json").json["seq"] == 2
 
 
-@pytest.mark.parametrize("command", [["context", "--json"], ["timeline", "--json"], ["files", "--json"]])
+@pytest.mark.parametrize("command", [["context", "--json"], ["files", "--json"]])
 def test_a_leaf_is_meant_like_an_event_or_as_the_root(told: Refold, command: list[str]) -> None:
     name, *options = command
     assert (
@@ -351,7 +351,7 @@ def test_an_event_that_is_not_there_is_reported_with_the_command_that_lists_them
         assert (error.what, error.name, f"refold log {SESSION}" in error.remedy) == ("event", name, True)
 
 
-@pytest.mark.parametrize("command", ["context", "timeline", "files", "audit", "check"])
+@pytest.mark.parametrize("command", ["context", "files", "audit", "check"])
 def test_pointers_of_a_damaged_event_are_reported_as_damage(told: Refold, command: str) -> None:
     key = event_key(1, 5)
     for offset in range(0, 96, 5):

@@ -161,9 +161,7 @@ def test_a_hostile_session_is_shown_and_commands_nothing(attacked: Refold, name:
     assert outcome.errors == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["log", "tree", "context", "audit", "timeline", "diff", "show", "files", "verify"]
-)
+@pytest.mark.parametrize("name", ["log", "tree", "context", "audit", "diff", "show", "files", "verify"])
 def test_on_a_terminal_a_hostile_session_is_sent_no_escape_but_styles(attacked: Refold, name: str) -> None:
     printed = attacked.on_terminal(*invocations("hostile")[name], columns=80)
     assert not COMMANDING.search(PROGRESS.sub("", STYLE.sub("", printed)))
@@ -195,7 +193,7 @@ def test_markup_of_rich_is_shown_as_it_stands(attacked: Refold) -> None:
 
 
 def test_a_name_of_several_lines_forges_no_line(attacked: Refold) -> None:
-    for name in ("tree", "log", "timeline", "diff", "files", "stats"):
+    for name in ("tree", "log", "diff", "files", "stats"):
         for line in attacked(*invocations("hostile")[name]).lines:
             assert not line.startswith("forged"), name
 

@@ -89,13 +89,6 @@ def test_a_path_too_long_for_a_line_of_files_shows_its_end(wide: Refold) -> None
     assert shown.endswith("/parser.py")
 
 
-def test_a_timeline_of_long_ids_shortens_them_and_shows_times(wide: Refold) -> None:
-    shown = CONTROL.sub("", wide("timeline", "wide", "--full").out)
-    assert "TIME (UTC)" in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    assert IDS[0] not in shown
-
-
 @pytest.mark.parametrize("command", ["diff talk root #3", "tree talk --full", "context talk"])
 def test_a_narrow_terminal_shows_unique_beginnings_of_long_ids(refold: Refold, command: str) -> None:
     rest = "-8ca1-ec4cdd8e7b79"

@@ -30,7 +30,6 @@ OF_A_SESSION: Final = (
     "diff SESSION root '#2'",
     "check SESSION",
     "rules SESSION",
-    "timeline SESSION",
     "export SESSION -o -",
     "export SESSION -o - --format pi",
     "export SESSION -o - --format markdown",

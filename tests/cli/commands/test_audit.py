@@ -230,6 +230,18 @@ def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path
     assert session["note"]
 
 
+def test_in_full_sizes_are_plotted(told: Refold) -> None:
+    lines = told("audit", SESSION, "--full").lines
+    top = next(number for number, line in enumerate(lines) if line.startswith("1,056 │"))
+    assert lines[top + 11] == "                ∑"
+    assert ("utf16/4" in lines[top + 12], "∑" in lines[top + 12]) == (True, True)
+
+
+def test_without_a_compaction_no_mark_is_explained(told: Refold) -> None:
+    shown = told("audit", SESSION, "--leaf", "a3", "--full").out
+    assert ("1,050 │" in shown, "∑" in shown) == (True, False)
+
+
 def test_a_session_is_shown_on_one_screen_or_in_full(told: Refold) -> None:
     screen, full = told("audit", SESSION).out, told("audit", SESSION, "--full").out
     assert ["The parser is fixed." in shown for shown in (screen, full)] == [False, True]
