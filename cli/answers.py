@@ -233,7 +233,7 @@ def _agreed(lacking: Sequence[PlannedBoundary], consent: Consent) -> Budget:
             raise BadInputError(
                 f"--budget for {unknown.model or unknown.summarizer}",
                 "its price is unknown",
-                "name it in a file (--prices)",
+                "name it in a file (refold --prices FILE)",
             )
     for (summarizer, model), count in Counter((each.summarizer, each.model) for each in requests).items():
         own = [each for each in requests if (each.summarizer, each.model) == (summarizer, model)]

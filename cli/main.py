@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import click
 
-from cli.options import utf8
+from cli.options import COUNTERS, utf8
 from cli.output import ARGUMENTS, STORE, echo_problem, never_failing
 
 GROUPS: Final = {
@@ -194,6 +194,19 @@ def _hidden_packages() -> Iterator[str]:
     help="The store: a folder, or postgresql://…  [env: REFOLD_STORE; default: the platform's data directory]",
 )
 @click.option(
+    "--counter",
+    envvar="REFOLD_COUNTER",
+    type=click.Choice(COUNTERS),
+    help="How to count tokens: o200k is exact for OpenAI's models; everything else is an estimate."
+    "  [env: REFOLD_COUNTER; default: utf16/4, or the policy's]",
+)
+@click.option(
+    "--prices",
+    envvar="REFOLD_PRICES",
+    metavar="FILE",
+    help="A TOML file with model prices, instead of those that come with refold.  [env: REFOLD_PRICES]",
+)
+@click.option(
     "--version",
     is_flag=True,
     is_eager=True,
@@ -202,7 +215,7 @@ def _hidden_packages() -> Iterator[str]:
     help="Show the version and exit.",
 )
 @click.pass_context
-def refold(ctx: click.Context, store: str | None) -> None:
+def refold(ctx: click.Context, *, store: str | None, counter: str | None, prices: str | None) -> None:
     """Keep coding-agent sessions, replay every context, see what compactions did.
 
     Begin with `refold sync`: it imports the sessions on this machine. `refold` alone shows where things stand.
@@ -215,6 +228,7 @@ def refold(ctx: click.Context, store: str | None) -> None:
         from eventstore.addresses import without_password
 
         ctx.meta[STORE] = without_password(store)
+    del counter, prices  # commands read them from the context
     ctx.obj = store
     if ctx.invoked_subcommand is None:
         from cli.status import print_status

@@ -95,18 +95,19 @@ as_of_option: Final[Decorator] = click.option(
     metavar="SEQ",
     help="Ignore everything after this event number.",
 )
-counter_option: Final[Decorator] = click.option(
-    "--counter",
-    type=click.Choice(["utf16/4", "bytes/4", "o200k"]),
-    default="utf16/4",
-    show_default=True,
-    help="How to count tokens: o200k is exact for OpenAI's models; everything else is an estimate.",
-)
-prices_option: Final[Decorator] = click.option(
-    "--prices",
-    metavar="FILE",
-    help="A TOML file with model prices, instead of those that come with refold.",
-)
+COUNTERS: Final = ("utf16/4", "bytes/4", "o200k")
+"""The counters of tokens by name, the usual one first."""
+
+
+def chosen_counter(ctx: click.Context) -> str:
+    """Return the counter that `refold --counter` names, or the usual one."""
+    return ctx.find_root().params["counter"] or COUNTERS[0]
+
+
+def chosen_prices(ctx: click.Context) -> str | None:
+    """Return the file that `refold --prices` names, if any."""
+    prices: str | None = ctx.find_root().params["prices"]
+    return prices
 
 
 _AGE: Final = re.compile(r"([0-9]{1,6})([hdw])")

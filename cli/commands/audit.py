@@ -8,10 +8,10 @@ import click
 
 from cli.options import (
     as_of_option,
-    counter_option,
+    chosen_counter,
+    chosen_prices,
     json_option,
     leaf_option,
-    prices_option,
     require_all_or_names,
     session_filters,
 )
@@ -50,8 +50,6 @@ CONDITIONS: Final = (
 @click.option("--every-branch", is_flag=True, help="Audit every branch, not only the path to the leaf.")
 @leaf_option
 @as_of_option
-@counter_option
-@prices_option
 @click.option(
     "--full", "is_full", is_flag=True, help="Print every metric, the summaries and a plot of sizes."
 )
@@ -75,8 +73,6 @@ def command(
     every_branch: bool,
     leaf: str | None,
     as_of: int | None,
-    counter: str,
-    prices: str | None,
     is_full: bool,
     fail_on: tuple[str, ...],
     as_json: bool,
@@ -97,9 +93,10 @@ def command(
     from projections.audit.conditions import Condition
     from projections.audit.prices import prices_of_file
 
+    prices = chosen_prices(ctx)
     wanted = AuditOptions(
         every_branch=every_branch,
-        counter=counter,
+        counter=chosen_counter(ctx),
         prices=prices_of_file(prices) if prices else None,
         fail_on=tuple(map(Condition, fail_on)),
         is_json=as_json,

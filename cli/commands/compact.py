@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     metavar="TOKENS",
     help="Keep this many recent tokens, whatever the policy says.",
 )
-@click.option(
-    "--counter",
-    type=click.Choice(["o200k", "utf16/4", "bytes/4"]),
-    help="How to count tokens.  [default: the policy's way]",
-)
 @window_option
 @click.option(
     "--system",
@@ -55,7 +50,6 @@ def command(
     policy: str,
     template: str,
     keep_recent: int | None,
-    counter: str | None,
     window: int,
     system: BinaryIO | None,
     tools: BinaryIO | None,
@@ -113,7 +107,7 @@ def command(
                 ctx, log, summarizer_options, interrupt, chosen, session=name, instructions=instructions
             ),
             limits=Limits(window=window),
-            tokens=counter_named(counter or chosen.counter, log=log),
+            tokens=counter_named(ctx.find_root().params["counter"] or chosen.counter, log=log),
             sources=sources,
             hooks=installed_hooks(),
         )

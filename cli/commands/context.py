@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from cli.options import LazyChoice, as_of_option, counter_option, leaf_option, redact_option, utf8
+from cli.options import LazyChoice, as_of_option, chosen_counter, leaf_option, redact_option, utf8
 from cli.output import (
     columns,
     counted,
@@ -194,7 +194,6 @@ def _formats() -> list[str]:
     metavar="N",
     help="With anthropic: the number of cache breakpoints to set.",
 )
-@counter_option
 @redact_option
 @click.option(
     "--full",
@@ -220,7 +219,6 @@ def command(
     system: BinaryIO | None,
     tools: BinaryIO | None,
     cache_breakpoints: int,
-    counter: str,
     redact: bool,
     full: bool,
     as_json: bool,
@@ -266,7 +264,7 @@ def command(
         elif as_json:
             from projections.tokens import counter as counter_named
 
-            found = context_json(snapshot, context, counter_named(counter, log=log))
+            found = context_json(snapshot, context, counter_named(chosen_counter(ctx), log=log))
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         elif form != "text":
             _refuse_another_harness(ctx, form, context)
@@ -275,7 +273,9 @@ def command(
             from projections.tokens import counter as counter_named
 
             with styled_lines() as show:
-                print_context(show, snapshot, context, counter_named(counter, log=log), is_full=full)
+                print_context(
+                    show, snapshot, context, counter_named(chosen_counter(ctx), log=log), is_full=full
+                )
     ctx.exit(1 if is_refused else 0)
 
 

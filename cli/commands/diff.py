@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import counter_option, json_option
+from cli.options import chosen_counter, json_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 @click.argument("session")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@counter_option
 @click.option(
     "--all",
     "show_all",
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, session: str, first: str, second: str, *, counter: str, show_all: bool, as_json: bool
+    ctx: click.Context, session: str, first: str, second: str, *, show_all: bool, as_json: bool
 ) -> None:
     """Compare the contexts at two entries: what was kept, rewritten, summarized, lost or added.
 
@@ -46,7 +45,7 @@ def command(
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             here, there = (resolve_leaf(snapshot, name, leaf) for leaf in (first, second))
-        tokens = counter_named(counter, log=log)
+        tokens = counter_named(chosen_counter(ctx), log=log)
         found = diff(log, name, here, there, tokens=tokens)
         if as_json:
             echo_json(found)

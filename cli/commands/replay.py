@@ -8,7 +8,7 @@ import click
 from msgspec import structs
 
 from cli.compacting import window_option
-from cli.options import json_option, prices_option, require_all_or_names, session_filters
+from cli.options import chosen_prices, json_option, require_all_or_names, session_filters
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     metavar="DOLLARS",
     help="Like --yes, but spend no more than this, and leave out the boundaries that it does not cover.",
 )
-@prices_option
 @click.option(
     "--at",
     type=click.Choice(["clean", "recorded", "triggered"]),
@@ -108,7 +107,6 @@ def command(
     template: str,
     is_agreed: bool,
     budget: float | None,
-    prices: str | None,
     at: Where | Literal["triggered"],
     matches_size: bool,
     keep_recent: int | None,
@@ -152,7 +150,7 @@ def command(
         at="clean" if at == "triggered" else at,
         is_triggered=at == "triggered",
         matches_size=matches_size,
-        prices=prices,
+        prices=chosen_prices(ctx),
         keep_recent=keep_recent,
         window=window,
         template=template,
@@ -168,12 +166,9 @@ def command(
     if template and not any(each.template and not own_template(each.name) for each in found):
         raise click.UsageError("--template needs a variant that summarizes and names no template")
     _require_consistent(wanted, output)
-    is_paid = is_agreed or budget is not None or (prices is not None and not wanted.is_triggered)
-    if is_paid and not uses_models(wanted):
-        raise click.UsageError(
-            "--yes, --budget and --prices are for models: name one with --model or POLICY@MODEL"
-        )
-    if prices is not None:
+    if (is_agreed or budget is not None) and not uses_models(wanted):
+        raise click.UsageError("--yes and --budget are for models: name one with --model or POLICY@MODEL")
+    if prices := wanted.prices:
         # Each session would only be reported as one that cannot be replayed.
         prices_of_file(prices)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:

@@ -7,7 +7,14 @@ from typing import Final
 
 import click
 
-from cli.options import as_of_option, counter_option, json_option, leaf_option, prices_option, redact_option
+from cli.options import (
+    as_of_option,
+    chosen_counter,
+    chosen_prices,
+    json_option,
+    leaf_option,
+    redact_option,
+)
 
 _LONGEST_NAME: Final = 100
 
@@ -22,8 +29,6 @@ _LONGEST_NAME: Final = 100
 )
 @leaf_option
 @as_of_option
-@counter_option
-@prices_option
 @redact_option
 @click.option("--full", is_flag=True, help="Do not cut long texts at 4,000 characters.")
 @json_option
@@ -35,8 +40,6 @@ def command(
     output: str | None,
     leaf: str | None,
     as_of: int | None,
-    counter: str,
-    prices: str | None,
     redact: bool,
     full: bool,
     as_json: bool,
@@ -60,6 +63,7 @@ def command(
     from projections.audit.stored_audit import stored_audit
     from projections.tokens import counter as counter_named
 
+    prices = chosen_prices(ctx)
     table = prices_of_file(prices) if prices else library_prices()
     masks = masks_if(redact)
     with opened_session(ctx, session) as (log, name):
@@ -68,7 +72,7 @@ def command(
         with masked(log, masks) as source, progress_bar("reporting"):
             with source.snapshot() as snapshot:
                 at = resolve_leaf(snapshot, name, leaf)
-            tokens = counter_named(counter, log=log)
+            tokens = counter_named(chosen_counter(ctx), log=log)
             # An audit of masked records is another one, so it is not kept.
             audited = (
                 audit(source, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)

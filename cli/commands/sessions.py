@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import json_option, prices_option, session_filters
+from cli.options import chosen_prices, json_option, session_filters
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,7 +48,6 @@ ORDERS: Final = {
     help="Sort order; the largest or newest comes last.",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the last N of the list.")
-@prices_option
 @json_option
 @click.pass_context
 def command(
@@ -58,7 +57,6 @@ def command(
     is_all: bool,
     sort: str,
     limit: int | None,
-    prices: str | None,
     as_json: bool,
 ) -> None:
     """List the sessions of the store, the one with the newest entry last.
@@ -79,6 +77,7 @@ def command(
     from projections.audit.prices import prices_of_file
 
     with opened(ctx) as log:
+        prices = chosen_prices(ctx)
         table_of_prices = prices_of_file(prices) if prices else None
         found = chosen_sessions(log, chosen, prices=table_of_prices, with_answers=is_all)
         # A short id has to be unique in the store, not only in the list.

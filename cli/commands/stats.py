@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import json_option, prices_option, session_filters
+from cli.options import chosen_prices, json_option, session_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,19 +23,16 @@ _GROUPS: Final = ("project", "day", "model", "harness")
     help="Show tokens and cost by project, day (UTC), model or harness instead.",
 )
 @session_filters
-@prices_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, *, by: str | None, chosen: SessionFilter, prices: str | None, as_json: bool
-) -> None:
+def command(ctx: click.Context, *, by: str | None, chosen: SessionFilter, as_json: bool) -> None:
     """Show the store's contents and size; with --by, the tokens and cost of its sessions."""
     if by is not None:
-        _show_spent(ctx, by, chosen, prices, as_json=as_json)
-    elif chosen.is_empty and prices is None:
+        _show_spent(ctx, by, chosen, as_json=as_json)
+    elif chosen.is_empty:
         _show_store(ctx, as_json=as_json)
     else:
-        raise click.UsageError("options that choose sessions or prices need --by", ctx)
+        raise click.UsageError("options that choose sessions need --by", ctx)
 
 
 def _show_store(ctx: click.Context, *, as_json: bool) -> None:
@@ -64,15 +61,14 @@ def _show_store(ctx: click.Context, *, as_json: bool) -> None:
     out.print(kinds)
 
 
-def _show_spent(
-    ctx: click.Context, by: str, chosen: SessionFilter, prices: str | None, *, as_json: bool
-) -> None:
+def _show_spent(ctx: click.Context, by: str, chosen: SessionFilter, *, as_json: bool) -> None:
     from cli.output import console, echo_json, echo_note, echo_problem, paged
     from cli.store import chosen_sessions, opened
     from projections.audit.prices import prices_of_file
     from projections.overview import model_name, total
 
     with opened(ctx) as log:
+        prices = chosen_prices(ctx)
         table_of_prices = prices_of_file(prices) if prices else None
         # Answers of replays were paid for, too.
         found = chosen_sessions(log, chosen, prices=table_of_prices, with_answers=True)

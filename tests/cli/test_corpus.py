@@ -95,11 +95,6 @@ def test_the_context_is_what_pi_builds_of_the_exported_file(imported: Refold) ->
     assert imported("context", "@last", "--format", "pi").json == reference_pi.context(entries)
 
 
-def test_the_timeline_ends_with_the_contexts_size(imported: Refold, context: Any) -> None:
-    last = imported("timeline", "@last", "--json").json["moments"][-1]
-    assert (last["tokens"], last["messages"]) == (context["tokens"], len(context["messages"]))
-
-
 def test_the_audit_agrees_with_the_context(imported: Refold, context: Any) -> None:
     (session,) = imported("audit", "@last", "--json").json["sessions"]
     assert session["contextTokens"] == context["tokens"]
@@ -110,7 +105,7 @@ def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: P
     imported = Refold(tmp_path / "store")
     imported("import", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
     sizes = {"COLUMNS": str(columns), "LINES": "40"}
-    for name in ("sessions", "log", "tree", "audit", "audits", "timeline", "diff"):
+    for name in ("sessions", "log", "tree", "audit", "audits", "diff"):
         arguments = ["audit", "--all"] if name == "audits" else invocations("@last")[name]
         printed = imported.on_terminal(*arguments, columns=columns, NO_COLOR="1", TERM="dumb", **sizes)
         # A word that is wider than the terminal, such as a path, stays whole on a line of its own.

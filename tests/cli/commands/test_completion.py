@@ -50,11 +50,11 @@ def completed(refold: Refold, words: str, index: int) -> list[str]:
 
 def test_commands_are_completed(refold: Refold) -> None:
     assert completed(refold, "refold ", 1) == list(COMMANDS)
-    assert completed(refold, "refold ti", 1) == ["timeline"]
+    assert completed(refold, "refold te", 1) == ["templates"]
 
 
 def test_options_are_completed(refold: Refold) -> None:
-    assert completed(refold, "refold audit --c", 2) == ["--counter"]
+    assert completed(refold, "refold audit --e", 2) == ["--every-branch"]
 
 
 def test_choices_are_completed(refold: Refold) -> None:

@@ -126,7 +126,7 @@ def test_jsons_messages_are_those_of_the_pi_format(told: Refold) -> None:
 
 
 def test_json_tells_where_it_stands_and_how_it_counted(told: Refold) -> None:
-    found = told("context", SESSION, "--leaf", "#8", "--as-of", "9", "--counter", "bytes/4", "--json").json
+    found = told("--counter", "bytes/4", "context", SESSION, "--leaf", "#8", "--as-of", "9", "--json").json
     del found["messages"]
     assert found == {
         "session": SESSION,

@@ -34,7 +34,7 @@ def test_the_original_of_a_damaged_file_is_that_file(refold: Refold, tmp_path: P
 
 
 def test_the_original_is_as_it_was_at_the_newest_import(told: Refold, tmp_path: Path) -> None:
-    told("rename", SESSION, "Another title")
+    told("label", SESSION, "--title", "Another title")
     grown = tale() + said("one more", "u9", "i1")
     (tmp_path / "tale.jsonl").write_bytes(grown)
     told("import", "tale.jsonl")

@@ -155,8 +155,8 @@ def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
             ("--at", "triggered", "--endpoint", "http://127.0.0.1:9"),
             "--at triggered asks no model",
         ),
-        (("--yes",), "--yes, --budget and --prices are for models"),
-        (("--budget", "1"), "--yes, --budget and --prices are for models"),
+        (("--yes",), "--yes and --budget are for models"),
+        (("--budget", "1"), "--yes and --budget are for models"),
         (("--endpoint", "http://127.0.0.1:9"), "--endpoint needs a variant"),
     ],
 )

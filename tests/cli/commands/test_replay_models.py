@@ -37,6 +37,7 @@ RUN = ("replay", "--all", "--at", "recorded", "--keep-recent", "1000", "--jobs",
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("REFOLD_PRICES", "prices.toml")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prices.toml").write_text(DEAR)
 
@@ -127,7 +128,7 @@ def test_without_consent_nothing_is_sent(demo: Refold, api: MessagesApi) -> None
 
 
 def test_on_a_terminal_the_user_is_asked_after_the_estimate(demo: Refold, api: MessagesApi) -> None:
-    options = ("--with", "refold@claude-dear", "--endpoint", api.url, "--prices", "prices.toml")
+    options = ("--with", "refold@claude-dear", "--endpoint", api.url)
     printed = demo.on_terminal(*RUN, *options, columns=160, typed=b"n\n", code=1)
     assert "$" in printed
     assert "Send these requests?" in printed
@@ -168,7 +169,7 @@ def charge(request: Received) -> float:
 @pytest.mark.parametrize("dollars", [0.0, 6.0, 12.0])
 def test_a_budget_is_not_exceeded_whatever_the_answers_cost(three: Refold, dollars: float) -> None:
     with MessagesApi(dearest) as api:
-        limited = ("--budget", str(dollars), "--prices", "prices.toml")
+        limited = ("--budget", str(dollars))
         run = (*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited)
         found = three(*run, code=0 if dollars else 1).json
     assert sum(map(charge, api.requests)) <= dollars
@@ -182,21 +183,21 @@ def test_a_budget_is_not_exceeded_whatever_the_answers_cost(three: Refold, dolla
 
 
 def test_without_any_boundary_only_a_note_says_why(demo: Refold, api: MessagesApi) -> None:
-    limited = ("--endpoint", api.url, "--budget", "0", "--prices", "prices.toml")
+    limited = ("--endpoint", api.url, "--budget", "0")
     outcome = demo(*RUN[:-1], "--with", "refold@claude-dear", *limited, code=1)
     assert outcome.out == ""
     assert "3 boundaries left out" in outcome.notes[-1]
 
 
 def test_what_answers_did_not_cost_is_spent_on_others(three: Refold, api: MessagesApi) -> None:
-    limited = ("--budget", "12", "--prices", "prices.toml")
+    limited = ("--budget", "12")
     found = three(*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, *limited).json
     assert found["leftOut"] == 0
     assert sum(map(charge, api.requests)) > 24
 
 
 def test_the_next_run_goes_on_where_the_budget_ended(three: Refold, api: MessagesApi) -> None:
-    once = (*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url, "--prices", "prices.toml")
+    once = (*CLEAN, "--with", "refold@claude-dear", "--endpoint", api.url)
     api.replies = [dearest]
     first = three(*once, "--budget", "8").json
     asked = len(api.requests)
@@ -224,7 +225,7 @@ def test_prices_that_cannot_be_read_are_refused_before_anything_is_done(
     demo: Refold, api: MessagesApi, options: tuple[str, ...]
 ) -> None:
     for_models = ("--endpoint", api.url) if "--yes" in options else ()
-    demo.refused(BadInputError, "replay", "--all", *options, *for_models, "--prices", "none.toml")
+    demo.refused(BadInputError, "--prices", "none.toml", "replay", "--all", *options, *for_models)
     assert api.requests == []
 
 
@@ -250,7 +251,7 @@ def test_a_variant_whose_request_failed_has_the_summary_that_another_got(
 
 def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(demo: Refold) -> None:
     options = ("--with", "refold@claude-dear", "--endpoint", NO_SERVER)
-    outcome = demo(*RUN[:-1], *options, "--budget", "2", "--prices", "prices.toml", code=1)
+    outcome = demo(*RUN[:-1], *options, "--budget", "2", code=1)
     assert "Connection refused" in outcome.out
     assert "left out" not in outcome.errors
 
@@ -258,7 +259,7 @@ def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(dem
 def test_what_a_failure_of_unknown_cost_leaves_out_is_said_with_the_failure(demo: Refold) -> None:
     with MessagesApi(errs(500, "no such luck", "api_error", retry_after="0.01")) as api:
         options = ("--with", "refold@claude-dear", "--endpoint", api.url)
-        outcome = demo(*RUN[:-1], *options, "--budget", "2", "--prices", "prices.toml", code=1)
+        outcome = demo(*RUN[:-1], *options, "--budget", "2", code=1)
     assert re.search(r"3 boundaries left out: not covered .* unknown cost: .*no such luck", outcome.notes[-1])
 
 
@@ -358,7 +359,7 @@ def test_retries_are_paid_for_from_the_budget_too(demo: Refold) -> None:
     busy = errs(529, "overloaded", "overloaded_error", retry_after="0.01")
     with MessagesApi(busy) as api:
         options = ("--with", "refold@claude-dear", "--with", "drop", "--endpoint", api.url)
-        found = demo(*RUN, *options, "--budget", "3", "--prices", "prices.toml", code=1).json
+        found = demo(*RUN, *options, "--budget", "3", code=1).json
     assert api.requests
     assert sum(map(charge, api.requests)) <= 3
     assert found["leftOut"] > 0
@@ -368,7 +369,7 @@ def test_answers_that_are_only_looked_up_need_neither_price_nor_consent(
     demo: Refold, api: MessagesApi
 ) -> None:
     run = (*RUN, "--with", "refold@claude-dear", "--with", "pi@recorded", "--endpoint", api.url)
-    demo(*run, "--budget", "100", "--prices", "prices.toml")
+    demo(*run, "--budget", "100")
     sent = len(api.requests)
     demo(*run)
     assert len(api.requests) == sent > 0

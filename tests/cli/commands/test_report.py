@@ -69,7 +69,7 @@ def test_a_file_is_imported_and_reported_with_one_command(refold: Refold, tmp_pa
 
 def test_a_report_that_is_there_is_made_anew(told: Refold) -> None:
     told("report", SESSION, "-o", "page.html")
-    told("rename", SESSION, "Another title")
+    told("label", SESSION, "--title", "Another title")
     told("report", SESSION, "-o", "page.html")
     assert "<title>Another title" in Path("page.html").read_text("utf-8")
 
@@ -139,7 +139,10 @@ def test_texts_are_cut_or_in_full_whole(told: Refold) -> None:
 
 
 def test_the_counter_that_was_chosen_is_the_one_that_counts(told: Refold) -> None:
-    assert ["bytes/4" in page(told, "--counter", each) for each in ("bytes/4", "utf16/4")] == [True, False]
+    assert [
+        "bytes/4" in told("--counter", each, "report", SESSION, "-o", "-").out
+        for each in ("bytes/4", "utf16/4")
+    ] == [True, False]
 
 
 def test_a_table_of_prices_says_what_calls_cost(told: Refold, tmp_path: Path) -> None:
@@ -147,7 +150,7 @@ def test_a_table_of_prices_says_what_calls_cost(told: Refold, tmp_path: Path) ->
     prices = "".join(f"{kind} = 1000.0\n" for kind in kinds)
     (tmp_path / "prices.toml").write_text(f'date = 2026-01-01\n[models."m"]\n{prices}')
     # 5,300 tokens in four calls, at a dollar for a thousand.
-    priced = page(told, "--prices", "prices.toml")
+    priced = told("--prices", "prices.toml", "report", SESSION, "-o", "-").out
     assert ('<span class="value">$5.30</span>' in priced, "prices.toml" in priced) == (True, True)
 
 

@@ -133,7 +133,7 @@ def test_a_backup_holds_no_index_and_an_index_of_another_store_is_not_believed(
     expected = ids(told, "parser")
     told("backup", "copy")
     assert sorted(each.name for each in (tmp_path / "copy").iterdir()) == ["data.mdb"]
-    told("rename", SESSION, "A sparrow")
+    told("label", SESSION, "--title", "A sparrow")
     assert len(ids(told, "sparrow")) == 1
     # The store is restored from its backup, and the index stays.
     (tmp_path / "copy" / "data.mdb").replace(told.store / "data.mdb")
@@ -151,7 +151,7 @@ def test_verify_and_stats_disregard_the_index(told: Refold) -> None:
 
 def test_a_locked_index_is_waited_for(told: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = ids(told, "parser")
-    told("rename", SESSION, "A sparrow")
+    told("label", SESSION, "--title", "A sparrow")
     monkeypatch.setattr("projections.search.full_text._PATIENCE", 0.1)
     with closing(sqlite3.connect(told.store / "search.sqlite", isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")

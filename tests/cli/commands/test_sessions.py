@@ -98,7 +98,7 @@ def test_sessions_are_listed_with_the_newest_entry_at_the_end(three: Refold) -> 
 
 
 def test_sessions_can_be_listed_with_the_one_that_was_written_to_last_at_the_end(three: Refold) -> None:
-    three("rename", "session-b", "")
+    three("label", "session-b", "--title", "")
     assert listed(three, "--sort", "written") == "cab"
 
 
@@ -119,7 +119,7 @@ def test_a_limit_leaves_the_last_of_the_list(three: Refold) -> None:
 def test_a_text_is_looked_for_in_id_title_and_first_request_whatever_its_case(
     three: Refold, text: str
 ) -> None:
-    three("rename", "session-c", "Nightly run")
+    three("label", "session-c", "--title", "Nightly run")
     assert listed(three, "--title", text) == "c"
 
 
@@ -209,7 +209,7 @@ def test_prices_may_be_ones_own(family: Refold, tmp_path: Path) -> None:
     fields = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
     prices = "\n".join(["date = 2026-11-01", '[models."claude"]', *(f"{name} = 100000" for name in fields)])
     (tmp_path / "prices.toml").write_text(prices)
-    (session,) = family("sessions", "--json", "--prices", "prices.toml").json["sessions"]
+    (session,) = family("--prices", "prices.toml", "sessions", "--json").json["sessions"]
     assert session["total"]["cost"] == pytest.approx(3.0)
 
 
@@ -223,7 +223,7 @@ def test_a_damaged_session_is_listed_and_told(refold: Refold) -> None:
 
 @pytest.mark.parametrize(("columns", "names"), [(80, 4), (100, 5), (140, 9), (220, 12)])
 def test_a_wider_terminal_shows_more_columns(family: Refold, columns: int, names: int) -> None:
-    family("rename", claude_code.SESSION, "A title of more than a few words for the list")
+    family("label", claude_code.SESSION, "--title", "A title of more than a few words for the list")
     found = family.on_terminal("sessions", columns=columns)
     shown = {name for name in NAMES if name in found}
     assert len(shown) >= names
@@ -232,7 +232,7 @@ def test_a_wider_terminal_shows_more_columns(family: Refold, columns: int, names
 
 
 def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
-    three("rename", "session-c", "Nightly run")
+    three("label", "session-c", "--title", "Nightly run")
     rows = [line.split() for line in three("sessions", "--all", "--sort", "id").lines[1:]]
     assert [(row[0], row[-1]) for row in rows] == [
         ("session-a", "Alpha"),
@@ -266,7 +266,7 @@ def test_an_empty_list_says_so(three: Refold) -> None:
 
 
 def test_on_a_terminal_a_title_keeps_the_end_of_a_path(told: Refold) -> None:
-    told("rename", SESSION, f"/{'folder/' * 30}parser.py")
+    told("label", SESSION, "--title", f"/{'folder/' * 30}parser.py")
     assert told.on_terminal("sessions").split()[-1].endswith("/parser.py")
 
 

@@ -89,14 +89,14 @@ class TestHeads:
         self, told: Refold, tmp_path: Path
     ) -> None:
         told("verify", "--heads", "store.heads")
-        told("rename", SESSION, "Another title")
+        told("label", SESSION, "--title", "Another title")
         assert told("verify", "--heads", "store.heads", "--json").json["heads"]["compared"] == 1
         assert [head.version for head in read_heads(tmp_path / "store.heads").heads] == [18]
 
     @pytest.mark.parametrize("by", ["verify", "backup"])
     def test_a_rolled_back_commit_is_found(self, told: Refold, tmp_path: Path, by: str) -> None:
         before = (told.store / "data.mdb").read_bytes()
-        told("rename", SESSION, "Another title")
+        told("label", SESSION, "--title", "Another title")
         told("append", "other", stdin='{"type":"message","message":{"role":"user","content":"Hi"}}')
         if by == "verify":
             told("verify", "--heads", "copy.heads")
@@ -113,11 +113,11 @@ class TestHeads:
 
     def test_another_event_in_the_place_of_the_saved_one_is_found(self, told: Refold) -> None:
         before = (told.store / "data.mdb").read_bytes()
-        told("rename", SESSION, "One title")
+        told("label", SESSION, "--title", "One title")
         told("verify", "--heads", "store.heads")
         (told.store / "data.mdb").write_bytes(before)
-        told("rename", SESSION, "Another title")
-        told("rename", SESSION, "A third title")
+        told("label", SESSION, "--title", "Another title")
+        told("label", SESSION, "--title", "A third title")
         (finding,) = told("verify", "--heads", "store.heads", "--json", code=1).json["findings"]
         assert (finding["session"], finding["seq"]) == (SESSION, 18)
 
@@ -126,7 +126,7 @@ class TestHeads:
     ) -> None:
         told("backup", "copy")
         saved = (tmp_path / "copy.heads").read_bytes()
-        told("rename", SESSION, "Another title")
+        told("label", SESSION, "--title", "Another title")
         found = told("verify", "--heads", "copy.heads", "--json").json["heads"]
         assert found == {"file": "copy.heads", "compared": 1, "saved": False}
         assert (tmp_path / "copy.heads").read_bytes() == saved

@@ -78,7 +78,7 @@ SCENES: Final[Sequence[Scene]] = [
         the_talk,
         [
             Run(
-                f"{KEEPING} {EXTRACTING} --counter o200k",
+                f"--counter o200k {KEEPING} {EXTRACTING}",
                 patch={"projections.tokens._o200k": lambda _: None},
             )
         ],
@@ -133,7 +133,6 @@ SCENES: Final[Sequence[Scene]] = [
             "compact @last --endpoint http://x",
             "compact @last --keep-recent -1",
             "compact @last --window 0",
-            "compact @last --counter words",
             "compact @last --system nope",
             "compact @last --policy nope",
             "compact @last --policy ./nope.toml",

@@ -91,7 +91,7 @@ SCENES: Final[Sequence[Scene]] = [
             "append a --expected -1",
             "export a",
             "completion tcsh",
-            "context a --counter words",
+            "--counter words context a",
         ],
     ),
     Scene(nothing, [*WITHOUT_A_STORE, "import nothing.jsonl", "tree @last"]),
