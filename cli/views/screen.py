@@ -159,7 +159,7 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
 
 
 def _print_fits(out: Console, shown: Sequence[ReplacementView]) -> None:
-    """Print why there is no saving, and once that a window is not known."""
+    """Print why no dollars saved are computed, and once that a window is not known."""
     texts = {each.name: fit_text(each.metrics.cost) for each in shown}
     for name, text in texts.items():
         if text and text != WINDOW_UNKNOWN:

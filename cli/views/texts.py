@@ -98,12 +98,13 @@ def dollars(amount: float | None, *, is_signed: bool = False) -> str:
 
 
 def fit_text(cost: Cost | None) -> str:
-    """Explain why a compaction saved nothing, or that the window is unknown; "" otherwise."""
+    """Say why no dollars saved are computed, or that the window is unknown; "" otherwise."""
     if cost is None:
         return ""
     if cost.too_long:
         calls = f"{cost.too_long:,} of {counted(cost.calls, 'later call')}"
-        return f"no saving: {calls} would not have fitted the window of {cost.window:,} tokens without it"
+        window = f"the window of {cost.window:,} tokens"
+        return f"{calls} would not have fitted {window} without it, so dollars saved are not computed"
     is_claim = cost.saved is not None and cost.saved > 0
     return WINDOW_UNKNOWN if is_claim and cost.window is None else ""
 

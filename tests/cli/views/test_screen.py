@@ -119,7 +119,7 @@ def test_of_a_saving_is_shown_if_the_longer_context_would_have_fitted() -> None:
     unknown = structs.replace(kept, window=None)
     lines = printed(screen, audit(compaction(1, cost=kept), compaction(2, cost=too_long)))
     (told,) = [line for line in lines if "window" in line]
-    assert told.startswith("compaction 2: no saving: ")
+    assert told.startswith("compaction 2: 4 of 9 later calls would not have fitted ")
     assert figures(told) == [["2", "4", "9", "200,000"]]
     lines = printed(screen, audit(compaction(1, cost=unknown), compaction(2, cost=unknown)))
     assert sum(WINDOW_UNKNOWN in line for line in lines) == 1
