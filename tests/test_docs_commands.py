@@ -172,13 +172,13 @@ def done_again() -> Iterator[bytes]:
         )
 
 
-def test_every_command_has_a_section_in_the_groups_of_the_help() -> None:
+def test_every_command_has_a_section_in_order() -> None:
     groups = [[title.capitalize(), *commands] for title, commands in GROUPS.items()]
     assert list(SECTIONS) == ["Common to all commands", *(title for group in groups for title in group)]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_an_option_that_a_section_names_is_one_of_its_commands(name: str) -> None:
+def test_options_in_a_section_are_its_commands(name: str) -> None:
     has = {option for parameter in (*group.params, *command(name).params) for option in parameter.opts}
     # A sentence may name another command with its options.
     own = re.sub(
@@ -368,9 +368,7 @@ def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_the_second_shape_of_a_section_is_what_the_command_prints(
-    prepared: Refold, arguments: tuple[str, ...]
-) -> None:
+def test_a_sections_second_shape_is_what_is_printed(prepared: Refold, arguments: tuple[str, ...]) -> None:
     compare(Shape(shapes(arguments[0])[1]).fields, [prepared(*arguments, "--json").json])
 
 
@@ -490,7 +488,7 @@ def test_every_harness_is_named_where_its_name_can_occur(section: str, line: str
     assert set(re.findall(r"[\w-]+(?:/\d)?", each)) - {"the", "harness", "or", "and"} == named
 
 
-def test_every_format_of_an_export_is_a_row_of_its_table() -> None:
+def test_every_export_format_is_in_its_table() -> None:
     cells = re.findall(r"^\| (`[^|]*) \|", SECTIONS["export"], re.MULTILINE)
     named = {name for cell in cells[1:] for name in re.findall(r"`([\w-]+)`", cell)}
     assert named == {*export_formats(), "original", "markdown"}

@@ -24,7 +24,7 @@ def refused(replaced: Any, *conditions: Condition) -> list[str]:
     return list(breaches(audit_view(audit(replaced)), conditions))
 
 
-def test_a_condition_is_reported_with_session_event_and_what_it_is() -> None:
+def test_a_condition_is_reported_with_session_and_event() -> None:
     (told,) = refused(compaction(7, conditions=["larger"], size=size(10, 11)), Condition.LARGER)
     assert told == "session 's', compaction 1 (c7 #7): the context is larger than before: 10 -> 11 tokens"
 
@@ -49,7 +49,7 @@ def test_what_was_undone_is_not_refused(make: Any) -> None:
     assert refused(make(7, undone=True, conditions=["larger"]), Condition.LARGER) == []
 
 
-def test_a_failed_compaction_is_a_condition_of_its_session() -> None:
+def test_a_failed_compaction_is_a_condition() -> None:
     failed = FailedCompaction(id="a", seq=9, time=None, error="overloaded")
     view = audit_view(audit(failed_compactions=[failed]))
     assert list(breaches(view, [Condition.FAILED])) == ["session 's': a compaction failed at #9: overloaded"]

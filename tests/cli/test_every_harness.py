@@ -334,7 +334,7 @@ def test_a_handoff_begins_a_session_with_what_this_one_says(refold: Refold) -> N
     assert "Now the tests." in refold("context", "handed", "--full").out
 
 
-def test_as_a_file_of_its_harness_it_loses_no_record(refold: Refold, harness: str) -> None:
+def test_in_a_harness_format_no_record_is_lost(refold: Refold, harness: str) -> None:
     refold("export", "@last", "--format", harness, "-o", "own.jsonl")
     refold("import", "own.jsonl", "--as", "own")
     events = [each["id"] for each in refold("log", "own", "--json").json_lines]

@@ -63,7 +63,7 @@ def test_no_context_holds_a_secret(refold: Refold, form: str, leaf: str) -> None
     assert b"[masked-" in redacted.raw
 
 
-def test_exported_files_hold_no_secret_and_can_be_imported(refold: Refold) -> None:
+def test_masked_files_can_be_imported(refold: Refold) -> None:
     (session,) = refold("sessions", "--json").json["sessions"]
     its = harness(session["harness"])
     for form in ["original", *(each.name for each in harnesses() if each.converts(its))]:

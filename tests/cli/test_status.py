@@ -27,7 +27,7 @@ def test_an_empty_store_names_the_one_next_command(refold: Refold) -> None:
     assert not refold.store.exists()
 
 
-def test_what_sync_would_import_is_counted_before_what_to_audit(refold: Refold, session: Path) -> None:
+def test_what_to_import_comes_before_what_to_audit(refold: Refold, session: Path) -> None:
     refold("sync")
     assert refold().lines[:2] == ["1 session, 1 of them compacted", NOTHING_NEW]
     assert refold().lines[-1] == f"next: refold audit {SESSION}"
@@ -36,7 +36,7 @@ def test_what_sync_would_import_is_counted_before_what_to_audit(refold: Refold, 
     assert refold().lines[-1] == "next: refold sync"
 
 
-def test_a_file_that_failed_is_new_only_when_it_changes(refold: Refold, session: Path) -> None:
+def test_a_failed_file_is_new_when_it_changes(refold: Refold, session: Path) -> None:
     poem = write(session.with_name("poem.jsonl"), b"Two roads diverged\n")
     refold("sync", code=1)
     assert refold().lines[1] == NOTHING_NEW

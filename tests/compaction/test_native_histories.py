@@ -92,7 +92,7 @@ def test_the_summary_before_a_native_history_counts(log: MemoryLog, tmp_path: Pa
     assert (places(found), found.previous_summary) == ([1, 3, 5, 6], "so far")
 
 
-def test_right_behind_a_native_history_is_something_to_compact(log: MemoryLog, tmp_path: Path) -> None:
+def test_a_native_history_can_be_compacted(log: MemoryLog, tmp_path: Path) -> None:
     assert not window_of(log, bring(log, tmp_path, *EARLY, compacted(first=1))).is_compacted
 
 
@@ -108,12 +108,12 @@ def test_a_compaction_summarizes_what_a_native_history_hides(log: MemoryLog, tmp
     assert check_session(log, session).failed == []
 
 
-def test_a_context_is_as_oh_my_pi_sent_it(log: MemoryLog, tmp_path: Path) -> None:
+def test_contexts_are_what_oh_my_pi_sent(log: MemoryLog, tmp_path: Path) -> None:
     session = bring(log, tmp_path, *EARLY, compacted(first=1), *LATE)
     assert texts(log, session, readable=False) == [PLACEHOLDER, "late question", "late answer"]
 
 
-def test_a_request_has_the_messages_of_a_native_history(log: MemoryLog, tmp_path: Path) -> None:
+def test_a_request_has_the_native_historys_messages(log: MemoryLog, tmp_path: Path) -> None:
     session = bring(log, tmp_path, *EARLY, compacted(first=1), *LATE)
     rendered = render(build_context(log, session, readable=True), model="claude-opus-4-8")
     assert b"early question" in rendered.body
@@ -121,7 +121,7 @@ def test_a_request_has_the_messages_of_a_native_history(log: MemoryLog, tmp_path
     assert [(each.rule, each.event) for each in rendered.repairs] == [(RepairRule.NATIVE_HISTORY, "00000002")]
 
 
-def test_an_audit_claims_no_loss_to_a_native_history(log: MemoryLog, tmp_path: Path) -> None:
+def test_an_audit_claims_no_native_loss(log: MemoryLog, tmp_path: Path) -> None:
     session = bring(log, tmp_path, *EARLY, compacted(first=1), *LATE)
     found = audit(log, session)
     (compaction,) = found.compactions
@@ -131,7 +131,7 @@ def test_an_audit_claims_no_loss_to_a_native_history(log: MemoryLog, tmp_path: P
     assert "history in a form that only openai can read" in [gap.what for gap in found.gaps]
 
 
-def test_the_next_summary_covers_what_a_native_history_hid(log: MemoryLog, tmp_path: Path) -> None:
+def test_the_next_summary_covers_the_hidden_messages(log: MemoryLog, tmp_path: Path) -> None:
     again = compacted("all of it", first=4, native=False)
     session = bring(log, tmp_path, *EARLY, compacted(first=1), *LATE, again)
     compaction = audit(log, session).compactions[-1]

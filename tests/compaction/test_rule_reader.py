@@ -121,7 +121,7 @@ def test_the_list_is_found_among_other_words(story: Story, words: str) -> None:
     assert read(story, words.format(listed((3, "Never push")))).rules == 1
 
 
-def test_a_message_that_is_too_long_is_not_sent(story: Story) -> None:
+def test_too_long_a_message_is_not_sent(story: Story) -> None:
     story.says(user("x " * 3_200 + "\n\nNever push to main."))
     scripted: list[Scripted] = []
     assert read(story, "[]", scripted).messages == 2

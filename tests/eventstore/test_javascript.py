@@ -69,7 +69,7 @@ class TestPrinting:
         assert compact_json(memoryview(b'{"a": 1}')) == '{"a":1}'
 
     @given(json_values)
-    def test_what_is_printed_is_read_as_the_same_value(self, value: object) -> None:
+    def test_what_is_printed_is_read_again(self, value: object) -> None:
         assert parse_json(stringify(value)) == value
         assert parse_json(stringify([value, "\ud83d"])) == [value, "\ud83d"]
 

@@ -138,7 +138,7 @@ def test_no_other_session_is_asked_where_it_stands(log):
     assert [preview.head("s").version, preview.head("s").position] == [7, 22]
 
 
-def test_appends_to_a_preview_show_what_the_log_shows(log):
+def test_a_preview_shows_what_the_log_shows(log):
     log.append("s", STORY)
     new = [message("new", time=NOW), compaction("more", "new", time=NOW), message("most", time=NOW)]
     with log.snapshot() as snapshot:
@@ -150,7 +150,7 @@ def test_appends_to_a_preview_show_what_the_log_shows(log):
     assert foreseen == said_by(log)
 
 
-def test_a_snapshot_of_a_preview_stays_as_it_is(log):
+def test_a_previews_snapshot_stays_as_it_is(log):
     log.append("s", STORY)
     with log.snapshot() as snapshot:
         preview = PreviewLog(snapshot, "s")

@@ -212,7 +212,7 @@ def test_each_of_several_settings_is_masked_alone() -> None:
     )
 
 
-def test_tokens_line_by_line_have_masks_of_their_own() -> None:
+def test_tokens_on_lines_have_own_masks() -> None:
     result = masked(f"{TOKENS['github']}\n{TOKENS['github-app']}\n")
     assert re.findall(r"masked-\d", result) == ["masked-1", "masked-2"]
 
@@ -223,7 +223,7 @@ def test_a_token_between_colors_is_masked() -> None:
     assert TOKENS["github"][:20] not in masked(json.dumps(colored))
 
 
-def test_an_ordinary_password_is_masked_only_behind_its_name() -> None:
+def test_ordinary_passwords_are_masked_behind_their_names() -> None:
     assert masked("DB_PASSWORD=postgres\nstart postgres") == "DB_PASSWORD=*******1\nstart postgres"
 
 

@@ -62,7 +62,7 @@ def test_n_goes_to_the_first_thing_done_again(demo: Visit) -> None:
     demo.page.wait_for_function("document.querySelector('#r-28').open")
 
 
-def test_n_and_p_go_through_all_of_them_and_round(demo: Visit) -> None:
+def test_n_and_p_go_through_all_and_round(demo: Visit) -> None:
     count = demo.page.locator(".redone").count()
     demo.press(*["n"] * count)
     last = demo.js("[...document.querySelectorAll('.redone')].indexOf(document.activeElement)")
@@ -73,7 +73,7 @@ def test_n_and_p_go_through_all_of_them_and_round(demo: Visit) -> None:
     assert demo.js("[...document.querySelectorAll('.redone')].indexOf(document.activeElement)") == count - 1
 
 
-def test_enter_there_goes_to_the_call_that_did_it_again(demo: Visit) -> None:
+def test_enter_goes_to_the_repeated_call(demo: Visit) -> None:
     demo.press("n")
     again = demo.js("document.activeElement.querySelector('.again-at').getAttribute('href')")
     demo.press("Enter")

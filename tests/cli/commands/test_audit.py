@@ -359,7 +359,7 @@ def refused(errors: str) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--full"]])
-def test_a_condition_that_holds_is_reported_and_ends_with_1(stocked: Refold, options: list[str]) -> None:
+def test_a_condition_that_holds_exits_with_1(stocked: Refold, options: list[str]) -> None:
     passing = stocked("audit", NAMES[0], *options, "--fail-on", "larger")
     assert passing.errors == ""
     failing = stocked("audit", NAMES[0], *options, "--fail-on", "files", code=1)
@@ -435,16 +435,14 @@ def test_json_has_what_could_not_be_computed(failing: Refold) -> None:
     assert [(each["what"], each["seq"]) for each in found["notComputed"]] == [("cost", 11), ("cost", 12)]
 
 
-def test_a_table_of_all_names_what_could_not_be_computed(failing: Refold) -> None:
+def test_a_table_names_what_could_not_be_computed(failing: Refold) -> None:
     outcome = failing("audit", "--all", "--jobs", "1", code=1)
     assert outcome.errors.splitlines() == [
         f"refold: session '{SESSION}': #{seq}, {NOT_COMPUTED}" for seq in (11, 12)
     ]
 
 
-def test_a_traceback_of_what_failed_is_there_for_the_asking(
-    failing: Refold, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failures_traceback_is_for_the_asking(failing: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REFOLD_TRACEBACK", "1")
     outcome = failing("audit", SESSION, code=1)
     assert outcome.errors.count("Traceback (most recent call last)") == 2

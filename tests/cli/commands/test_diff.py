@@ -102,7 +102,7 @@ def test_people_see_what_changed_and_the_totals(told: Refold) -> None:
     ]
 
 
-def test_of_what_a_summary_replaced_it_and_files_are_shown(told: Refold) -> None:
+def test_a_summary_is_shown_with_its_files(told: Refold) -> None:
     assert told("diff", SESSION, "b2", "s1").lines[3:7] == [
         "summary #11, 22 characters:",
         "Expressions are worse.",

@@ -56,7 +56,7 @@ def test_messages_that_no_conversion_knows_are_refused(refold: Refold, tmp_path:
     assert not (tmp_path / "as-pi.jsonl").exists()
 
 
-def test_a_session_written_here_is_no_claude_code_file(refold: Refold) -> None:
+def test_refolds_own_session_is_no_claude_code_file(refold: Refold) -> None:
     refold("append", "s", stdin=said("hello", role="user"))
     refused = refold.refused(BadInputError, "export", "s", "--format", "claude-code", "-o", "-")
     assert "1 of refold" in refused.problem

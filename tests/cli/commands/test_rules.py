@@ -32,7 +32,7 @@ def asking(messages_api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return options
 
 
-def test_messages_are_listed_with_what_stands_in_the_context(talked: Refold) -> None:
+def test_messages_are_listed_with_what_still_stands(talked: Refold) -> None:
     assert set(messages(talked).values()) == {True}
     talked("compact", SESSION, "--summarizer", "extractive", "--policy", "opencode", "--keep-recent", "1")
     assert False in messages(talked).values()
@@ -44,7 +44,7 @@ def test_json_names_the_events(talked: Refold) -> None:
     assert first["rules"] is None
 
 
-def test_rules_that_a_model_read_are_listed_below_their_message(talked: Refold, asking: Any) -> None:
+def test_rules_read_are_listed_below_their_message(talked: Refold, asking: Any) -> None:
     (message,) = (
         each for each in talked("rules", SESSION, "--json").json["messages"] if NEVER in each["text"]
     )

@@ -242,7 +242,7 @@ def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
     assert rows[0][1:6] == ["2025-12-08", "11:00", "project", "pi", "4"]
 
 
-def test_a_few_events_without_an_answer_are_counted_in_one_line(told: Refold, tmp_path: Path) -> None:
+def test_sessions_without_answers_are_counted_in_one_line(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "begun.jsonl").write_bytes(header(session="begun") + said("hello", "m1", None))
     told("import", "begun.jsonl")
     *_, row, folded = told("sessions").lines

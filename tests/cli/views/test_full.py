@@ -169,7 +169,7 @@ def test_what_was_done_again_is_told_call_for_call() -> None:
     ]
 
 
-def test_what_the_person_said_next_is_told_by_event() -> None:
+def test_what_was_said_next_is_told_by_event() -> None:
     (told,) = beyond_nothing(next=followed(4, 9, refusals=(9,)))
     assert told.split("  ")[-1].strip() == "2 messages: #4, #9 · 1 refused call: #9"
 

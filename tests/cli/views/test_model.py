@@ -77,7 +77,7 @@ def test_messages_that_no_summary_covers_are_named() -> None:
 
 
 @pytest.mark.parametrize(("condition", "word"), [("larger", "larger"), ("no-gain", "hardly smaller")])
-def test_sizes_of_a_context_that_did_not_shrink_are_told(condition: str, word: str) -> None:
+def test_sizes_without_gain_are_told(condition: str, word: str) -> None:
     assert remarks(compaction(3, size=size(10, 11), conditions=[condition])) == [
         f"the context is {word}{' than before' if word == 'larger' else ''}: 10 -> 11 tokens"
     ]
@@ -96,14 +96,14 @@ def test_files_read_again_are_named_without_their_folders() -> None:
     ]
 
 
-def test_a_call_that_failed_again_is_named_by_both_events() -> None:
+def test_a_repeated_failure_is_named_by_both_events() -> None:
     assert remarks(compaction(3, rework=redone(), conditions=["failed-again"])) == [
         "a call failed again at #10 as at #2"
     ]
 
 
 @pytest.mark.parametrize("make", [compaction, branch_summary])
-def test_files_that_a_list_lacks_or_makes_up_are_named(make: Any) -> None:
+def test_files_missing_or_unfounded_are_named(make: Any) -> None:
     shown = make(3, files=files(["x/a.py"], ["b.py", "c.py"]), conditions=["files"])
     assert remarks(shown) == [
         "its list lacks 1 touched file: a.py",
@@ -127,7 +127,7 @@ def test_messages_behind_what_was_undone_do_not_count() -> None:
     assert audit_view(audit(compaction(3, undone=True, next=followed(4)))).not_judged == ""
 
 
-def test_a_rewrite_that_came_with_a_compaction_counts_once() -> None:
+def test_a_compactions_own_rewrite_counts_once() -> None:
     again = redone("a.py")
     both = audit(compaction(3, rework=again), rewrite(4, compaction="c3", rework=again))
     assert audit_view(both).row.fetched == 100

@@ -67,7 +67,7 @@ def test_the_new_session_has_the_model_of_the_old_one(worked):
     assert str(settings(worked.log, "next").model) == "p/m"
 
 
-def test_the_new_session_has_the_thinking_level_of_the_old_one(worked):
+def test_the_new_session_keeps_the_thinking_level(worked):
     worked.writer.append(ThinkingLevelChange(thinking_level="high"))
     handed(worked)
     assert settings(worked.log, "next").thinking_level == "high"

@@ -152,7 +152,7 @@ def test_a_turn_that_is_parted_anywhere_is_a_valid_request_behind_its_summary(sa
 
 
 @pytest.mark.parametrize("tools", [b"{", b'[{"name":"a b","input_schema":{"type":"object"}}]'])
-def test_invalid_tools_are_a_failure_before_anything_is_sent(messages_api, tools):
+def test_invalid_tools_fail_before_a_request(messages_api, tools):
     api = messages_api(says("Done."))
     with pytest.raises(SummarizerError) as raised:
         claude(api).summarize(live(*TALK, tools=tools), is_cancelled=never)
@@ -168,7 +168,7 @@ def test_a_request_of_more_than_32_mb_is_too_long_before_it_is_sent():
     assert ("32 MB" in raised.value.problem, "(request-size)" in raised.value.problem) == (True, True)
 
 
-def test_a_request_without_a_model_is_not_sent_and_the_failure_says_why(messages_api):
+def test_a_request_without_a_model_says_why(messages_api):
     api = messages_api(says("Done."))
     with pytest.raises(SummarizerError) as raised:
         claude(api, model=" ").summarize(prompt(), is_cancelled=never)

@@ -64,7 +64,7 @@ def test_tools_and_system_prompt_are_masked_too(parts):
     assert json.loads(masked.tools)[0]["name"] == "x"
 
 
-def test_a_signed_thought_with_a_secret_is_left_out(parts):
+def test_signed_thoughts_with_secrets_are_left_out(parts):
     prompt, _ = asked(live(parts))
     kinds = [block["type"] for block in json.loads(prompt.prefix[1].raw)["content"]]
     assert kinds == ["text", "toolCall"]

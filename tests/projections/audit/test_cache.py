@@ -185,7 +185,7 @@ def test_a_history_of_a_session_that_records_no_cache_is_empty(story):
     assert (found.calls, found.share, found.reads) == (0, None, [])
 
 
-def test_writes_that_the_next_call_did_not_read_are_counted(story):
+def test_cache_writes_never_read_are_counted(story):
     for read, written in ((0, 100), (100, 20), (50, 70), (120, 5)):
         usage = {"input": 1, "output": 1, "cacheRead": read, "cacheWrite": written}
         story.says(user("go"), assistant("x", usage=usage))

@@ -39,7 +39,7 @@ def test_without_a_summary_nothing_is_covered(talked):
     assert (only.messages.summarized, only.messages.uncovered) == (0, 2)
 
 
-def test_an_older_summary_that_left_without_another_is_uncovered(talked):
+def test_an_old_summary_without_a_successor_is_uncovered(talked):
     compacts(talked)
     talked.says(*(assistant("y" * 200) for _ in range(FEWEST_ANSWERS)))
     compacts(talked, summary="", tokens_before=251)
@@ -59,7 +59,7 @@ def test_an_older_summary_goes_into_the_next(talked):
     ("tokens", "condition"),
     [(90, []), (91, [Condition.NO_GAIN]), (100, [Condition.NO_GAIN]), (101, [Condition.LARGER])],
 )
-def test_a_context_shrinks_by_a_tenth_or_has_a_condition(talked, tokens, condition):
+def test_less_than_a_tenth_gained_is_a_condition(talked, tokens, condition):
     compacts(talked, summary="z" * 4 * tokens)
     assert conditions(talked) == [condition]
 
@@ -88,7 +88,7 @@ def test_few_answers_between_compactions_are_a_quick_succession(talked, answers,
     assert second.conditions == ([Condition.QUICK] if is_quick else [])
 
 
-def test_files_that_the_log_has_otherwise_are_a_condition(talked):
+def test_files_unlike_the_logs_are_a_condition(talked):
     talked.says(assistant(call("read", "c1", path="a.py")), result("x", call_id="c1"))
     compacts(talked, tokens_before=106, details={"readFiles": ["b.py"], "modifiedFiles": []})
     (only,) = audit(talked.log, "s").compactions
@@ -97,11 +97,11 @@ def test_files_that_the_log_has_otherwise_are_a_condition(talked):
 
 
 @pytest.mark.parametrize(("claimed", "is_wrong"), [(90, False), (110, False), (89, True), (112, True)])
-def test_a_claim_is_near_a_count_or_a_condition(talked, claimed, is_wrong):
+def test_a_claim_far_from_counts_is_a_condition(talked, claimed, is_wrong):
     compacts(talked, tokens_before=claimed)
     assert conditions(talked) == [[Condition.CLAIM] if is_wrong else []]
 
 
-def test_a_session_that_begins_at_a_compaction_did_not_grow(story):
+def test_a_session_begun_compacted_did_not_grow(story):
     compacts(story, summary="z" * 400, tokens_before=0)
     assert conditions(story) == [[]]

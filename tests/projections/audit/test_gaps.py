@@ -229,12 +229,12 @@ class TestOfClaudeCode:
         at_leaf, audited = self.figures_of(tmp_path, self.compacted(9000), b"2.1.25")
         assert at_leaf == audited == [(self.HEAD, None, FIXED), (restored, "c", 9000)]
 
-    def test_the_least_surplus_of_a_stretch_is_what_stands_before_the_messages(self, tmp_path):
+    def test_the_prompts_size_is_the_least_surplus(self, tmp_path):
         at_leaf, audited = self.figures_of(tmp_path, self.compacted(-1000), b"2.1.25")
         restored = "files and lists sent again after a compaction"
         assert at_leaf == audited == [(self.HEAD, None, FIXED - 1000), (restored, "c", None)]
 
-    def test_of_a_file_that_begins_midway_the_prompt_has_no_size(self, tmp_path):
+    def test_midway_files_have_no_size_of_a_prompt(self, tmp_path):
         lines = self.compacted(9000)
         lines[0] = lines[0].replace(b'"parentUuid":null', b'"parentUuid":"before"')
         at_leaf, audited = self.figures_of(tmp_path, lines, b"2.1.25")
@@ -266,7 +266,7 @@ def test_real_sessions_of_claude_code_have_their_gaps_sized(corpus, tmp_path, na
     assert at_leaf[-1] == audited[-1]
 
 
-def test_what_a_harness_restored_without_a_record_is_of_the_size(tmp_path):
+def test_restored_content_without_a_record_is_reckoned(tmp_path):
     """The provider counts as many tokens as refold, 9,000 more than its messages behind the compaction."""
     log = MemoryLog()
     lines = [each.replace(b"2.1.170", b"2.1.25") for each in TestOfClaudeCode().compacted(9000)]

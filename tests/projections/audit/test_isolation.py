@@ -57,7 +57,7 @@ def test_the_other_metrics_are_computed(log: EventLog, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("function", "what"), [("session_cost", "cost"), ("cache_history", "prompt cache"), ("path_gaps", "gaps")]
 )
-def test_a_figure_of_the_session_that_fails_is_named(
+def test_a_failing_figure_of_the_session_is_named(
     log: EventLog, monkeypatch: pytest.MonkeyPatch, function: str, what: str
 ) -> None:
     monkeypatch.setattr(session, function, fail)

@@ -73,21 +73,21 @@ def test_numbers_of_lines_make_no_difference(worker):
     assert [each.tokens for each in worker.found()[0].fetched] == [TOKENS.of_text(TEXT)]
 
 
-def test_only_lines_that_the_context_had_held_are_counted(worker):
+def test_only_lines_held_before_are_counted(worker):
     worker.reads()
     worker.compacts()
     worker.reads(gives=f"{TEXT}\nand one more")
     assert worker.found()[0].tokens == TOKENS.of_text(TEXT)
 
 
-def test_a_part_that_was_not_read_before_is_not_fetched_again(worker):
+def test_a_part_first_read_is_not_fetched_again(worker):
     worker.reads()
     worker.compacts()
     worker.reads(gives=TEXT.replace("parser", "lexer"))
     assert worker.fetched() == []
 
 
-def test_less_than_half_of_the_lines_is_another_content(worker):
+def test_less_than_half_the_lines_is_other_content(worker):
     worker.reads(gives="\n".join(TEXT.splitlines()[:3]))
     worker.compacts()
     worker.reads()
@@ -102,7 +102,7 @@ def test_content_that_is_still_shown_is_not_lost(worker):
     assert worker.fetched() == []
 
 
-def test_the_first_result_is_the_one_with_most_of_the_lines(worker):
+def test_the_first_result_has_most_of_the_lines(worker):
     first = worker.reads()
     worker.reads(gives=TEXT.splitlines()[0])
     worker.compacts()
@@ -188,7 +188,7 @@ def test_arguments_are_equal_however_their_json_is_written(worker):
     assert worker.failed() == [(first, again)]
 
 
-def test_a_call_that_succeeds_now_did_not_fail_again(worker):
+def test_a_success_is_no_repeated_failure(worker):
     worker.fails()
     worker.compacts()
     worker.does("bash", command="make")
@@ -207,7 +207,7 @@ def test_a_failure_after_a_write_is_another_one(worker, place):
     assert worker.failed() == []
 
 
-def test_a_failure_that_is_still_shown_is_not_lost(worker):
+def test_a_failure_still_shown_is_not_lost(worker):
     kept = worker.fails()
     worker.compacts(f"e{kept - 1}")
     worker.fails()

@@ -144,7 +144,7 @@ def test_arguments_that_are_no_json_are_a_text():
     assert message_facts(1, "e1", Message(role="assistant", blocks=(broken,))).texts == ("src/a.py {",)
 
 
-def test_a_message_that_several_contexts_show_is_read_once(story):
+def test_a_message_of_several_contexts_is_read_once(story):
     story.says(user("src/a.py"), assistant("src/b.py"))
     facts = SessionFacts()
     (first,) = [facts.of_part(part) for part in build_context(story.log, "s", leaf="e1").parts]

@@ -66,7 +66,7 @@ def test_a_custom_message_shows_its_four_fields():
     )
 
 
-def test_a_message_whose_text_is_damaged_shows_the_rest_as_it_is():
+def test_a_damaged_text_leaves_the_rest_shown():
     record = b'{"message":{"role":"user","content":"a\xffb","n":1.5,"2":"c","1":"d"}}'
     assert show_mended(record, 5).decode() == '{"role":"user","content":"a\ufffdb","n":1.5,"2":"c","1":"d"}'
 

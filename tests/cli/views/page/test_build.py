@@ -117,7 +117,7 @@ def test_what_was_computed_comes_before_sizes_and_cost(demo: Material) -> None:
     assert found[-1].name == "cost"
 
 
-def test_messages_that_no_summary_covers_are_the_first_figure(demo: Material) -> None:
+def test_uncovered_messages_are_the_first_figure(demo: Material) -> None:
     uncovered = compaction(30, uncovered=[ref(each) for each in range(66)], conditions=["uncovered"])
     first, *_ = figures(structs.replace(demo, view=audit_view(audit(uncovered))))
     assert (first.name, first.value) == ("messages uncovered", "66")

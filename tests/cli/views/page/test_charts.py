@@ -206,7 +206,7 @@ def test_what_is_not_on_the_path_is_not_marked(story: Story) -> None:
     assert re.findall(r"#?\d+", title) == ["#1", "1"]
 
 
-def test_an_event_that_did_things_again_is_marked_once(story: Story) -> None:
+def test_an_event_with_repeated_work_is_marked_once(story: Story) -> None:
     story.says(user("a"), user("b"))
     record_compaction(story.writer, summary="s", first_kept="e2")
     story.says(assistant("c"))

@@ -28,7 +28,7 @@ def page(*results: ReplayResult) -> str:
     return replay_page(results, summaries(results, ["one", "two", "three"]), origin=ORIGIN).decode()
 
 
-def test_the_page_has_the_size_that_each_variant_left() -> None:
+def test_the_page_has_each_variants_size() -> None:
     text = page(result("s"))
     assert '<td class="n">50%</td>' in text
     assert '<td class="n">30%</td>' in text
@@ -40,7 +40,7 @@ def test_the_page_shows_each_summary_with_its_size() -> None:
     assert "50 of 100 tokens" in text
 
 
-def test_the_page_counts_the_boundaries_that_it_leaves_out() -> None:
+def test_the_page_counts_boundaries_left_out() -> None:
     assert "2 later boundaries left out" in page(*(result(f"s{each}") for each in range(MOST + 2)))
 
 
@@ -48,7 +48,7 @@ def test_the_page_says_why_a_variant_has_no_result() -> None:
     assert "three has no result at 1 boundary: nothing is to be done" in page(result("s"))
 
 
-def test_the_page_names_its_sessions_store_time_and_command() -> None:
+def test_the_page_names_store_time_and_command() -> None:
     text = page(result("s"), result("t"))
     shown = (ORIGIN.store, ORIGIN.command, "2023-11-14 22:13:20 UTC", "<bdi>s</bdi>", "<bdi>t</bdi>")
     assert [each for each in shown if each not in text] == []
