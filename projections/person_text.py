@@ -34,8 +34,10 @@ _TAGS: Final = (
     "pasted_content",
 )
 """Tags of text that harnesses insert in user messages: Claude Code, Codex, pi (`file`)."""
-_OPENING: Final = re.compile(rf"^[ \t]*<({'|'.join(_TAGS)})(?:\s[^<>]*)?>", re.MULTILINE)
-"""A tag that begins a line; within a line a person writes about it."""
+_OPENING: Final = re.compile(
+    rf"^[ \t]*(?:<({'|'.join(_TAGS)})(?:\s[^<>]*)?>|<<<BEGIN_(OPENCLAW_[A-Z_]+)>>>)", re.MULTILINE
+)
+"""A tag, or a fence of OpenClaw, that begins a line; within a line a person writes about it."""
 
 
 def person_text(event: Event | LazyEvent) -> str:
@@ -63,7 +65,7 @@ def outside_tags(text: str) -> str:
     """Return a text without what a harness inserted between tags that begin a line."""
     kept, start = list[str](), 0
     for tag in _OPENING.finditer(text) if "<" in text else ():
-        closing = f"</{tag[1]}>"
+        closing = f"</{tag[1]}>" if tag[1] else f"<<<END_{tag[2]}>>>"
         end = text.find(closing, tag.end())
         if tag.start() >= start and end >= 0:
             kept.append(text[start : tag.start()])

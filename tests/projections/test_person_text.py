@@ -93,6 +93,8 @@ def test_a_continuation_is_not_said(story: Story) -> None:
         ("<file>a", "<file>a"),
         ("see <file>a</file>", "see <file>a</file>"),
         ("<filed>a</filed>", "<filed>a</filed>"),
+        ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>\nruntime\n<<<END_OPENCLAW_INTERNAL_CONTEXT>>>go on", "go on"),
+        ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>> is odd", "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>> is odd"),
     ],
 )
 def test_text_between_tags_of_harnesses_is_left_out(text: str, outside: str) -> None:
