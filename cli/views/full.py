@@ -118,7 +118,7 @@ _PLOT: Final = 100
 
 
 def print_full(out: Console, view: AuditView, sizes: Timeline | None = None) -> None:
-    """Print a plot of the context's sizes and the replacements one by one, in log order within each kind."""
+    """Print a plot of sizes and every replacement, in log order within each kind."""
     print_overview(out, view.audit)
     print_gaps(out, view.audit.gaps)
     if sizes is not None and sizes.moments:
