@@ -170,24 +170,17 @@ def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Only sessions that worked in this folder or below it: a path, or one or more whole names of it.",
     )
     @since_option
-    @click.option(
-        "--title",
-        metavar="TEXT",
-        callback=utf8,
-        help="Only sessions with this text in title, first request or id.",
-    )
     @wraps(command)
     def with_filter(
         *args: Any,
         harness: str | None,
         project: str | None,
         since: int | None,
-        title: str | None,
         **options: Any,
     ) -> Any:
         from projections.overview import SessionFilter
 
-        chosen = SessionFilter(harness=harness or "", project=project or "", since=since, title=title or "")
+        chosen = SessionFilter(harness=harness or "", project=project or "", since=since)
         return command(*args, chosen=chosen, **options)
 
     return with_filter
@@ -237,4 +230,4 @@ def require_all_or_names(
     if not is_all and not sessions:
         raise click.UsageError("name a session, or give --all", ctx)
     if not is_all and not chosen.is_empty:
-        raise click.UsageError("--harness, --project, --since and --title need --all", ctx)
+        raise click.UsageError("--harness, --project and --since need --all", ctx)

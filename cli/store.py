@@ -167,7 +167,7 @@ def check_new_name(name: str) -> str:
 def chosen_names(log: StoredLog, chosen: SessionFilter) -> list[str]:
     """Return the ids of the chosen sessions and their subagents, sorted.
 
-    Earlier generations are left out. Sessions that hold answers of replays are chosen only by their title.
+    Earlier generations are left out. Sessions that hold answers of replays are left out, too.
     """
     from eventstore.imports import earlier_generations
     from projections.overview import holds_answers
@@ -186,14 +186,14 @@ def chosen_sessions(
 ) -> list[Family]:
     """Return the chosen sessions with their subagents, the most recently written last.
 
-    Without `with_answers`, those that hold answers of replays are chosen only by their title.
+    Without `with_answers`, none of those that hold answers of replays.
     """
     from cli.output import progress_bar
     from projections.overview import holds_answers, overviews
 
     with progress_bar("reading sessions") as progress:
         found = chosen.chosen(overviews(log, prices=prices, progress=progress))
-    return [each for each in found if with_answers or chosen.title or not holds_answers(each.overview.head)]
+    return [each for each in found if with_answers or not holds_answers(each.overview.head)]
 
 
 def resolve_session(log: EventLog, name: str) -> str:

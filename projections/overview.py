@@ -477,14 +477,12 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
     """The sessions to choose; a subagent goes with the session that started it.
 
     `harness` is a harness's name. `project` is a folder, or some consecutive names of its path. `since` is in
-    epoch milliseconds: the newest entry is not older. `title` is a part of the title, the first request or the
-    id. Case does not matter. An empty field chooses all.
+    epoch milliseconds: the newest entry is not older. Case does not matter. An empty field chooses all.
     """
 
     harness: str = ""
     project: str = ""
     since: int | None = None
-    title: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -501,10 +499,7 @@ class SessionFilter(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if self.since is not None and (family.ended is None or family.ended < self.since):
             return False
-        if self.project and not _is_in(family.folder.casefold(), self.project.casefold()):
-            return False
-        texts = (overview.title, overview.first_request, overview.name)
-        return any(self.title.casefold() in text.casefold() for text in texts)
+        return not self.project or _is_in(family.folder.casefold(), self.project.casefold())
 
 
 def _is_in(folder: str, project: str) -> bool:

@@ -84,7 +84,7 @@ def command(
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
     found = sorted(found, key=ORDERS[sort])
-    shown = [each for each in found if is_all or as_json or chosen.title or not each.is_abandoned]
+    shown = [each for each in found if is_all or as_json or not each.is_abandoned]
     abandoned, found = len(found) - len(shown), shown[-(limit or 0) :]
     if as_json:
         rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]

@@ -330,9 +330,6 @@ class TestFilter:
             (SessionFilter(project="/code/alpha"), ["a", "b"]),
             (SessionFilter(project="/alpha"), []),
             (SessionFilter(project="/elsewhere"), []),
-            (SessionFilter(title="fix IT"), ["a"]),
-            (SessionFilter(title="look"), []),
-            (SessionFilter(title=claude_code.SESSION[:5]), [claude_code.SESSION]),
             (SessionFilter(harness="pi", project="web"), ["a"]),
         ],
     )

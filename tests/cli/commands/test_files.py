@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import click
-
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
@@ -19,19 +17,9 @@ def test_people_see_what_was_done_and_a_path_a_line(told: Refold) -> None:
     assert listed == [*(["modified", path] for path in MODIFIED), *(["read", path] for path in READ)]
 
 
-def test_files_of_one_kind_are_listed_without_the_word(told: Refold) -> None:
-    assert told("files", SESSION, "--read").lines == READ
-    assert told("files", SESSION, "--modified").lines == MODIFIED
-
-
-def test_json_of_one_kind_leaves_the_other_empty(told: Refold) -> None:
-    assert told("files", SESSION, "--read", "--json").json["modifiedFiles"] == []
-    assert told("files", SESSION, "--modified", "--json").json["readFiles"] == []
-
-
 def test_files_are_those_up_to_a_leaf(told: Refold) -> None:
     assert told("files", SESSION, "--leaf", "a1").lines == ["read      src/parser.py"]
-    assert told("files", SESSION, "--leaf", "b1", "--modified").lines == ["src/parser.py"]
+    assert told("files", SESSION, "--leaf", "b1", "--json").json["modifiedFiles"] == ["src/parser.py"]
 
 
 def test_files_are_those_as_of_an_event(told: Refold) -> None:
@@ -40,10 +28,6 @@ def test_files_are_those_as_of_an_event(told: Refold) -> None:
 
 def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:
     assert "gone.py" not in told("files", SESSION).out
-
-
-def test_either_kind_can_be_asked_for_and_not_both(told: Refold) -> None:
-    told.refused(click.UsageError, "files", SESSION, "--read", "--modified", code=2)
 
 
 def test_a_session_without_files_says_so_beside_the_list(refold: Refold) -> None:

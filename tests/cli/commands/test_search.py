@@ -63,7 +63,6 @@ def test_sessions_are_chosen(two: Refold) -> None:
     assert ids(two, "parser", "--since", "2026-01-01") == ["z1"]
     assert ids(two, "parser", "--session", "session-z") == ["z1"]
     assert ids(two, "parser", "--session", "session-z", "--project", "project") == []
-    assert "z1" not in ids(two, "parser", "--title", "the parser")
     assert ids(two, "parser", "--harness", "claude-code") == []
     assert ids(two, "ZURICH") == ["z1"]
 

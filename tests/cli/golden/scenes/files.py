@@ -10,5 +10,5 @@ from tests.cli.golden.steps import help_of, the_tale
 
 SCENES: Final[Sequence[Scene]] = [
     help_of("files"),
-    Scene(the_tale, ["files @last", "files @last --read", "files @last --modified", "files @last --leaf a1"]),
+    Scene(the_tale, ["files @last", "files @last --leaf a1"]),
 ]

@@ -33,7 +33,7 @@ SCENES: Final[Sequence[Scene]] = [
             "sessions --all",
             "sessions --all --sort id --limit 2",
             "label session-c --title 'Nightly run'",
-            "sessions --title nightly",
+            "sessions --harness pi",
         ],
     ),
 ]
