@@ -149,10 +149,6 @@ def advise_on_failure(ctx: click.Context, remedy: str = "") -> Iterator[None]:
 
 def advice(failure: SummarizerError) -> str:
     """Return what may help after the last summarizer has failed."""
-    from compaction.summarizers import UnsupportedTemplateError
-
-    if isinstance(failure, UnsupportedTemplateError):
-        return "name another template, one with sections such as Goal and Next Steps, or another --summarizer"
     if failure.is_too_long:
         return f"give a policy with a smaller `window` under [prompting], or {_MODEL_FREE}"
     if failure.retry_after:

@@ -33,11 +33,10 @@ from compaction.summarizers.folding import (
     newest_parts_that_fit,
 )
 from compaction.templates import SYSTEM, Source, Template, find_template, replace_text
-from eventstore.formats.base import SPLIT_TURN, PromptView
+from eventstore.formats.base import NO_HISTORY, SPLIT_TURN, PromptView
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 
-NO_HISTORY: Final = "No prior history."
 _LOOK_EVERY: Final = 0.05
 """Seconds between looks at requests that are made at once."""
 _ROOM_FOR_TEMPLATE: Final = 4_000

@@ -50,11 +50,12 @@ def person_text(event: Event | LazyEvent) -> str:
     ):
         return ""
     view = view_of(event)
-    texts = (_text(message, by_person=view.by_person) for message in view.messages)
+    texts = (text_by_person(message, by_person=view.by_person) for message in view.messages)
     return "\n".join(filter(None, texts))
 
 
-def _text(message: Message, *, by_person: bool) -> str:
+def text_by_person(message: Message, *, by_person: bool) -> str:
+    """Return what a person said in a message; `by_person` says if they wrote it."""
     if message.role == "toolResult":
         return message.feedback.strip()
     blocks = (block.text for block in message.blocks if isinstance(block, Text)) if by_person else ()

@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         RedirectError,
         Summarizer,
         SummarizerError,
-        UnsupportedTemplateError,
     )
     from compaction.summarizers.chain import SummarizersFailedError
     from compaction.validation import InvalidInputError
@@ -116,7 +115,6 @@ __all__ = [
     "SummarizerError",
     "SummarizersFailedError",
     "TooDeepError",
-    "UnsupportedTemplateError",
     "VersionConflictError",
     "open",
 ]
@@ -140,7 +138,6 @@ _MODULES: Final = {
     "Summarizer": "compaction.summarizers",
     "SummarizerError": "compaction.summarizers",
     "TooDeepError": "eventstore.javascript",
-    "UnsupportedTemplateError": "compaction.summarizers",
 }
 """Names that are imported on first use: reading a session loads no summarizer."""
 

@@ -35,7 +35,7 @@ POLICY: Final = parse_policy(
     """
     name = "frugal"
     extends = "refold"
-    description = "Makes room over 24,500 tokens: 540 for a summary of all but the newest turn."
+    description = "Makes room over 24,500 tokens: 900 for a summary of all but the newest turn."
 
     [trigger]
     part = "threshold"
@@ -53,7 +53,7 @@ POLICY: Final = parse_policy(
 
     [prompting]
     part = "prompting"
-    output = 540
+    output = 900
     """,
     source="frugal",
 )

@@ -10,8 +10,7 @@ import msgspec
 
 from compaction.prompts import live_prompt, output_budget
 from compaction.summarizers.chain import SummarizerChain, recording_failed_attempt
-from compaction.summarizers.facts.lines import one_line
-from compaction.templates import Source, find_template, with_session
+from compaction.templates import HANDOFF, Source, find_template, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
@@ -24,8 +23,6 @@ from projections.descriptions import first_request, title
 from projections.overview import working_folder
 from projections.settings import ModelSettings, harness_prompt
 
-HANDOFF: Final = "handoff"
-"""The name of the template, and the type of the message that holds the document."""
 _TITLE: Final = "Handoff of "
 """Precedes the title of the first session that was handed off."""
 _LONGEST_TITLE: Final = 120
@@ -68,8 +65,9 @@ def hand_off(
         context = context_at(snapshot, cursor, readable=True)
         template = find_template(HANDOFF, with_session(sources, snapshot, cursor))
         about = title(snapshot, writer.session) or first_request(snapshot, writer.session)
+        name = " ".join((_TITLE + (about or writer.session).removeprefix(_TITLE)).split())
         info = SessionInfo(
-            name=one_line(_TITLE + (about or writer.session).removeprefix(_TITLE), _LONGEST_TITLE),
+            name=name if len(name) <= _LONGEST_TITLE else name[: _LONGEST_TITLE - 1].rstrip() + "…",
             cwd=working_folder(snapshot, writer.session),
         )
         sent = PromptView(system=system, tools=tools).or_else(harness_prompt(snapshot, cursor))

@@ -66,4 +66,4 @@ def _template_digest(name: str, variant: Variant) -> str | None:
 @cache
 def _code() -> bytes:
     """Identify the code of trials, and the libraries that count tokens and compare words."""
-    return digest_of_code(("eventstore", "projections", "compaction"), ("rapidfuzz", "tiktoken"))
+    return digest_of_code(("eventstore", "projections", "compaction"), ("tiktoken",))

@@ -121,15 +121,6 @@ class DeadlineError(SummarizerError):
         self.seconds = seconds
 
 
-class UnsupportedTemplateError(SummarizerError):
-    """A summarizer without a model cannot fill any of a template's `sections`."""
-
-    def __init__(self, summarizer: str, template: str, sections: Sequence[str]) -> None:
-        problem = f"it can fill none of the sections of template {template!r}"
-        super().__init__(summarizer, f"{problem} ({', '.join(sections) or 'it has none'})")
-        self.template, self.sections = template, tuple(sections)
-
-
 class AnswerTooLargeError(SummarizerError):
     """An answer exceeded `most` bytes; the rest was not read."""
 

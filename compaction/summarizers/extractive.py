@@ -1,123 +1,36 @@
-"""Make summaries without a model: a template's sections, filled from the log."""
+"""Make summaries without a model: quote messages, paths, commands and errors of the log.
+
+A summary consists of blocks: a label, then quotations `> …` or a list `- …`. The next summary finds them by their
+labels, and carries them on.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from enum import StrEnum
+from itertools import chain, zip_longest
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from compaction.file_tags import with_file_tags
 from compaction.prompts import Prompt, escape_tags
-from compaction.summarizers import Answer, Cancellation, UnsupportedTemplateError
-from compaction.summarizers.facts import Fact, FactKind, Facts, collect_facts, mentioned_names
-from compaction.summarizers.facts.lines import one_line
-from compaction.templates import Template, headings, load_built_in
+from compaction.summarizers import Answer, Cancellation, CancelledError
+from compaction.templates import HANDOFF, Template, headings, load_built_in
+from eventstore.formats.base import NO_HISTORY, SPLIT_TURN
 from eventstore.javascript import utf8_length
-from projections.mentions.message_facts import SessionFacts
-from projections.mentions.path_names import PathIndex
+from eventstore.records import FileOperations
+from eventstore.views import Message, call_indexes
+from projections.context.parts import view_of_part
+from projections.mentions import MentionKind
+from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
+from projections.person_text import text_by_person
 
-_FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
-_HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
-
-
-class FactQueue(msgspec.Struct, frozen=True):
-    """Facts, most important first, with their heading, list mark and share of the room."""
-
-    heading: str
-    mark: str
-    share: int
-    lines: Sequence[Fact]
-
-
-_Place = tuple[int, bool, bool, int, str]
-"""A line's place under its heading: by queue, lists after lines, those without folder last."""
-
-
-class FactSelection:
-    """Select lines by heading; say nothing twice."""
-
-    def __init__(self, paths: PathIndex) -> None:
-        self._paths = paths
-        self._queues = 0
-        self._listed: set[str] = set()
-        self._lines: dict[str, dict[_Place, list[str]]] = {}
-        self._lists: dict[str, dict[str, _Place]] = {}
-        self._heads = ""
-
-    def take(self, queues: Sequence[FactQueue], room: int) -> int:
-        """Select lines while any fits; return the room left, in bytes of UTF-8.
-
-        The next line always comes from the queue that has used least of its share. Skip lines that do not fit
-        or repeat what is selected.
-        """
-        waiting = {place: iter(queue.lines) for place, queue in enumerate(queues)}
-        had = dict.fromkeys(waiting, 0.0)
-        while waiting:
-            place = min(waiting, key=had.__getitem__)
-            line = next(waiting[place], None)
-            if line is None:
-                del waiting[place]
-            elif len(line.text) < room and not self._is_listed(line):
-                size = self._write(queues[place], self._queues + place, line, room)
-                had[place] += size / queues[place].share
-                room -= size
-        self._queues += len(queues)
-        return room
-
-    def written(self, heading: str) -> list[str]:
-        """Return the selected lines under a heading."""
-        return ["".join(parts) for _, parts in sorted(self._lines.get(heading, {}).items())]
-
-    def _is_listed(self, line: Fact) -> bool:
-        return not self._listed.isdisjoint(_keys(line)) or self._is_folder_of_listed(line.thing)
-
-    def _is_folder_of_listed(self, thing: str) -> bool:
-        may_be = bool(thing) and "." not in thing.rpartition("/")[2]
-        return may_be and f"/{thing.strip('/')}/" in self._heads
-
-    def _write(self, queue: FactQueue, place: int, line: Fact, room: int) -> int:
-        """Add a line if it fits; return the bytes that it takes, 0 if it does not."""
-        lines = self._lines.setdefault(queue.heading, {})
-        lists = self._lists.setdefault(queue.heading, {})
-        text = escape_line(line.text)
-        begun = lists.get(line.head)
-        if begun:
-            added, at = f", {text}", begun
-        elif line.head:
-            added, at = (
-                f"- {escape_line(line.head)}: {text}",
-                (place, True, "/" not in line.head, 0, line.head),
-            )
-        else:
-            added, at = f"{queue.mark}{text}", (place, False, False, line.place, text)
-        size = utf8_length(added) + (0 if begun else len("\n"))
-        if size > room:
-            return 0
-        lines.setdefault(at, []).append(added)
-        if line.head and not begun:
-            lists[line.head] = at
-            self._heads += f"\n/{line.head}"
-        self._listed.update(_keys(line))
-        if not line.thing:
-            self._listed |= mentioned_names(line.text, self._paths)
-        return size
-
-
-def _keys(line: Fact) -> tuple[str, ...]:
-    """Return the keys that identify a line: what it names, and its own text."""
-    return (line.thing, f"{line.head}\n{line.text}") if line.thing else (line.head + line.text.casefold(),)
-
-
-def escape_line(text: str) -> str:
-    """Escape tags of prompts and records in a text, and replace lone surrogates."""
-    return _HALF_A_PAIR.sub("\ufffd", _FILE_TAG.sub("&lt;", escape_tags(text)))
-
-
-NONE: Final = "none"
-"""The text of an empty section."""
+NOTHING: Final = "Nothing is quoted here."
+"""The text of a section without quotations: it says nothing about the session."""
 MAX_TOKENS: Final = 4_000
 """The maximum number of tokens of a summary."""
 _BYTES_A_TOKEN: Final = 3
@@ -125,68 +38,84 @@ _BYTES_A_TOKEN: Final = 3
 _MIN_BYTES: Final = 1_500
 """Bytes that a summary may always have, if the prompt allows it."""
 
+
+class Kind(StrEnum):
+    """A kind of quotation, by the label of its block."""
+
+    MESSAGES = "First and newest messages, in order:"
+    MODIFIED = "Files modified:"
+    COMMANDS = "Commands, with the outcome of their call:"
+    ERRORS = "Lines that report an error:"
+    READ = "Files read:"
+    NAMED = "Other paths:"
+    EARLIER = "Of the summary before:"
+
+
+_FILES: Final = ("Relevant files", "Files and Code Sections")
+_CONTEXT: Final = ("Critical Context", "Context for Suffix")
+_PLACES: Final[Mapping[Kind, tuple[int, tuple[str, ...]]]] = {
+    Kind.MESSAGES: (25, ("All User Messages", "Goal", "Original Request")),
+    Kind.MODIFIED: (15, (*_FILES, "Progress", "Early Progress")),
+    Kind.COMMANDS: (10, ("Progress", "Early Progress", "Accomplished", "Problem Solving")),
+    Kind.ERRORS: (15, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Progress")),
+    Kind.READ: (10, (*_FILES, *_CONTEXT, "Progress")),
+    Kind.NAMED: (20, (*_FILES, *_CONTEXT, "Progress")),
+    Kind.EARLIER: (20, (*_CONTEXT, "Discoveries", "Problem Solving", "Progress")),
+}
+"""The share of the room, and the section: the first of these that a template has.
+
+Unused shares go to the others.
+"""
+_ELSEWHERE: Final = "Critical Context"
+"""The section for blocks that have no place in the template, added if needed."""
+_QUOTATIONS: Final = (Kind.MESSAGES, Kind.EARLIER)
+_PATHS: Final = (Kind.MODIFIED, Kind.READ, Kind.NAMED)
+
 _SHORT: Final = "short"
 """The template whose answer is a few sentences without sections."""
-_QUOTED: Final = 240
-"""Maximum characters of a quotation in the short summary."""
-_ENDS: Final = (".", "!", "?", "…")
-_PARTS: Final = {"Progress": ("Done", "In Progress", "Blocked")}
-"""Sections with subsections."""
-
-
-class _Row(msgspec.Struct, frozen=True):
-    """The place of a kind of facts: the first of `headings` that a template has; mark and share."""
-
-    kind: FactKind
-    share: int
-    headings: tuple[str, ...]
-    mark: str = "- "
-
-
-_CONTEXT: Final = ("Critical Context", "Context for Suffix")
-_WANTED: Final = (
-    _Row(FactKind.GOAL, 1, ("Goal", "Primary Request and Intent", "Original Request")),
-    _Row(
-        FactKind.RULE,
-        1,
-        ("Constraints & Preferences", "Instructions", "Primary Request and Intent", "Original Request"),
-    ),
-)
-"""The person's requests and rules, which go first as far as there is room."""
-_REPORTED: Final = (
-    _Row(FactKind.REQUEST, 5, ("All User Messages", "Goal", "Original Request")),
-    _Row(FactKind.DONE, 7, ("Done", "Accomplished", "Problem Solving", "Early Progress"), "- [x] "),
-    _Row(FactKind.CHANGED, 10, ("Relevant files", "Files and Code Sections", "Done", "Early Progress")),
-    _Row(FactKind.DOING, 3, ("In Progress", "Current Work", "Accomplished", "Early Progress"), "- [ ] "),
-    _Row(FactKind.FAILING, 4, ("Blocked", "Pending Tasks", "Accomplished", *_CONTEXT)),
-    _Row(FactKind.DECISION, 3, ("Key Decisions", "Discoveries", "Problem Solving", "Early Progress")),
-    _Row(FactKind.PLAN, 4, ("Next Steps", "Optional Next Step", "Accomplished", *_CONTEXT)),
-    _Row(FactKind.QUESTION, 3, ("Next Steps", "Pending Tasks", "Accomplished", *_CONTEXT)),
-    _Row(FactKind.NOTE, 4, (*_CONTEXT, "Discoveries", "Key Technical Concepts", "Done")),
-    _Row(FactKind.COMMAND, 10, (*_CONTEXT, "Problem Solving", "Discoveries", "Done")),
-    _Row(FactKind.ERROR, 6, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Blocked")),
-    _Row(FactKind.FILE, 27, ("Relevant files", "Files and Code Sections", *_CONTEXT, "Done")),
-    _Row(FactKind.NAME, 24, ("Key Technical Concepts", *_CONTEXT, "Discoveries", "Done")),
-)
-"""In the order of lines under one heading. Unused shares go to the others."""
-_ELSEWHERE: Final = "Critical Context"
-"""The section for lines that fit no section of the template, added if needed."""
-_KNOWN: Final = frozenset(
-    heading.casefold() for row in (*_WANTED, *_REPORTED) for heading in row.headings
-) | frozenset(part.casefold() for part in _PARTS)
 _INSTRUCTIONS: Final = "instructions"
 """The source of a prompt that replaces a template and asks for no sections."""
+_WHOLE: Final = 1_000
+"""Bytes of a message that are quoted if there is room, however small the budget."""
+_LONGEST_COMMAND: Final = 300
+"""Characters of a command."""
+_LONGEST_IN_SHORT: Final = 240
+"""Bytes of the message in a short summary."""
+_NAMES_A_LINE: Final = 20
+"""File names after their folder."""
+
+
+class Quotation(NamedTuple):
+    """A text, and the number of characters that were cut from its end."""
+
+    text: str
+    cut: int = 0
+
+
+class Quotable(msgspec.Struct):
+    """The candidates for quotation: messages oldest first, lists newest first.
+
+    `commands` maps each to its outcome. `unquoted` counts messages that an earlier summary did not quote. `size` is
+    the size of the messages in bytes of UTF-8, `before` that of the earlier summaries.
+    """
+
+    messages: list[Quotation] = []
+    unquoted: int = 0
+    earlier: list[Quotation] = []
+    commands: dict[str, str] = {}
+    lists: dict[Kind, list[str]] = {}
+    size: int = 0
+    before: int = 0
 
 
 class ExtractiveSummarizer:
-    """Fill the sections of a prompt's template with facts from the messages.
+    """Fill a template's sections with quotations from the log.
 
-    Goals are requests, constraints are sentences that order, forbid or prefer, progress is how turns ended.
-    Files, commands with their outcome, and errors come from tool calls. The person's requests go first, then
-    what is newest and mentioned most. An earlier summary is carried over. The same prompt always has the same
-    answer, of at most `most` tokens, fewer if the prompt allows fewer; headings are always included.
-    Templates without any section that it can fill are refused. `facts` are those of a session, for many summaries
-    of its messages: each message is then read once.
+    Quote a person's first and newest messages, list the files that calls read and modified and the paths that
+    messages name, commands with their recorded outcome, and error texts. Nothing is classified or guessed: a section
+    without quotations says so. What an earlier summary quoted is carried on. The same prompt always has the same
+    answer, of at most `most` tokens, fewer if the prompt allows fewer; headings are always included. `facts` are
+    those of a session, for many summaries of its messages: each message is then read once.
     """
 
     name = "extractive"
@@ -202,93 +131,304 @@ class ExtractiveSummarizer:
         return self.name, self.most
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
-        """Return the summary. Raises UnsupportedTemplateError, CancelledError."""
-        sections = self._sections(prompt.template)
+        """Return the summary. Raises CancelledError."""
         with self._lock:
-            found = collect_facts(prompt.parts, prompt.previous, is_cancelled=is_cancelled, facts=self._facts)
+            found = find_quotable(prompt, self._facts or SessionFacts(), is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
-        text = _filled(sections, found, room) if sections else _in_short(found, room)
+        sections = _sections(prompt.template)
+        is_short = prompt.template.name == _SHORT and not sections
+        text = _in_short(found, room) if is_short else _filled(sections, found, room)
         return Answer(text=text, model=self.name)
 
-    def _sections(self, template: Template) -> Sequence[str]:
-        """Return a template's sections, else the headings in its text; () for a short summary."""
-        sections = template.sections or headings(template.text)
-        if template.source == _INSTRUCTIONS:
-            return _default_sections()
-        if template.name != _SHORT or sections:
-            self._check(template, sections)
-        return sections
 
-    def _check(self, template: Template, sections: Sequence[str]) -> None:
-        """Raise UnsupportedTemplateError unless one of the sections can be filled."""
-        if _KNOWN.isdisjoint(section.casefold() for section in sections):
-            raise UnsupportedTemplateError(self.name, template.name, sections)
+def _sections(template: Template) -> Sequence[str]:
+    """Return a template's sections, else the headings in its text."""
+    if template.source == _INSTRUCTIONS:
+        template = load_built_in("compaction") or template
+    return template.sections or headings(template.text)
 
 
-def _default_sections() -> tuple[str, ...]:
-    """Return the sections for a prompt that is a person's own instructions."""
-    template = load_built_in("compaction")
-    return template.sections if template else ()
-
-
-def _in_short(found: Facts, room: int) -> str:
-    """Write two or three sentences: the request, the amount of work, the present state."""
-    goal, *_ = [*found.lines[FactKind.GOAL], Fact("nothing")]
-    stands, *_ = [*found.lines[FactKind.DOING], *found.lines[FactKind.DONE], Fact("")]
-    changed, run = len(found.lines[FactKind.CHANGED]), len(found.lines[FactKind.COMMAND])
-    sentences = [f"Asked for: {_quoted(goal)}"]
-    sentences += [f"Files changed: {changed}, commands run: {run}."] if changed or run else []
-    sentences += [f"It stands at: {_quoted(stands)}"] if stands.text else []
-    while len(sentences) > 1 and utf8_length(" ".join(sentences)) > room:
-        sentences.pop()
-    return " ".join(sentences)
-
-
-def _quoted(line: Fact) -> str:
-    text = escape_line(one_line(line.text, _QUOTED))
-    return f'"{text}"' if text.endswith(_ENDS) else f'"{text}."'
-
-
-def _filled(sections: Sequence[str], found: Facts, room: int) -> str:
-    parts = {part.casefold(): part for section in sections for part in _PARTS.get(section, (section,))}
-
-    def queue(row: _Row) -> FactQueue:
-        heading = next(
-            (parts[each.casefold()] for each in row.headings if each.casefold() in parts), _ELSEWHERE
-        )
-        return FactQueue(heading, row.mark, row.share, found.lines[row.kind])
-
-    selection = FactSelection(found.paths)
-    room = min(room, _most(found, len(parts))) - utf8_length(_laid_out(sections, selection))
-    if _ELSEWHERE not in sections and any(queue(row).heading == _ELSEWHERE for row in (*_WANTED, *_REPORTED)):
-        room -= len(f"\n\n## {_ELSEWHERE}")
-    for row in _WANTED:
-        room = selection.take([queue(row)], room)
-    # Apart from the person's requests, facts get a quarter of the messages' length.
-    selection.take(
-        [queue(row) for row in _REPORTED], min(room, max(found.before + found.size // 4, _MIN_BYTES))
+def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellation) -> Quotable:
+    """Read a prompt's messages, and the summaries before them. Raises CancelledError."""
+    summaries = [prompt.previous]
+    messages: list[tuple[Message, MessageFacts]] = []
+    said: list[Quotation] = []
+    for part in prompt.parts:
+        if is_cancelled():
+            raise CancelledError
+        view = view_of_part(part)
+        if _is_summary(view):
+            summaries += [view.text] if view.text not in prompt.previous else []
+            continue
+        messages.append((view, facts.of_part(part)))
+        text = _clean(text_by_person(view, by_person=part.by_person))
+        said += [Quotation(text)] if text else []
+    before = parse_summaries(summaries)
+    held = [each for _, each in reversed(messages)]
+    commands = _commands(messages)
+    lists = {
+        Kind.ERRORS: _named(held, MentionKind.ERROR),
+        Kind.MODIFIED: [path for each in held for path in each.modified],
+        Kind.READ: [path for each in held for path in each.read],
+        Kind.NAMED: _named(held, MentionKind.PATH),
+    }
+    return Quotable(
+        messages=[*before.messages, *said],
+        unquoted=before.unquoted,
+        earlier=before.earlier,
+        commands={each: (before.commands | commands)[each] for each in _merged(commands, before.commands)},
+        lists={kind: _merged(map(_line, new), before.lists.get(kind, ())) for kind, new in lists.items()},
+        size=sum(utf8_length(text) for each in held for text in each.texts),
+        before=sum(map(utf8_length, summaries)),
     )
-    return _laid_out(sections, selection)
 
 
-def _most(found: Facts, headings: int) -> int:
-    """Return the size in bytes up to which a summary saves something.
-
-    It replaces an earlier summary and the messages. "none" under a heading gives way to the first line.
-    """
-    return max(found.before + headings * len(f"{NONE}\n") + found.size * 3 // 4, _MIN_BYTES)
+def _is_summary(view: Message) -> bool:
+    """Return True if a message is a summary, or the document of a handoff."""
+    is_handoff = view.extension is not None and view.extension.type == HANDOFF
+    return is_handoff or view.role in ("compactionSummary", "branchSummary")
 
 
-def _laid_out(sections: Sequence[str], lines: FactSelection) -> str:
-    is_needed = _ELSEWHERE not in sections and lines.written(_ELSEWHERE)
-    sections = [*sections, _ELSEWHERE] if is_needed else sections
-    return "\n\n".join("\n".join(_section(section, lines)) for section in sections)
+def _named(held: Sequence[MessageFacts], kind: MentionKind) -> list[str]:
+    """Return what messages name; in one message, the shortest first, so that more of it fit."""
+    return [value for each in held for value in sorted(each.mentions.get(kind, ()), key=len)]
 
 
-def _section(section: str, lines: FactSelection) -> Iterator[str]:
-    yield f"## {section}"
-    if section not in _PARTS:
-        yield from lines.written(section) or [NONE]
-    for part in _PARTS.get(section, ()):
-        yield f"### {part}"
-        yield from lines.written(part) or [NONE]
+def _merged(new: Iterable[str], before: Iterable[str]) -> list[str]:
+    """Return distinct texts, alternately new ones and those of the summary before."""
+    new = list(dict.fromkeys(new))
+    older = _without(dict.fromkeys(before), new)
+    return [each for pair in zip_longest(new, older) for each in pair if each]
+
+
+def _commands(messages: Sequence[tuple[Message, MessageFacts]]) -> dict[str, str]:
+    """Return the commands of calls and of the person, newest first, with their last outcome."""
+    results = {
+        (caller, messages[result][0].tool_call_id): messages[result][0]
+        for result, caller in call_indexes([view for view, _ in messages]).items()
+    }
+    found: dict[str, str] = {}
+    for place, (view, held) in enumerate(messages):
+        if view.shell:
+            outcome = "failed" if held.is_error else "ok"
+            ran = dict.fromkeys(held.mentions.get(MentionKind.COMMAND, ()), outcome)
+        else:
+            ran = {
+                command: _outcome(results.get((place, call.id)))
+                for call in view.tool_calls
+                for command in commands_of(call, held.tools)
+            }
+        for command, outcome in ran.items():
+            line = _line(command)
+            line = line if len(line) <= _LONGEST_COMMAND else line[: _LONGEST_COMMAND - 1] + "…"
+            found.pop(line, None)
+            found[line] = outcome
+    return dict(reversed(found.items()))
+
+
+def _outcome(result: Message | None) -> str:
+    if result is None:
+        return "no result"
+    if result.is_refused:
+        return "refused"
+    return "failed" if result.is_error else "ok"
+
+
+_NUMBER: Final = r"(\d{1,3}(?:,\d{3}){0,2})"
+_BLOCK: Final = re.compile(
+    rf"^(?P<kind>{'|'.join(map(re.escape, Kind))})\n(?P<body>(?:(?:> |- |\[).*(?:\n|\Z)|\n(?=> |\[\d))*)",
+    re.MULTILINE,
+)
+_QUOTATION: Final = re.compile(rf"((?:^> .*(?:\n|\Z))+)(?:^\[{_NUMBER} more characters\])?", re.MULTILINE)
+_UNQUOTED: Final = re.compile(rf"^\[{_NUMBER} other messages?\]", re.MULTILINE)
+_COMMAND: Final = re.compile(r"- `(.*)`: (.*)")
+_LISTED: Final = re.compile(r"- (?P<folder>\S*/): (?P<names>[^\s,]+(?:, [^\s,]+)*)")
+_UNLISTED: Final = re.compile(r"[\s,]")
+"""Characters that keep a path out of lists by folder, so that those can be parsed again."""
+_HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
+_FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
+
+
+def parse_summaries(summaries: Iterable[str]) -> Quotable:
+    """Return what earlier summaries quote, and all else in them as quotations of their own."""
+    found = Quotable(lists={kind: [] for kind in Kind})
+    for summary in chain.from_iterable(each.split(SPLIT_TURN.rstrip()) for each in summaries):
+        text = with_file_tags(summary, FileOperations())
+        for block in _BLOCK.finditer(text):
+            _parse_block(Kind(block["kind"]), block["body"], found)
+        rest = _clean("".join(_sections_with_text(_BLOCK.sub("", text).replace(NOTHING, ""))))
+        found.earlier += [Quotation(rest)] if rest not in ("", NO_HISTORY) else []
+    return found
+
+
+def _parse_block(kind: Kind, body: str, found: Quotable) -> None:
+    if kind in _QUOTATIONS:
+        quotations = found.messages if kind is Kind.MESSAGES else found.earlier
+        for lines, cut in _QUOTATION.findall(body):
+            marked = lines.removesuffix("\n").splitlines(keepends=True)
+            text = "".join(line.removeprefix("> ") for line in marked)
+            quotations.append(Quotation(text, _number(cut or "0")))
+        found.unquoted += sum(map(_number, _UNQUOTED.findall(body)))
+        return
+    for line in body.splitlines():
+        if kind is Kind.COMMANDS and (command := _COMMAND.fullmatch(line)):
+            found.commands[command[1]] = command[2]
+        elif kind in _PATHS and (listed := _LISTED.fullmatch(line)):
+            found.lists[kind] += [listed["folder"] + name for name in listed["names"].split(", ")]
+        else:
+            found.lists[kind].append(line.removeprefix("- "))
+
+
+def _number(digits: str) -> int:
+    return int(digits.replace(",", ""))
+
+
+def _sections_with_text(text: str) -> Iterator[str]:
+    """Yield the sections of a text that are more than their heading."""
+    for section in re.split("^(?=## )", text, flags=re.MULTILINE):
+        if not section.startswith("## ") or section.partition("\n")[2].strip():
+            yield section
+
+
+def _clean(text: str) -> str:
+    """Escape tags of prompts and records in a text, and replace lone surrogates."""
+    return _HALF_A_PAIR.sub("\ufffd", _FILE_TAG.sub("&lt;", escape_tags(text))).strip()
+
+
+def _line(text: str) -> str:
+    return _clean(" ".join(text.split()))
+
+
+def _in_short(found: Quotable, room: int) -> str:
+    """Write two sentences: the newest message, and the number of files and commands."""
+    modified, ran = len(found.lists[Kind.MODIFIED]), len(found.commands)
+    counts = f"Files modified: {modified}, commands: {ran}."
+    newest = _line(found.messages[-1].text) if found.messages else ""
+    quoted = _shortened(Quotation(newest), min(room - len(counts), _LONGEST_IN_SHORT)).text
+    return f'Newest message: "{quoted}{"" if quoted == newest else "…"}" {counts}' if quoted else counts
+
+
+def _filled(sections: Sequence[str], found: Quotable, room: int) -> str:
+    # It replaces the earlier summary and the messages, and has to be shorter.
+    room = min(room, max(found.before + found.size // 2, _MIN_BYTES))
+    places = {kind: _place(kind, sections) for kind in Kind}
+    added = [] if not sections or _ELSEWHERE in sections else list({_ELSEWHERE} & {*places.values()})
+    room -= utf8_length(_laid_out([*sections, *added], {}))
+    blocks: dict[str, list[str]] = {}
+    for kind, lines in _chosen(_candidates(found, room), room).items():
+        blocks.setdefault(places[kind], []).append(_block(kind, lines, found))
+    if not sections:
+        return "\n\n".join(blocks.get(_ELSEWHERE, [NOTHING]))
+    return _laid_out([*sections, *filter(blocks.__contains__, added)], blocks)
+
+
+def _place(kind: Kind, sections: Sequence[str]) -> str:
+    """Return the section for a kind of quotation."""
+    names = {section.casefold(): section for section in sections}
+    _, wanted = _PLACES[kind]
+    return next((names[each.casefold()] for each in wanted if each.casefold() in names), _ELSEWHERE)
+
+
+_Lines = list[tuple[int, str]]
+"""Texts with their place in a block."""
+
+
+def _candidates(found: Quotable, room: int) -> dict[Kind, _Lines]:
+    """Return the lines of each block, most important first."""
+    modified = found.lists[Kind.MODIFIED]
+    read = _without(found.lists[Kind.READ], modified)
+    listed = {*modified, *read}
+    ends = {
+        path[slash.end() :]
+        for path in [*listed, *found.lists[Kind.NAMED]]
+        for slash in re.finditer("/", path)
+    }
+    lines = {
+        Kind.MODIFIED: _by_folder(modified),
+        Kind.COMMANDS: [f"- `{command}`: {outcome}" for command, outcome in found.commands.items()],
+        Kind.ERRORS: [f"- {error}" for error in found.lists[Kind.ERRORS]],
+        Kind.READ: _by_folder(read),
+        # The end of a listed path is most likely the same one.
+        Kind.NAMED: _by_folder(_without(found.lists[Kind.NAMED], listed | ends)),
+    }
+    return {
+        Kind.MESSAGES: _quoted(found.messages, min(max(room // 8, _WHOLE), room // 2)),
+        **{kind: list(enumerate(each)) for kind, each in lines.items()},
+        Kind.EARLIER: _quoted(found.earlier, room // 4),
+    }
+
+
+def _without(paths: Iterable[str], others: Iterable[str]) -> list[str]:
+    others = set(others)
+    return [path for path in paths if path not in others]
+
+
+def _by_folder(paths: Iterable[str]) -> list[str]:
+    """Return lines of paths, those of a folder together: `- src/core/: a.ts, b.ts`."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folder, slash, name = path.rpartition("/")
+        is_listed = slash and name and not _UNLISTED.search(path)
+        folders.setdefault(folder + slash if is_listed else path, []).extend([name] if is_listed else [])
+    return [
+        f"- {folder}" + (f": {', '.join(names[start : start + _NAMES_A_LINE])}" if names else "")
+        for folder, names in folders.items()
+        for start in range(0, len(names) or 1, _NAMES_A_LINE)
+    ]
+
+
+def _quoted(quotations: Sequence[Quotation], most: int) -> _Lines:
+    """Return quotations of at most so many bytes: the first, then from the newest back."""
+    texts = list(enumerate(_quotation(_shortened(each, most)) for each in quotations))
+    return [*texts[:1], *reversed(texts[1:])]
+
+
+def _shortened(quotation: Quotation, most: int) -> Quotation:
+    """Return the beginning of a quotation that has at most so many bytes of UTF-8."""
+    text = quotation.text.encode()[: max(most, 0)].decode(errors="ignore")
+    if len(text) == len(quotation.text):
+        return quotation
+    return Quotation(text.rstrip(), quotation.cut + len(quotation.text) - len(text.rstrip()))
+
+
+def _quotation(quotation: Quotation) -> str:
+    lines = "".join(f"> {line}" for line in quotation.text.splitlines(keepends=True))
+    return lines + (f"\n[{quotation.cut:,} more characters]" if quotation.cut else "")
+
+
+def _chosen(candidates: Mapping[Kind, _Lines], room: int) -> dict[Kind, _Lines]:
+    """Choose lines while any fits, always of the kind that has used least of its share."""
+    waiting = {kind: iter(lines) for kind, lines in candidates.items()}
+    used = dict.fromkeys(waiting, 0.0)
+    chosen: dict[Kind, _Lines] = {}
+    while waiting:
+        kind = min(waiting, key=used.__getitem__)
+        line = next(waiting[kind], None)
+        if line is None:
+            del waiting[kind]
+            continue
+        size = utf8_length(line[1]) + len("\n\n") + (0 if kind in chosen else _frame(kind))
+        if size <= room:
+            chosen.setdefault(kind, []).append(line)
+            used[kind] += size / _PLACES[kind][0]
+            room -= size
+    return chosen
+
+
+def _frame(kind: Kind) -> int:
+    """Return the bytes of a block without its lines."""
+    return len(f"{kind}\n\n") + (len("\n\n[9,999,999,999 other messages]") if kind is Kind.MESSAGES else 0)
+
+
+def _block(kind: Kind, lines: _Lines, found: Quotable) -> str:
+    texts = [text for _, text in sorted(lines)]
+    if kind not in _QUOTATIONS:
+        return "\n".join([kind, *texts])
+    others = found.unquoted + len(found.messages) - len(lines) if kind is Kind.MESSAGES else 0
+    text = f"{kind}\n" + "\n\n".join(texts)
+    return f"{text}\n\n[{others:,} other message{'s' if others > 1 else ''}]" if others else text
+
+
+def _laid_out(sections: Iterable[str], blocks: Mapping[str, Sequence[str]]) -> str:
+    texts = ((section, "\n\n".join(blocks.get(section, ())) or NOTHING) for section in sections)
+    return "\n\n".join(f"## {section}\n{text}" for section, text in texts)

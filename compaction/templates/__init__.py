@@ -227,6 +227,8 @@ def _parsed(text: Any, source: str) -> Template:
     return parse_template(text, source=source)
 
 
+HANDOFF: Final = "handoff"
+"""The name of the template, and the type of the message that holds the document."""
 SYSTEM: Final = "system"
 """The name of the template of the system prompt for summaries."""
 _TEXTS: Final = files("compaction.templates") / "texts"

@@ -18,6 +18,8 @@ from eventstore.views import Extension, Message, Payload, Usage
 
 CONTINUES: Final = "compaction_continue"
 """The mark of continuation messages: in their metadata, or as an extension's message type."""
+NO_HISTORY: Final = "No prior history."
+"""Stands for a summary of the history where there is none."""
 SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 """The text between a summary of the history and that of a split turn's beginning."""
 

@@ -267,22 +267,25 @@ def test_the_audit_shows_three_compactions_a_branch_summary_and_a_rewrite(audite
     assert all(not compaction.files.missing for compaction in audited.compactions)
 
 
-KEPT = ("`pytest -q`", "No new runtime dependency", "application/problem+json")
-LOST = ("Never touch anything in migrations/", "/healthz and /readyz must never be limited")
+RULES = (
+    "Never touch anything in migrations/",
+    "/healthz and /readyz must never be limited",
+    "No new runtime dependency",
+    "application/problem+json",
+)
 
 
-def test_the_first_summary_keeps_all_rules(played: EventLog, audited: Audit) -> None:
+def test_the_first_summary_quotes_the_rules(played: EventLog, audited: Audit) -> None:
     first = said(build_context(played, SESSION, leaf=audited.compactions[0].id))
-    assert [rule for rule in (*KEPT, *LOST) if rule not in first] == []
+    assert [rule for rule in RULES if rule not in first] == []
 
 
-def test_the_second_summary_has_no_room_for_the_two_oldest_of_them(played: EventLog, audited: Audit) -> None:
+def test_the_second_summary_has_no_room_for_them(played: EventLog, audited: Audit) -> None:
     second = said(build_context(played, SESSION, leaf=audited.compactions[1].id))
-    assert [rule for rule in (*KEPT, *LOST) if rule in second] == list(KEPT)
-    assert "/healthz" not in second
+    assert [rule for rule in (*RULES, "/healthz") if rule in second] == []
 
 
-def test_both_are_needed_later(played: EventLog, audited: Audit) -> None:
+def test_two_of_them_are_needed_later(played: EventLog, audited: Audit) -> None:
     later = [event for event in events(played) if event.seq > audited.compactions[1].seq]
     wrote = [
         call.argument("path") for event in later if (view := view_of_event(event)) for call in view.tool_calls

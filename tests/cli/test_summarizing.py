@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from cli.summarizing import advice
-from compaction.summarizers import SummarizerError, UnsupportedTemplateError
+from compaction.summarizers import SummarizerError
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.local_http import Exchange, LocalServer, answers, refuses
@@ -100,11 +100,6 @@ def test_it_depends_on_how_the_last_one_failed(summarizer: str, failed: dict[str
     assert told in said
     assert ("again" in said, "window" in said) == ("again" in told, "window" in told)
     assert "--summarizer extractive" in said
-
-
-def test_another_template_may_help_whoever_cannot_fill_one() -> None:
-    said = advice(UnsupportedTemplateError("x", "own", ["Risks"]))
-    assert ("template" in said, "--summarizer extractive" in said) == (True, False)
 
 
 def test_it_stands_at_the_end_of_one_line(talked: Refold, service, monkeypatch: pytest.MonkeyPatch) -> None:

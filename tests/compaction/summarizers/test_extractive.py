@@ -1,4 +1,4 @@
-"""Summaries without a model: every template's sections, filled from the messages."""
+"""Summaries without a model: every template's sections, filled with quotations."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from compaction.prompts import serialized_prompt
-from compaction.summarizers import CancelledError, UnsupportedTemplateError
+from compaction.summarizers import CancelledError
 from compaction.summarizers.chain import SummarizerChain
-from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summarizers.facts import collect_facts
+from compaction.summarizers.extractive import (
+    NOTHING,
+    ExtractiveSummarizer,
+    Kind,
+    Quotation,
+    parse_summaries,
+)
 from compaction.templates import built_in_names, missing_sections, parse_template
 from eventstore.files.importing import import_file
+from eventstore.formats.base import NO_HISTORY, SPLIT_TURN
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
 from projections.mentions.message_facts import SessionFacts
 from tests.compaction.summarizers.prompts import live, never, prompt, template
+from tests.support import claude_code
 from tests.support.contexts import context_of
 from tests.support.events import NOW
 from tests.support.examples import examples
@@ -50,147 +57,143 @@ def summary(name="compaction", *messages, **options):
     return summarize(prompt(name, *(messages or TALK), **{"max_tokens": 4_000, **options}))
 
 
-def sections(text):
-    """The lines under each heading."""
-    found = {}
-    for line in text.splitlines():
-        if line.startswith("#"):
-            found[line] = []
-        elif line:
-            found[list(found)[-1]].append(line)
-    return found
-
-
-def test_every_section_of_a_compaction_is_filled():
-    assert sections(summary()) == {
-        "## Goal": [
-            "- yes please, add it",
-            "- at first: Build the parser in src/parse.ts. Never touch the lexer.",
-        ],
-        "## Constraints & Preferences": ["- Build the parser in src/parse.ts.", "- Never touch the lexer."],
-        "## Progress": [],
-        "### Done": [
-            "- [x] The parser keeps one table instead of two. It reads all files.",
-            "- src/: parse.ts (changed)",
-        ],
-        "### In Progress": ["- [ ] The heap is too small for the build."],
-        "### Blocked": ["- `npm run build` failed: error: out of memory"],
-        "## Key Decisions": ["- The parser keeps one table instead of two."],
-        "## Next Steps": ["- go on with what is in progress"],
-        "## Critical Context": [
-            "- `node --version`: ok",
-            "- `npm run build`: failed",
-            "- `npm test`: failed",
-            "- error: out of memory",
-            "- src/parse.ts(1,2): error TS2304: Cannot find name 'x'.",
-            "- src/: lexer.ts",
-            "- names: Tree, parseAll",
-        ],
-    }
-
-
-@every_template
-def test_every_template_has_its_sections_and_the_files_commands_and_errors(name):
-    text = summary(name)
-    assert missing_sections(text, template(name).sections) == []
-    assert [line for line in text.splitlines() if line.startswith("## ")] == [
-        f"## {section}" for section in template(name).sections
-    ]
-    told = [
-        "src/",
-        "parse.ts",
-        "lexer.ts",
-        "npm test",
-        "error: out of memory",
-        "parseAll",
-        "Never touch the lexer.",
-    ]
-    assert [each for each in told if each not in text] == []
-
-
-@every_template
-def test_what_there_is_nothing_for_says_so(name):
-    lines = sections(summary(name, assistant("hm"))).values()
-    assert all(each in (["none"], [], ["- [x] hm"]) for each in lines)
-    assert ["none"] in lines
-
-
-@every_template
-def test_no_line_is_told_twice(name):
-    lines = [line for each in sections(summary(name)).values() for line in each if line != "none"]
-    assert len(set(lines)) == len(lines)
-
-
-def test_a_short_summary_is_a_few_sentences():
-    assert summary("short") == (
-        'Asked for: "yes please, add it." Files changed: 1, commands run: 3. '
-        'It stands at: "The heap is too small for the build."'
-    )
-
-
-def test_a_short_summary_of_nothing_says_so():
-    assert summary("short", result("x")) == 'Asked for: "nothing."'
-
-
-def test_a_short_summary_keeps_to_its_bound_if_it_can():
-    assert summary("short", max_tokens=10) == 'Asked for: "yes please, add it."'
+def own_template(text, front="", source="test"):
+    return parse_template(f'+++\nname = "own"\nversion = 1\n{front}\n+++\n{text}', source=source)
 
 
 def summary_by(text, *messages, front="", source="test", **options):
-    own = parse_template(f'+++\nname = "own"\nversion = 1\n{front}\n+++\n{text}', source=source)
     parts = context_of(*(messages or TALK)).parts
-    return summarize(serialized_prompt(own, parts, **{"system": "", "max_tokens": 4_000, **options}))
+    asked = {"system": "", "max_tokens": 4_000, **options}
+    return summarize(serialized_prompt(own_template(text, front, source), parts, **asked))
 
 
-def test_a_template_of_ones_own_is_filled_as_far_as_its_sections_are_known():
-    told = sections(summary_by("Sum up.", front='sections = ["Goal", "Risks", "next steps"]'))
-    assert list(told)[:3] == ["## Goal", "## Risks", "## next steps"]
-    assert told["## Risks"] == ["none"]
-    assert told["## Goal"] == sections(summary())["## Goal"]
-    assert told["## next steps"] == sections(summary())["## Next Steps"]
+def headings_of(text):
+    return [line for line in text.splitlines() if line.lstrip().startswith("#")]
 
 
-def test_lines_for_which_a_template_has_no_section_get_one_behind_its_own():
-    told = sections(summary_by("Sum up.", front='sections = ["Goal", "Risks"]'))
-    assert list(told) == ["## Goal", "## Risks", "## Critical Context"]
-    assert "- Never touch the lexer." in told["## Critical Context"]
+SUMMARY = """\
+## Goal
+First and newest messages, in order:
+> Build the parser in src/parse.ts. Never touch the lexer.
+
+> yes please, add it
+
+## Constraints & Preferences
+Nothing is quoted here.
+
+## Progress
+Files modified:
+- src/: parse.ts
+
+Commands, with the outcome of their call:
+- `node --version`: no result
+- `npm run build`: failed
+- `npm test`: failed
+
+## Key Decisions
+Nothing is quoted here.
+
+## Next Steps
+Nothing is quoted here.
+
+## Critical Context
+Lines that report an error:
+- error: out of memory
+- src/parse.ts(1,2): error TS2304: Cannot find name 'x'.
+
+Files read:
+- src/: lexer.ts"""
 
 
-def test_a_template_that_names_its_sections_in_its_prompt_alone_is_followed():
-    assert list(sections(summary_by("Say:\n## Goal\nthe goal\n## Risks\nthe risks")))[:2] == [
-        "## Goal",
-        "## Risks",
+def test_a_summary_quotes_and_says_nothing_else():
+    assert summary() == SUMMARY
+
+
+@every_template
+def test_every_template_has_its_sections_and_all_quotations(name):
+    text = summary(name)
+    assert headings_of(text) == [f"## {section}" for section in template(name).sections]
+    blocks = {
+        block for part in SUMMARY.split("## ") for block in part.partition("\n")[2].strip().split("\n\n")
+    }
+    assert [block for block in blocks - {NOTHING} if block not in text] == []
+
+
+@every_template
+def test_sections_without_quotations_say_so(name):
+    assert summary(name, assistant("hm")) == "\n\n".join(
+        f"## {section}\n{NOTHING}" for section in template(name).sections
+    )
+
+
+def test_a_call_that_a_person_refused_has_their_words(file):
+    refusal = (
+        "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
+    )
+    run = claude_code.call("c", "Bash", command="make all")
+    log = MemoryLog()
+    lines = [
+        claude_code.said("u", None, "go"),
+        claude_code.answer("a", "u", "m", run),
+        claude_code.result("x", "a", "c", f"{refusal}ask me", fails=True),
     ]
+    claude_code.bring(log, file, *lines)
+    parts = build_context(log, claude_code.SESSION).parts
+    text = summarize(serialized_prompt(template("compaction"), parts, system="", max_tokens=4_000))
+    assert "> go\n\n> ask me\n" in text
+    assert "- `make all`: refused\n" in text
 
 
-@pytest.mark.parametrize(("front", "found"), [("", ()), ('sections = ["Risks", "Open"]', ("Risks", "Open"))])
-def test_a_template_with_no_section_that_is_known_is_refused(front, found):
-    with pytest.raises(UnsupportedTemplateError) as raised:
-        summary_by("Sum up.", front=front)
-    refused = raised.value
-    assert (refused.summarizer, refused.sections, refused.is_transient) == ("extractive", found, False)
+def test_an_outcome_is_that_of_the_last_call():
+    talk = [
+        message
+        for number, is_error in enumerate((True, False))
+        for message in (
+            assistant(call("bash", f"c{number}", command="make all")),
+            result("hm", call_id=f"c{number}", is_error=is_error),
+        )
+    ]
+    assert "- `make all`: ok\n" in summary("compaction", *talk)
+    assert "- `make all`: failed\n" in summary("compaction", *talk[:2])
 
 
-@pytest.mark.parametrize("most", [100, 200, 400, 4_000])
-def test_with_a_section_of_its_own_it_keeps_to_its_bound(most):
-    told = summary_by("Sum up.", front='sections = ["Goal", "Risks"]', max_tokens=most)
-    assert len(told.encode()) <= 3 * most
+def test_a_short_summary_is_one_line():
+    assert summary("short") == 'Newest message: "yes please, add it" Files modified: 1, commands: 3.'
+    assert summary("short", result("x")) == "Files modified: 0, commands: 0."
 
 
-def test_a_short_summary_of_ones_own_is_filled_by_its_sections():
+def test_a_short_summary_says_that_it_is_cut():
+    assert summary("short", user("word " * 200), max_tokens=20).endswith(
+        'word…" Files modified: 0, commands: 0.'
+    )
+
+
+def test_unknown_sections_stay_empty_and_quotations_follow():
+    text = summary_by("Sum up.", front='sections = ["Risks", "goal"]')
+    assert headings_of(text) == ["## Risks", "## goal", "## Critical Context"]
+    assert text.startswith(f"## Risks\n{NOTHING}\n\n## goal\nFirst and newest messages, in order:\n> Build")
+
+
+def test_headings_in_a_prompt_are_its_sections():
+    asked = summary_by("Say:\n## Goal\nthe goal\n## Risks\nthe risks")
+    assert headings_of(asked)[:2] == ["## Goal", "## Risks"]
+
+
+def test_a_prompt_without_sections_gets_the_quotations_alone():
+    text = summary_by("Sum up.")
+    assert headings_of(text) == []
+    assert text.startswith(f"{Kind.MESSAGES}\n> Build the parser")
+    assert summary_by("Sum up.", assistant("hm")) == NOTHING
+
+
+def test_a_short_template_of_ones_own_is_filled_by_its_sections():
     own = parse_template('+++\nname = "short"\nversion = 1\nsections = ["Goal"]\n+++\nSum up.', source="test")
     text = summarize(serialized_prompt(own, context_of(*TALK).parts, system="", max_tokens=400))
-    assert text.startswith("## Goal\n- ")
+    assert text.startswith("## Goal\nFirst")
 
 
 def test_instructions_in_place_of_a_template_get_the_sections_of_a_compaction():
     assert summary_by("Sum up.", source="instructions") == summary()
-
-
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_templates_that_come_with_refold_have_a_section_for_all_that_is_told(name):
-    told = {line for line in summary(name).splitlines() if line.startswith("## ")}
-    assert told == {f"## {each}" for each in template(name).sections}
 
 
 def test_a_conversation_in_front_of_the_prompt_is_summarized_like_one_within_it():
@@ -214,6 +217,25 @@ def test_messages_that_were_read_before_give_the_same_summary():
         assert shared.summarize(asked, is_cancelled=never).text == summarize(asked)
 
 
+def test_it_is_called_off_between_messages():
+    asked = iter([False] * (len(TALK) - 1) + [True])
+    with pytest.raises(CancelledError):
+        ExtractiveSummarizer().summarize(prompt("compaction", *TALK), is_cancelled=lambda: next(asked))
+
+
+def quotations(text):
+    return parse_summaries([text]).messages
+
+
+def test_a_long_message_is_cut_and_says_so():
+    talk = [user("First. " + "x" * 9_000), *TALK]
+    text = summary("compaction", *talk)
+    quoted, *_ = quotations(text)
+    assert quoted.text == talk[0]["content"][: len(quoted.text)]
+    assert len(quoted.text) + quoted.cut == len(talk[0]["content"])
+    assert f"\n[{quoted.cut:,} more characters]\n" in text
+
+
 def long_talk(turns):
     return [
         message
@@ -221,48 +243,39 @@ def long_talk(turns):
         for message in (
             user(f"Please add step number {number} to the plan, as it was agreed upon last week."),
             assistant(call("bash", f"c{number}", command=f"make step-{number} in src/step-{number}/main.py")),
-            result(
-                f"error: step {number} is `unknownThing{number}` of nobody",
-                call_id=f"c{number}",
-                is_error=True,
-            ),
+            result(f"error: step {number} is unknown", call_id=f"c{number}", is_error=True),
             assistant(f"Step number {number} was added instead of the other one."),
         )
     ]
 
 
+def test_the_first_and_the_newest_messages_are_quoted():
+    text = summary("compaction", *long_talk(300), max_tokens=700)
+    first, *newest = (each.text for each in quotations(text))
+    numbers = [int(each.split()[4]) for each in newest]
+    assert first.split()[4] == "0"
+    assert numbers == list(range(300 - len(numbers), 300))
+    assert f"[{299 - len(numbers)} other messages]" in text
+
+
 @pytest.mark.parametrize("tokens", [300, 1_000, 4_000])
 def test_a_summary_keeps_to_its_bound(tokens):
     text = summary("compaction", *long_talk(300), max_tokens=tokens)
-    assert 3 * tokens * 0.9 < len(text.encode()) <= 3 * tokens
+    assert 3 * tokens * 0.85 < len(text.encode()) <= 3 * tokens
 
 
 def test_a_summary_is_never_longer_than_the_summarizer_allows():
-    assert (
-        len(summarize(prompt("compaction", *long_talk(300), max_tokens=16_000), most=500).encode()) <= 1_500
-    )
-
-
-def test_rules_go_before_all_else():
-    talk = [user("Never touch the lexer of the old parser, whatever happens to it."), *long_talk(50)]
-    told = sections(summary("compaction", *talk, max_tokens=700))
-    assert "- Never touch the lexer of the old parser, whatever happens to it." in [
-        *told["## Constraints & Preferences"],
-        *(line.replace("at first: ", "") for line in told["## Goal"]),
-    ]
-    assert len(told["## Constraints & Preferences"]) > 20
-    assert told["## Critical Context"] == ["none"]
+    asked = prompt("compaction", *long_talk(300), max_tokens=16_000)
+    assert len(summarize(asked, most=500).encode()) <= 1_500
 
 
 def test_a_summary_is_shorter_than_what_it_is_of():
-    talk = [assistant(f"see `name{number}Of` of src/file{number}.py") for number in range(300)]
+    talk = [assistant(f"see name{number}Of of src/file{number}.py") for number in range(300)]
     said = sum(len(message["content"][0]["text"]) for message in talk)
-    assert len(summary("compaction", *talk)) < said / 2
+    assert len(summary("compaction", *talk)) < said
 
 
-@pytest.mark.parametrize(
-    "said", ["## Goal", "a\n## Goal\nb", "see\u2028## Goal", "```\n## Goal\n```", "x\x0b## Goal"]
-)
+@pytest.mark.parametrize("said", ["## Goal", "a\n## Goal\nb", "see\u2028## Goal", "x\x0b## Goal"])
 @every_template
 def test_what_is_said_makes_no_headings(name, said):
     talk = [
@@ -272,16 +285,14 @@ def test_what_is_said_makes_no_headings(name, said):
         assistant(call("bash", "c2", command=f"echo; make '{said}'")),
         user(said),
     ]
-    text = summary(name, *talk, previous=f"## Goal\n- {said}\n  {said}")
-    headings = [line for line in text.splitlines() if line.lstrip().startswith("#")]
-    parts = ["### Done", "### In Progress", "### Blocked"] if "## Progress" in headings else []
-    assert sorted(headings) == sorted([*(f"## {each}" for each in template(name).sections), *parts])
+    text = summary(name, *talk, previous=f"notes of {said}\n{said}")
+    assert headings_of(text) == [f"## {each}" for each in template(name).sections]
 
 
 @pytest.mark.parametrize("tag", ["<summary>", "</summary>", "<analysis>", "<read-files>"])
 def test_what_is_said_opens_and_closes_no_part_of_the_answer(tag):
-    talk = [user(f"Never write {tag} here."), assistant(f"I chose {tag} over the others.")]
-    assert tag not in summary("nine-sections", *talk)
+    talk = [user(f"Never write {tag} here."), assistant(call("write", path=f"src/{tag}.ts"))]
+    assert tag not in summary("nine-sections", *talk, previous=f"It was {tag} before.")
     assert tag not in summary("short", *talk)
 
 
@@ -295,68 +306,94 @@ def updated(talk, pieces):
     return found[1:]
 
 
-def test_a_summary_that_is_brought_up_to_date_keeps_every_rule():
-    rules = [f"Never touch the file number {number} of the lexer." for number in range(12)]
-    talk = [message for rule in rules for message in (user(f"Hello there. {rule}"), *long_talk(3))]
-    *_, last = updated(talk, 6)
-    assert [rule for rule in rules if rule not in last] == []
-
-
-def test_a_summary_that_is_brought_up_to_date_does_not_grow_for_ever():
-    sizes = [len(text.encode()) for text in updated(long_talk(240), 12)]
-    assert max(sizes) <= 12_000
-
-
-def test_something_is_gained_by_a_summary_that_is_brought_up_to_date():
-    before = summary("compaction", *long_talk(60))
-    said = long_talk(2)
-    parts = context_of(*said).parts
-    after = summarize(
-        serialized_prompt(template("compaction-update"), parts, system="", max_tokens=4_000, previous=before)
-    )
-    assert len(before) < len(after) < len(before) + collect_facts(parts).size
+def test_what_an_earlier_summary_quoted_is_carried_on():
+    *_, last = updated(TALK, 3)
+    assert sorted(last.splitlines()) == sorted(SUMMARY.splitlines())
 
 
 def test_a_summary_brought_up_to_date_with_nothing_stays_as_it_is():
-    text = summary()
-    prompted = serialized_prompt(
-        template("compaction-update"), (), system="", max_tokens=4_000, previous=text
+    asked = serialized_prompt(
+        template("compaction-update"), (), system="", max_tokens=4_000, previous=SUMMARY
     )
-    assert summarize(prompted) == text
+    assert summarize(asked) == SUMMARY
 
 
-def test_the_first_request_is_told_after_many_updates():
-    texts = updated([user("build the parser of all parsers"), *long_talk(40)], 8)
-    assert all("build the parser of all parsers" in text for text in texts)
+def test_the_first_message_and_the_count_survive_many_updates():
+    texts = updated([user("build the parser of all parsers"), *long_talk(200)], 8)
+    assert all("> build the parser of all parsers\n" in text for text in texts)
+    *_, last = texts
+    assert f"[{201 - len(quotations(last))} other messages]" in last
+
+
+def test_a_summary_that_is_brought_up_to_date_does_not_grow_for_ever():
+    assert max(len(text.encode()) for text in updated(long_talk(240), 12)) <= 12_000
+
+
+NOTES = "Some notes.\n\n## Goal\nA parser.\n\n### Done\n- [x] the lexer"
+"""A summary that a model wrote."""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_summary_of_a_model_is_quoted_again_and_again(times):
+    text = NOTES
+    for _ in range(times):
+        text = summary("compaction-update", *TALK, previous=text)
+    assert f"{Kind.EARLIER}\n" + "\n".join(f"> {line}" for line in NOTES.splitlines()) in text
+    assert parse_summaries([text]).earlier == [Quotation(NOTES)]
+
+
+def test_both_parts_of_a_split_turn_are_carried_on():
+    turn = summary("turn-prefix", *TALK[8:])
+    previous = summary("compaction", *TALK[:8]) + SPLIT_TURN + "verbatim words\n\n" + turn
+    text = summary("compaction-update", previous=previous)
+    assert [each.text for each in quotations(text)[:2]] == [TALK[0]["content"], TALK[8]["content"]]
+    assert parse_summaries([previous]).earlier == [Quotation("verbatim words")]
+    assert parse_summaries([NO_HISTORY + SPLIT_TURN.rstrip()]).earlier == []
+
+
+def test_tags_of_files_are_no_part_of_a_summary():
+    tagged = f"{SUMMARY}\n\n<read-files>\nsrc/lexer.ts\n</read-files>"
+    assert parse_summaries([tagged]) == parse_summaries([SUMMARY])
+
+
+words = (
+    st.text(st.sampled_from("ab /,.:`>#[]\n\r\u2028\u00e4-"), min_size=1, max_size=30)
+    .map(str.strip)
+    .filter(bool)
+)
+
+
+@given(said=st.lists(words, min_size=1, max_size=4))
+def test_messages_are_quoted_literally_and_read_back(said):
+    text = summary("compaction", *map(user, said))
+    assert [each.text for each in quotations(text)] == said
+    again = summary("compaction-update", previous=text)
+    assert quotations(again)[: len(said)] == quotations(text)
 
 
 bounded = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 notes = st.lists(
     st.sampled_from(
         [
+            *Kind,
             "## Goal",
             "### Done",
             "- use tabs",
-            "- [ ] go",
-            "- src/: a.py, b.py (changed)",
-            "- . is /",
-            "- names: a, b",
+            "- src/: a.py, b.py",
             "- `x`: ok",
+            "> a",
+            "",
+            "[9,999 more characters]",
+            "[999,999,999 other messages]",
         ]
     ),
-    max_size=6,
+    max_size=9,
 ).map("\n".join)
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     return tmp_path_factory.mktemp("session") / "session.jsonl"
-
-
-def test_it_is_called_off_between_messages():
-    asked = iter([False] * (len(TALK) - 1) + [True])
-    with pytest.raises(CancelledError):
-        ExtractiveSummarizer().summarize(prompt("compaction", *TALK), is_cancelled=lambda: next(asked))
 
 
 halves = st.text(st.sampled_from("\ud800\udc00\ud83d\ude00\U0001f600 a."), max_size=12)
@@ -381,16 +418,11 @@ def talks_in_halves(draw):
     ]
 
 
-earlier_in_halves = halves.map(
-    lambda half: f"## Goal\n- {half} x\n## Critical Context\n- src/{half}/: a.ts\n- `{half}`: ok"
-)
-
-
 @settings(max_examples=examples(200))
 @given(
     talk=talks_in_halves(),
     name=st.sampled_from([*TEMPLATES, "short"]),
-    previous=st.just("") | earlier_in_halves,
+    previous=halves,
     tokens=st.integers(0, 700),
 )
 def test_a_summary_has_utf_8_whatever_halves_of_characters_were_said(talk, name, previous, tokens):
@@ -398,35 +430,38 @@ def test_a_summary_has_utf_8_whatever_halves_of_characters_were_said(talk, name,
     assert text.encode().decode() == text
 
 
-@bounded
-@given(
-    entries=pi_entries(),
-    name=st.sampled_from([*TEMPLATES, "short"]),
-    previous=notes,
-    tokens=st.integers(0, 600),
+def check(asked):
+    """A summary has every section and keeps to its budget; the same prompt has the same summary."""
+    text, sections = summarize(asked), asked.template.sections
+    assert text == summarize(asked)
+    assert missing_sections(text, sections) == []
+    empty = "\n\n".join(f"## {section}\n{NOTHING}" for section in sections)
+    least = len(empty or "Files modified: 999, commands: 999.") + len(f"\n\n## Critical Context\n{NOTHING}")
+    assert len(text.encode()) <= max(3 * asked.max_tokens, least)
+    return text
+
+
+sections_of_ones_own = st.lists(
+    st.sampled_from(["Goal", "Risks", "progress", "Open", "Critical Context"]), unique=True, max_size=4
 )
-def test_whatever_a_session_holds_it_is_summarized(file, entries, name, previous, tokens):
+templates = st.sampled_from([*TEMPLATES, "short"]).map(template) | sections_of_ones_own.map(
+    lambda sections: own_template("Sum up.", f"sections = {sections}".replace("'", '"'))
+)
+
+
+@bounded
+@given(entries=pi_entries(), by=templates, previous=notes, tokens=st.integers(0, 600))
+def test_whatever_a_session_holds_it_is_summarized(file, entries, by, previous, tokens):
     file.write_bytes(file_of(entries))
     log = MemoryLog(clock=lambda: NOW)
     parts = build_context(log, import_file(log, file).id).parts
-    asked = serialized_prompt(template(name), parts, system="", max_tokens=tokens, previous=previous)
-    text = summarize(asked)
+    text = check(serialized_prompt(by, parts, system="", max_tokens=tokens, previous=previous))
     event(f"lines: {min(text.count(chr(10)) // 10, 5)}0")
-    assert text == summarize(asked)
-    assert missing_sections(text, template(name).sections) == []
-    headings = sum(
-        len(f"### {section}\nnone\n\n") for section in (*template(name).sections, "Done", "Blocked")
-    )
-    assert len(text.encode()) <= max(3 * tokens, headings + 20, 300)
 
 
 @bounded
-@given(appended=native_events(), name=st.sampled_from(TEMPLATES))
-def test_whatever_refold_itself_wrote_is_summarized(appended, name):
+@given(appended=native_events(), by=templates)
+def test_whatever_refold_itself_wrote_is_summarized(appended, by):
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended)
-    asked = serialized_prompt(template(name), build_context(log, "s").parts, system="", max_tokens=500)
-    text = summarize(asked)
-    lines = [line for each in sections(text).values() for line in each if line != "none"]
-    assert len(set(lines)) == len(lines)
-    assert text == summarize(asked)
+    check(serialized_prompt(by, build_context(log, "s").parts, system="", max_tokens=500))
