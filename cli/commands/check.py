@@ -128,11 +128,18 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool, is_complete: bool) -
 def _verdict(results: Sequence[CheckResult], *, is_complete: bool) -> str:
     """Return the outcome as a line, "" if it is unknown: too little could be checked."""
     from cli.output import counted
+    from projections.audit.recorded_requests import RECORDED
 
+    recorded = [each for each in results if each.name == RECORDED]
+    passed, requests = sum(each.passed for each in recorded), sum(each.checked for each in recorded)
+    proven = f"{passed:,} of {counted(requests, 'recorded request')} proven" if requests else ""
     if wrong := sum(len(each.failures) for each in results if each.exact):
         verdict = f"failed: {counted(wrong, 'exact figure differs', 'exact figures differ')}"
+        verdict += f"; {proven}" if proven else ""
+    elif is_complete and proven:
+        verdict = f"proven: {counted(requests, 'recorded request')} equal by hash"
     elif is_complete and any(each.checked for each in results):
-        verdict = "passed"
+        verdict = "sizes agree"
     else:
         return ""
     return verdict + _OF_ESTIMATES * any(each.failures for each in results if not each.exact)
@@ -187,4 +194,6 @@ def _figures(check: Check, *, is_exact: bool) -> str:
     from cli.output import thousands
 
     about = "" if is_exact else "about "
+    if isinstance(check.difference, str):
+        return f"{thousands(check.found)} of {thousands(check.expected)} {check.unit}, then differs: {check.difference}"
     return f"{thousands(check.found)} {check.unit}, expected {about}{thousands(check.expected)}"

@@ -25,6 +25,7 @@ from projections.audit.calls import (
     tokens_per_estimate,
 )
 from projections.audit.measure import MetricStruct
+from projections.audit.recorded_requests import RECORDED, check_requests
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.rules import rules_at
@@ -79,6 +80,8 @@ def check_session(log: EventLog | Snapshot, session: str) -> SessionChecks:
         by_name: dict[str, list[Check]] = {}
         for check in rules.checks(snapshot, session):
             by_name.setdefault(check.name, []).append(check)
+        if recorded := list(check_requests(snapshot, cursor, rules)):
+            by_name[RECORDED] = recorded
         results = [_result(name, checks, is_exact=True) for name, checks in by_name.items()]
         found = list(_general_checks(snapshot, cursor, counter("utf16/4")))
         for name, is_exact in _EXACT.items():

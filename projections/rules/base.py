@@ -7,13 +7,15 @@ the path.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from eventstore.event import Event, Flag
 from eventstore.formats import view_of
+from eventstore.formats.base import PromptView
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path
 from eventstore.records import TextReplacement
@@ -67,6 +69,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A figure in a record, compared with what refold computes.
 
     `event` and `seq` identify the record. `expected` is the record's figure, `found` is refold's, both in `unit`.
+    `difference` names the first block of a recorded request that differs.
     """
 
     name: str
@@ -76,6 +79,22 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     found: int
     passed: bool
     unit: Literal["messages", "tokens"] = "messages"
+    difference: str | UnsetType = UNSET
+
+
+class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as the harness recorded it.
+
+    `answer` is the number of the first record of its answer, whose parent is the leaf of the context. `hashes` name
+    its messages; `messages` has the JSON of those that are recorded. `is_reproduced` says if its parts give the
+    recorded digest of the whole, None if one is missing.
+    """
+
+    answer: int
+    hashes: Sequence[str]
+    messages: Mapping[str, bytes]
+    prompt: PromptView
+    is_reproduced: bool | None
 
 
 SENT_AGAIN: Final = "files and lists sent again after a compaction"
@@ -262,6 +281,17 @@ class Rules(ABC):
         These must be exact. Usage and the claims of compactions are checked for every harness.
         """
         return ()
+
+    def recorded_requests(self, snapshot: Snapshot, session: str) -> Iterable[RecordedRequest]:  # noqa: ARG002
+        """Yield the requests that the harness recorded and got an answer to; by default nothing.
+
+        Their hashes are those of `message_hash`.
+        """
+        return ()
+
+    def message_hash(self, message: bytes) -> str:
+        """Return the hash that recorded requests have for a message of `document`."""
+        raise NotImplementedError
 
     def plain_fold(self, file: bytes) -> bytes | None:  # noqa: ARG002  others read it
         """Return a session file's context by decoding every line; None if unsupported.

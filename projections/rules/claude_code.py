@@ -15,6 +15,7 @@ from eventstore.event import Event, Flag
 from eventstore.formats import view_of, view_of_message
 from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
+from eventstore.formats.claude_code.api_requests import ApiRequests, message_hash
 from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
     VERSION,
@@ -40,6 +41,7 @@ from projections.rules.base import (
     Check,
     EntryRef,
     Gap,
+    RecordedRequest,
     Rules,
     Selection,
     select_kept_run,
@@ -171,6 +173,22 @@ class ClaudeCodeRules(Rules):
                     passed=found == expected,
                 )
 
+    def recorded_requests(self, snapshot: Snapshot, session: str) -> Iterable[RecordedRequest]:
+        """Yield the requests in records of their own that an answer names."""
+        found = _api_requests(snapshot, session)
+        for name, request in found.requests.items():
+            if name in found.answers:
+                yield RecordedRequest(
+                    answer=found.answers[name],
+                    hashes=request.hashes,
+                    messages=found.messages,
+                    prompt=found.prompt(name),
+                    is_reproduced=request.is_reproduced,
+                )
+
+    def message_hash(self, message: bytes) -> str:
+        return message_hash(message)
+
     def restores(self, entry: Event | LazyEvent) -> bool:
         """Return True for an attachment; those of a prompt follow the prompt."""
         return entry.kind == "custom_message" and fields_of(entry.body).type == "attachment"
@@ -196,6 +214,17 @@ class ClaudeCodeRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % _encoded(text)
+
+
+def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:
+    notes = (each.body for each in events_of_kinds(snapshot, session, {"note"}) if each.format == VERSION)
+    replaced = replaced_by_copies(snapshot, session)
+    answers = (
+        (each.seq, each.body)
+        for each in events_of_kinds(snapshot, session, {"message"})
+        if each.role == "assistant" and each.format == VERSION and each.seq not in replaced
+    )
+    return ApiRequests(notes, answers)
 
 
 def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
