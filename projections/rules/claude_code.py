@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -47,6 +47,8 @@ from projections.rules.base import (
     select_kept_run,
 )
 from projections.rules.plain_claude_code import plain_context
+
+Json = dict[str, Any]
 
 MEMORY_FILES: Final = "memory files"
 COUNTS: Final = "message counts"
@@ -113,9 +115,21 @@ class ClaudeCodeRules(Rules):
             messages.append([part])
         return [_joined(each) for each in messages]
 
+    def arrange(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        leaf: LazyEvent,  # noqa: ARG002
+        parts: Sequence[Part],
+    ) -> Sequence[Part]:
+        """Join each answer's blocks; move attachments up, to behind the answer or result before their prompt."""
+        return self.joined(_attachments_first(parts))
+
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
-        """Return the index of the newest assistant message, which may still get further blocks."""
-        newest, first = None, len(parts)
+        """Return the index of the newest assistant message, which may still get further blocks.
+
+        Before the first one, an attachment may still move to the beginning.
+        """
+        newest, first = None, 0
         for place in range(len(parts) - 1, -1, -1):
             if parts[place].role == "assistant":
                 group = _group_in(parts[place])
@@ -514,18 +528,116 @@ def _encoded(value: object) -> bytes:
     return stringify(value).encode("utf-8", "replace")
 
 
+class _Rendered(msgspec.Struct, frozen=True):
+    """Where refold's form of a rendered attachment says how it joins; None for other messages."""
+
+    rendered: int | None = None
+    besideResult: bool = False  # noqa: N815  named as Claude Code's own field
+
+
+_rendered_of: Final = msgspec.json.Decoder(_Rendered).decode
+_NOT_RENDERED: Final = _Rendered()
+
+
+def _rendered(message: bytes) -> _Rendered:
+    if not message.startswith(_RENDERED):
+        return _NOT_RENDERED
+    try:
+        return _rendered_of(message)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _NOT_RENDERED
+
+
+_RENDERED: Final = b'{"role":"user","isMeta":true,"rendered":'
+
+
+def _attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
+    """Move rendered attachments up past prompts, to behind an answer, a result or a summary."""
+    if not any(part.raw.startswith(_RENDERED) for part in parts):
+        return parts
+    found: list[Part] = []
+    attached: list[Part] = []
+    for part in reversed(parts):
+        if part.raw.startswith(_RENDERED):
+            attached.append(part)
+            continue
+        if part.role in ("assistant", "toolResult", "compactionSummary"):
+            found += attached
+            attached = []
+        found.append(part)
+    found += attached
+    found.reverse()
+    return found
+
+
 def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
     """Yield messages as one request has them: role and content, those of refold's records too."""
-    users: list[bytes] = []
+    users: list[tuple[bytes, _Rendered]] = []
     for message in messages:
         wire = wire_of(message)
         if wire.role != "assistant":
-            users.append(content_of(wire) if wire.role == "user" else _content_of_own(message))
+            content = content_of(wire) if wire.role == "user" else _content_of_own(message)
+            users.append((content, _rendered(message)))
             continue
-        yield from _of_user(users)
+        yield from _user_turns(users)
         users = []
         yield b'{"role":"assistant","content":%s}' % content_of(wire)
-    yield from _of_user(users)
+    yield from _user_turns(users)
+
+
+def _user_turns(users: Sequence[tuple[bytes, _Rendered]]) -> Iterator[bytes]:
+    if all(how.rendered is None for _, how in users):
+        yield from _of_user([content for content, _ in users])
+        return
+    for turn in _with_attachments(users):
+        yield b'{"role":"user","content":%s}' % _encoded(turn)
+
+
+def _with_attachments(users: Sequence[tuple[bytes, _Rendered]]) -> list[list[Json]]:
+    """Return the blocks of each user message between two answers, as versions that render attachments join them.
+
+    An attachment begins a message or joins the last result; what follows text is parted from it by a line end.
+    """
+    turns: list[list[Json]] = []
+    begins = False
+    for content, how in users:
+        blocks = [tolerant_json(block) for block in _blocks(content)]
+        if not turns or (how.rendered and begins):
+            turns.append(blocks)
+            begins = how.rendered is not None
+            continue
+        last = turns[-1]
+        if how.rendered is None:
+            if _is_text(last[-1:]) and _is_text(blocks[:1]):
+                last[-1]["text"] += "\n"
+            last += blocks
+            last.sort(key=lambda block: block.get("type") != "tool_result")
+            begins = False
+        elif not how.besideResult and last and last[-1].get("type") == "tool_result" and _is_text(blocks):
+            last[-1]["content"] = _behind_result(last[-1].get("content"), blocks)
+        else:
+            last += blocks
+        if how.rendered == 0:
+            begins = False
+    return turns
+
+
+def _is_text(blocks: Sequence[Json]) -> bool:
+    return bool(blocks) and all(isinstance(block.get("text"), str) for block in blocks)
+
+
+def _behind_result(content: Any, blocks: Sequence[Json]) -> str | list[Json]:
+    """Return a result's content with an attachment's texts."""
+    texts = [block["text"].strip() for block in blocks]
+    if not isinstance(content, list):
+        first = content.strip() if isinstance(content, str) else ""
+        return "\n\n".join(filter(None, [first, *texts]))
+    found = list(content)
+    for text in texts:
+        if found and _is_text(found[-1:]):
+            found[-1] = {**found[-1], "text": found[-1]["text"] + "\n"}
+        found.append({"type": "text", "text": text})
+    return found
 
 
 def _content_of_own(message: bytes) -> bytes:

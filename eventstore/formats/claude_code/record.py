@@ -49,6 +49,9 @@ _ECHO: Final = re.compile(
     r"|\[Request interrupted by user|Caveat: The messages below)"
 )
 """Beginnings of texts that the harness wrote in the user's name."""
+_VERSION_NUMBER: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_RENDERS: Final = (2, 1, 288)
+"""A version from which on every attachment that is sent says its text."""
 _REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
 _NOTES: Final = frozenset(
     {
@@ -113,6 +116,9 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     isApiErrorMessage: Any = None  # noqa: N815
     message: Raw | UnsetType = UNSET
     attachment: Any = None
+    rendered: Any = None
+    renderedRole: Any = None  # noqa: N815
+    renderedBesideToolResult: Any = None  # noqa: N815
     content: Any = None
     messageCount: Any = None  # noqa: N815
     compactMetadata: Any = None  # noqa: N815
@@ -156,9 +162,17 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         return split_views(self.raw_message)
 
     @cached_property
-    def attached(self) -> str | None:
-        """An attachment's content as sent to the model, None if it is not sent."""
-        return attachment_text(self.attachment) if isinstance(self.attachment, dict) else None
+    def attached(self) -> Sequence[bytes]:
+        """The JSON of each content that an attachment sends to the model.
+
+        Since about version 2.1.286 the record has it word for word, if it is text.
+        """
+        if isinstance(self.rendered, list):
+            return [_printed(each["content"]) for each in self.rendered if _has_content(each)]
+        if self.renderedRole is None and _renders(self.version):
+            return ()
+        text = attachment_text(self.attachment) if isinstance(self.attachment, dict) else None
+        return () if text is None else (_printed(text),)
 
     @property
     def agent(self) -> str:
@@ -170,6 +184,23 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
 
 
 fields_of: Final = tolerant_decoder(Fields)
+
+
+def _printed(value: Any) -> bytes:
+    return stringify(value).encode("utf-8", "replace")
+
+
+def _has_content(message: Any) -> bool:
+    content = message.get("content") if isinstance(message, dict) else None
+    return isinstance(content, str) or (
+        isinstance(content, list) and all(isinstance(block, dict) for block in content)
+    )
+
+
+def _renders(version: Any) -> bool:
+    """Return True for a version whose attachments have what was sent; those without were not sent."""
+    found = _VERSION_NUMBER.match(version) if isinstance(version, str) else None
+    return found is not None and tuple(map(int, found.groups())) >= _RENDERS
 
 
 class PlainMessage(msgspec.Struct, frozen=True, gc=False):
@@ -260,7 +291,7 @@ _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
     "user": _kind_of_user,
     "assistant": lambda fields: "message" if fields.raw_message.startswith(b"{") else "custom",
     "system": _kind_of_system,
-    "attachment": lambda fields: "custom" if fields.attached is None else "custom_message",
+    "attachment": lambda fields: "custom_message" if fields.attached else "custom",
     "progress": lambda _: "custom",
 }
 """Map the types of records in the tree to their kinds; an unknown type becomes its own kind."""
@@ -351,12 +382,20 @@ def is_boundary(fields: Fields) -> bool:
 
 
 def custom_text(fields: Fields) -> bytes:
-    """Return the JSON of the content of a `custom_message` record."""
+    """Return the JSON of the content of a `custom_message` record, all its messages together."""
+    contents = _contents(fields)
+    if len(contents) == 1:
+        return contents[0]
+    blocks = [b'{"type":"text","text":%s}' % each if each.startswith(b'"') else each[1:-1] for each in contents]
+    return b"[%s]" % b",".join(filter(None, blocks))
+
+
+def _contents(fields: Fields) -> Sequence[bytes]:
     if fields.type == "attachment":
-        return stringify(fields.attached or "").encode("utf-8", "replace")
+        return fields.attached or (b'""',)
     if fields.type == "system":
-        return stringify(fields.content).encode("utf-8", "replace")
-    return content_of(wire_of(fields.raw_message))
+        return (_printed(fields.content),)
+    return (content_of(wire_of(fields.raw_message)),)
 
 
 def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
@@ -365,7 +404,13 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     if kind == "message":
         return () if _is_unsent(fields) else split(fields.raw_message)
     if kind == "custom_message":
-        return (_custom_message(fields),)
+        if fields.type != "attachment" or not isinstance(fields.rendered, list):
+            return (_custom_message(fields),)
+        beside = b"true" if fields.renderedBesideToolResult is True else b"false"
+        return [
+            b'{"role":"user","isMeta":true,"rendered":%d,"besideResult":%s,"content":%s}' % (place, beside, each)
+            for place, each in enumerate(fields.attached)
+        ]
     return (fields.raw_message,) if kind == "compaction" else ()
 
 
