@@ -552,7 +552,7 @@ _RENDERED: Final = b'{"role":"user","isMeta":true,"rendered":'
 
 
 def _attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
-    """Move rendered attachments up past prompts, to behind an answer, a result or a summary."""
+    """Move rendered attachments up past prompts, to behind an answer or a result."""
     if not any(part.raw.startswith(_RENDERED) for part in parts):
         return parts
     found: list[Part] = []
@@ -561,7 +561,7 @@ def _attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
         if part.raw.startswith(_RENDERED):
             attached.append(part)
             continue
-        if part.role in ("assistant", "toolResult", "compactionSummary"):
+        if part.role in ("assistant", "toolResult"):
             found += attached
             attached = []
         found.append(part)

@@ -114,6 +114,7 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     isMeta: Any = None  # noqa: N815
     isCompactSummary: Any = None  # noqa: N815
     isApiErrorMessage: Any = None  # noqa: N815
+    ownNote: Any = None  # noqa: N815
     message: Raw | UnsetType = UNSET
     attachment: Any = None
     rendered: Any = None
@@ -386,7 +387,9 @@ def custom_text(fields: Fields) -> bytes:
     contents = _contents(fields)
     if len(contents) == 1:
         return contents[0]
-    blocks = [b'{"type":"text","text":%s}' % each if each.startswith(b'"') else each[1:-1] for each in contents]
+    blocks = [
+        b'{"type":"text","text":%s}' % each if each.startswith(b'"') else each[1:-1] for each in contents
+    ]
     return b"[%s]" % b",".join(filter(None, blocks))
 
 
@@ -395,7 +398,26 @@ def _contents(fields: Fields) -> Sequence[bytes]:
         return fields.attached or (b'""',)
     if fields.type == "system":
         return (_printed(fields.content),)
-    return (content_of(wire_of(fields.raw_message)),)
+    content = content_of(wire_of(fields.raw_message))
+    return (_as_reminder(content) if fields.ownNote is True else content,)
+
+
+def _as_reminder(content: bytes) -> bytes:
+    """Wrap the texts of a note in the harness's own name as it does when it sends them."""
+    decoded = tolerant_json(content)
+    if isinstance(decoded, str):
+        return _printed(_REMINDER % decoded)
+    return _printed(
+        [
+            {**block, "text": _REMINDER % block["text"]} if isinstance(block.get("text"), str) else block
+            for block in decoded
+        ]
+        if _has_content({"content": decoded})
+        else decoded
+    )
+
+
+_REMINDER: Final = "<system-reminder>\n%s\n</system-reminder>"
 
 
 def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
@@ -408,7 +430,8 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
             return (_custom_message(fields),)
         beside = b"true" if fields.renderedBesideToolResult is True else b"false"
         return [
-            b'{"role":"user","isMeta":true,"rendered":%d,"besideResult":%s,"content":%s}' % (place, beside, each)
+            b'{"role":"user","isMeta":true,"rendered":%d,"besideResult":%s,"content":%s}'
+            % (place, beside, each)
             for place, each in enumerate(fields.attached)
         ]
     return (fields.raw_message,) if kind == "compaction" else ()
