@@ -126,9 +126,11 @@ def _model(settings: SettingsView) -> Model:
 
 
 def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
-    """Return the prompt from the newest record on the path that holds one."""
+    """Return the prompt from the newest record on the path that holds one, or of the newest recorded request."""
     if not cursor.leaf:
         return PromptView()
-    kinds = prompt_kinds(rules_at(snapshot, event(snapshot, cursor.session, cursor.leaf)).name)
+    leaf = event(snapshot, cursor.session, cursor.leaf)
+    rules = rules_at(snapshot, leaf)
+    kinds = prompt_kinds(rules.name)
     found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, kinds)) if kinds else []
-    return (view_of(found[-1]).prompt if found else None) or PromptView()
+    return (view_of(found[-1]).prompt if found else None) or rules.recorded_prompt(snapshot, leaf)

@@ -23,6 +23,7 @@ from cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from eventstore.formats.base import PromptView
     from eventstore.log import Snapshot
     from eventstore.redaction import Masks
     from projections.context.parts import Context, Part
@@ -59,6 +60,13 @@ def print_context(
     counts, width = tokens.count(context.parts), columns(sys.stdout)
     is_estimated = is_estimate(tokens, context.settings.model)
     about = "about " if is_estimated else ""
+    prompt = _recorded_prompt(snapshot, context)
+    for name, text in _texts_of(prompt):
+        show(
+            (f"── {name} ", "bold yellow"),
+            (f" {about}{counted(tokens.of_text(text), 'token')}", "dim yellow"),
+        )
+        show((printable(_lines(text, is_full=is_full)) + "\n", ""))
     for part, count in zip(context.parts, counts, strict=True):
         colour, name = (
             _COLOURS.get(part.role, "yellow"),
@@ -88,7 +96,32 @@ def _body(part: Part, *, is_full: bool) -> str:
     from projections.context.parts import view_of_part
     from projections.message_text import message_text
 
-    lines = message_text(view_of_part(part)).splitlines()
+    return _lines(message_text(view_of_part(part)), is_full=is_full)
+
+
+def _recorded_prompt(snapshot: Snapshot, context: Context) -> PromptView:
+    """Return the system prompt and tools that a recorded request has, empty for none."""
+    from eventstore.formats.base import PromptView
+    from eventstore.paths import event
+    from projections.context.cursor import resolve_cursor
+    from projections.rules import rules_named
+
+    cursor = resolve_cursor(snapshot, context.session, leaf=context.leaf, as_of=context.as_of)
+    if not cursor.leaf or not context.parts:
+        return PromptView()
+    leaf = event(snapshot, context.session, cursor.leaf)
+    return rules_named(context.rules).recorded_prompt(snapshot, leaf)
+
+
+def _texts_of(prompt: PromptView) -> Iterator[tuple[str, str]]:
+    if prompt.system:
+        yield "system prompt", prompt.system
+    if prompt.tools:
+        yield "tool definitions", prompt.tools.decode()
+
+
+def _lines(text: str, *, is_full: bool) -> str:
+    lines = text.splitlines()
     if is_full or len(lines) <= _LINES:
         return "\n".join(line if is_full else _cut(line) for line in lines)
     return "\n".join(map(_cut, lines[:_LINES])) + f"\n… {counted(len(lines) - _LINES, 'more line')} (--full)"
@@ -307,7 +340,15 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
     from projections.tokens import is_estimate
 
     counts, level = tokens.count(context.parts), context.settings.thinking_level
-    return {
+    prompt = _recorded_prompt(snapshot, context)
+    recorded = {
+        "prompt": {
+            "system": prompt.system,
+            "tools": msgspec.Raw(prompt.tools or b"[]"),
+            "tokens": sum(tokens.of_text(text) for _, text in _texts_of(prompt)),
+        }
+    }
+    return (recorded if prompt.system else {}) | {
         "session": context.session,
         "leaf": context.leaf,
         "asOf": context.as_of,

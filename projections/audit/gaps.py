@@ -125,6 +125,8 @@ def _scaled(gap: Gap, ratio: float) -> Gap:
 
 def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
     """Describe the unrecorded content before the messages of every request; "" for none."""
+    if rules.recorded_prompt(snapshot, event(snapshot, cursor.session, cursor.leaf)).system:
+        return ""
     prompt = harness_prompt(snapshot, cursor)
     known = {SYSTEM_PROMPT} if prompt.system else set[str]()
     known |= {TOOL_DEFINITIONS} if prompt.tools else set[str]()

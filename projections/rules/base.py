@@ -93,7 +93,6 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True):
     answer: int
     hashes: Sequence[str]
     messages: Mapping[str, bytes]
-    prompt: PromptView
     is_reproduced: bool | None
 
 
@@ -288,6 +287,13 @@ class Rules(ABC):
         Their hashes are those of `message_hash`.
         """
         return ()
+
+    def recorded_prompt(self, snapshot: Snapshot, leaf: LazyEvent) -> PromptView:  # noqa: ARG002
+        """Return the system prompt and tools of the newest recorded request on a leaf's path.
+
+        Where there is one, no request of the harness has unrecorded content at its start. By default it is empty.
+        """
+        return PromptView()
 
     def message_hash(self, message: bytes) -> str:
         """Return the hash that recorded requests have for a message of `document`."""

@@ -13,9 +13,14 @@ from msgspec import Raw
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag
 from eventstore.formats import view_of, view_of_message
-from eventstore.formats.base import ResultReplacement
+from eventstore.formats.base import PromptView, ResultReplacement
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
-from eventstore.formats.claude_code.api_requests import ApiRequests, message_hash
+from eventstore.formats.claude_code.api_requests import (
+    ApiRequests,
+    message_hash,
+    prompt_of,
+    request_of,
+)
 from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
     VERSION,
@@ -29,7 +34,7 @@ from eventstore.formats.names import is_name, stored_id
 from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path
+from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path, upward
 from eventstore.records import FORMAT, Link, TextReplacement, own_record
 from projections.context.parts import Part
 from projections.placements import substitute_text
@@ -196,9 +201,17 @@ class ClaudeCodeRules(Rules):
                     answer=found.answers[name],
                     hashes=request.hashes,
                     messages=found.messages,
-                    prompt=found.prompt(name),
                     is_reproduced=request.is_reproduced,
                 )
+
+    def recorded_prompt(self, snapshot: Snapshot, leaf: LazyEvent) -> PromptView:
+        """Return the system prompt and tools of the request that the newest answer names, if it does."""
+        answers = (each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant")
+        answer = next(answers, None)
+        name = request_of(answer.body) if answer else ""
+        if answer is None or not name:
+            return PromptView()
+        return _PROMPTS.get(answer.digest, lambda: prompt_of(name, _notes_above(snapshot, answer)))
 
     def message_hash(self, message: bytes) -> str:
         return message_hash(message)
@@ -228,6 +241,17 @@ class ClaudeCodeRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % _encoded(text)
+
+
+_PROMPTS: Final = SnapshotCache[PromptView]()
+
+
+def _notes_above(snapshot: Snapshot, entry: LazyEvent) -> Iterator[bytes]:
+    """Yield the notes before an entry, newest first: a request stands right above its answer."""
+    for seq in range(entry.seq - 1, 0, -1):
+        each = event(snapshot, entry.session, seq)
+        if each.kind == "note" and each.format == VERSION:
+            yield each.body
 
 
 def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:

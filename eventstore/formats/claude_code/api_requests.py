@@ -83,18 +83,6 @@ class ApiRequests:
             if each.type == "api-request" and isinstance(each.id, str):
                 self._read_request(each.id, each)
 
-    def prompt(self, request: str) -> PromptView:
-        """Return the system prompt and the tools of a request; empty if they are missing."""
-        shape = self._shapes.get(self.requests[request].shape, {})
-        system = shape.get("system")
-        blocks = system if isinstance(system, list) else [{"text": system}]
-        texts = [each.get("text") for each in blocks if isinstance(each, dict)]
-        tools = shape.get("tools")
-        return PromptView(
-            system="\n\n".join(text for text in texts if isinstance(text, str)),
-            tools=stringify(tools).encode("utf-8", "replace") if isinstance(tools, list) and tools else b"",
-        )
-
     def _read_answers(self, answers: Iterable[tuple[int, bytes]]) -> None:
         blocks: dict[str, list[bytes]] = {}
         for seq, record in answers:
@@ -146,6 +134,39 @@ class ApiRequests:
             except (KeyError, IndexError, TypeError):
                 return False
         return bool(_digest(body) == record.requestDigest)
+
+
+def request_of(record: bytes) -> str:
+    """Return the id of the request that an answer's record names, "" for none."""
+    name = _answer_of(record).requestRef if b'"requestRef"' in record else None
+    return name if isinstance(name, str) else ""
+
+
+def prompt_of(request: str, notes: Iterable[bytes]) -> PromptView:
+    """Return the system prompt and the tools of a request; empty if its records are missing.
+
+    `notes` are the records before its answer, newest first.
+    """
+    shape = None
+    for note in notes:
+        record = _record_of(note) if MARK in note else None
+        if record is None:
+            continue
+        if record.type == "api-request" and record.id == request:
+            shape = record.shapeHash
+        elif shape is not None and record.type == "api-request-shape" and record.shapeHash == shape:
+            return _prompt(record.shape if isinstance(record.shape, dict) else {})
+    return PromptView()
+
+
+def _prompt(shape: dict[str, Any]) -> PromptView:
+    system, tools = shape.get("system"), shape.get("tools")
+    blocks = system if isinstance(system, list) else [{"text": system}]
+    texts = [each.get("text") for each in blocks if isinstance(each, dict)]
+    return PromptView(
+        system="\n\n".join(text for text in texts if isinstance(text, str)),
+        tools=stringify(tools).encode("utf-8", "replace") if isinstance(tools, list) and tools else b"",
+    )
 
 
 def message_hash(message: bytes) -> str:
