@@ -126,7 +126,7 @@ def _model(settings: SettingsView) -> Model:
 
 
 def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
-    """Return the prompt from the newest record on the path that holds one, or of the newest recorded request."""
+    """Return the prompt from the newest record on the path, or of the newest recorded request."""
     if not cursor.leaf:
         return PromptView()
     leaf = event(snapshot, cursor.session, cursor.leaf)

@@ -56,7 +56,7 @@ def check_requests(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> Iterator
 
 
 def _difference(request: RecordedRequest, messages: Sequence[bytes], place: int) -> str:
-    """Describe the first difference of a context, whose messages before `place` are equal; "" for none."""
+    """Describe the first difference, in message `place` of a context; "" for none."""
     if place == len(messages) == len(request.hashes):
         return "the digest of the whole request" if request.is_reproduced is False else ""
     where = f"message {place + 1}"

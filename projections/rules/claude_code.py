@@ -126,7 +126,7 @@ class ClaudeCodeRules(Rules):
         leaf: LazyEvent,  # noqa: ARG002
         parts: Sequence[Part],
     ) -> Sequence[Part]:
-        """Join each answer's blocks; move attachments up, to behind the answer or result before their prompt."""
+        """Join each answer's blocks; move attachments up past prompts."""
         return self.joined(_attachments_first(parts))
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
@@ -205,7 +205,7 @@ class ClaudeCodeRules(Rules):
                 )
 
     def recorded_prompt(self, snapshot: Snapshot, leaf: LazyEvent) -> PromptView:
-        """Return the system prompt and tools of the request that the newest answer names, if it does."""
+        """Return the system prompt and tools of the request that the newest answer names."""
         answers = (each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant")
         answer = next(answers, None)
         name = request_of(answer.body) if answer else ""
@@ -553,7 +553,7 @@ def _encoded(value: object) -> bytes:
 
 
 class _Rendered(msgspec.Struct, frozen=True):
-    """Where refold's form of a rendered attachment says how it joins; None for other messages."""
+    """Say how a rendered attachment joins: its place in its record, None for other messages."""
 
     rendered: int | None = None
     besideResult: bool = False  # noqa: N815  named as Claude Code's own field
@@ -618,8 +618,9 @@ def _user_turns(users: Sequence[tuple[bytes, _Rendered]]) -> Iterator[bytes]:
 
 
 def _with_attachments(users: Sequence[tuple[bytes, _Rendered]]) -> list[list[Json]]:
-    """Return the blocks of each user message between two answers, as versions that render attachments join them.
+    """Return the blocks of each user message between two answers.
 
+    So versions that render attachments join them.
     An attachment begins a message or joins the last result; what follows text is parted from it by a line end.
     """
     turns: list[list[Json]] = []

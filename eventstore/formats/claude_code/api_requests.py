@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -48,9 +48,9 @@ _answer_of: Final = tolerant_decoder(_Answer)
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """A recorded request: its messages' hashes, and whether its own digest comes out of what is recorded.
+    """A recorded request.
 
-    `is_reproduced` is None if one of its parts is missing.
+    `is_reproduced` says if its parts give its own digest, None if one is missing.
     """
 
     hashes: tuple[str, ...]
@@ -71,7 +71,7 @@ class ApiRequests:
         if any(each.type == "api-request" for each in records):
             self._read_answers(answers)
         for each in records:
-            if each.type == "api-request-blob" and isinstance(each.hash, str) and each.message is not UNSET:
+            if each.type == "api-request-blob" and isinstance(each.hash, str) and _is_object(each.message):
                 self.messages[each.hash] = bytes(each.message)
             elif (
                 each.type == "api-request-shape"
@@ -184,3 +184,7 @@ def _normal(message: bytes) -> dict[str, Any]:
 def _digest(value: Any) -> str:
     printed = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return sha256(printed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_object(message: Raw | UnsetType) -> TypeGuard[Raw]:
+    return not isinstance(message, UnsetType) and bytes(message).startswith(b"{")

@@ -199,7 +199,7 @@ def _has_content(message: Any) -> bool:
 
 
 def _renders(version: Any) -> bool:
-    """Return True for a version whose attachments have what was sent; those without were not sent."""
+    """Return True for a version that sends no attachment without `rendered`."""
     found = _VERSION_NUMBER.match(version) if isinstance(version, str) else None
     return found is not None and tuple(map(int, found.groups())) >= _RENDERS
 

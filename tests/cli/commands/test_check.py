@@ -48,7 +48,7 @@ def test_an_exact_check_that_fails_ends_with_1(diverged: Refold) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "code", "verdict"), [(100, 1, "failed"), (0, 0, "passed")], ids=["an exact figure", "none"]
+    ("wrong", "code", "verdict"), [(100, 1, "failed"), (0, 0, "sizes agree")], ids=["an exact figure", "none"]
 )
 def test_the_last_line_says_if_a_session_passed(refold: Refold, wrong: int, code: int, verdict: str) -> None:
     records = [said("m1", user("go")), said("m2", answer(0, 100))]

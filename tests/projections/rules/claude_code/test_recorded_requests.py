@@ -1,0 +1,216 @@
+"""Contexts beside the requests that Claude Code recorded itself.
+
+`recorded_requests.jsonl` is a session of Claude Code 2.1.331 with three compactions, answered by a scripted server.
+Long texts of the harness are cut, in all records alike, and the hashes computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eventstore.files.importing import import_sessions
+from eventstore.memory import MemoryLog
+from projections.audit.checks import CheckResult, check_session
+from projections.audit.gaps import context_gaps
+from projections.audit.recorded_requests import RECORDED
+from projections.context.build import build_context, harness_json
+from projections.context.cursor import resolve_cursor
+from projections.rules import rules_named
+from projections.settings import harness_prompt
+from projections.tokens import counter
+from tests.support.claude_code import SESSION, answer, attached, bring, call, result, said
+
+FILE = Path(__file__).with_name("recorded_requests.jsonl")
+NAME = "8b65af88-a36e-42da-8f34-d30be299ebe7"
+RECORDS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
+REQUESTS = 7
+
+
+def stored(path: Path, records: list[dict[str, Any]]) -> MemoryLog:
+    file = path / f"{NAME}.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in records), "utf-8")
+    log = MemoryLog()
+    import_sessions(log, file)
+    return log
+
+
+def recorded(log: MemoryLog) -> CheckResult | None:
+    return next((each for each in check_session(log, NAME).results if each.name == RECORDED), None)
+
+
+def without(*types: str) -> list[dict[str, Any]]:
+    return [each for each in RECORDS if each["type"] not in types]
+
+
+def test_every_request_of_a_real_session_is_proven(tmp_path: Path) -> None:
+    found = recorded(stored(tmp_path, RECORDS))
+    assert found is not None
+    assert (found.exact, found.checked, found.passed, found.failures) == (True, REQUESTS, REQUESTS, [])
+
+
+@pytest.mark.parametrize("missing", ["api-request-blob", "api-request-shape"])
+def test_hashes_prove_requests_whose_parts_are_missing(tmp_path: Path, missing: str) -> None:
+    found = recorded(stored(tmp_path, without(missing)))
+    assert found is not None
+    assert (found.checked, found.passed) == (REQUESTS, REQUESTS)
+
+
+def test_nothing_is_checked_if_no_request_is_recorded(tmp_path: Path) -> None:
+    assert recorded(stored(tmp_path, without("api-request", "api-request-blob", "api-request-shape"))) is None
+
+
+def test_a_request_with_a_missing_base_is_left_out(tmp_path: Path) -> None:
+    first = next(each for each in RECORDS if each["type"] == "api-request")
+    found = recorded(stored(tmp_path, [each for each in RECORDS if each is not first]))
+    assert found is not None
+    assert 0 < found.checked == found.passed < REQUESTS
+
+
+PROMPTS = [
+    place
+    for place, each in enumerate(RECORDS)
+    if each["type"] == "user"
+    and isinstance(each["message"]["content"], str)
+    and not each["message"]["content"].startswith(("<", "This session"))
+]
+"""The places of what the person asked."""
+BEGINNING = RECORDS[: PROMPTS[1]]
+"""The first turn, with its two requests."""
+
+
+@given(place=st.sampled_from(PROMPTS), text=st.text(min_size=1, max_size=20))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_changed_prompt_is_named(tmp_path: Path, place: int, text: str) -> None:
+    record = RECORDS[place]
+    message = {**record["message"], "content": text + record["message"]["content"]}
+    changed = [*RECORDS[:place], {**record, "message": message}, *RECORDS[place + 1 :]]
+    found = recorded(stored(tmp_path, changed))
+    assert found is not None
+    assert found.failures
+    first = found.failures[0]
+    assert isinstance(first.difference, str)
+    assert first.difference.startswith(f"message {first.found + 1} (user), block ")
+    assert first.difference.endswith("another text")
+
+
+def test_a_difference_without_its_blob_is_named_by_message(tmp_path: Path) -> None:
+    changed = json.loads(json.dumps(without("api-request-blob")))
+    changed[2]["message"]["content"] = "Read something else."
+    found = recorded(stored(tmp_path, changed))
+    assert found is not None
+    assert found.failures[0].difference == "message 1, of which only the hash is recorded"
+
+
+def test_a_digest_that_its_parts_do_not_give_is_a_difference(tmp_path: Path) -> None:
+    changed = json.loads(json.dumps(RECORDS))
+    next(each for each in changed if each["type"] == "api-request")["params"]["max_tokens"] = 1
+    found = recorded(stored(tmp_path, changed))
+    assert found is not None
+    assert [each.difference for each in found.failures] == ["the digest of the whole request"]
+
+
+@pytest.mark.parametrize("broken", [None, "x", {"a": 1}, [[]]])
+@pytest.mark.parametrize("field", ["id", "hash", "message", "shape", "base", "keep", "tail", "cacheControl"])
+def test_mistyped_records_of_requests_are_read(tmp_path: Path, field: str, broken: Any) -> None:
+    changed = [
+        {**each, field: broken} if each["type"].startswith("api-request") and field in each else each
+        for each in BEGINNING
+    ]
+    log = stored(tmp_path, changed)
+    check_session(log, NAME)
+    with log.snapshot() as snapshot:
+        harness_prompt(snapshot, resolve_cursor(snapshot, NAME))
+
+
+def test_a_message_hash_is_that_of_its_sorted_json() -> None:
+    expected = hashlib.sha256(b'{"content":[{"text":"h\xc3\xa9","type":"text"}],"role":"user"}').hexdigest()
+    rules = rules_named("claude-code")
+    assert rules.message_hash('{"role":"user","content":"hé"}'.encode()) == expected
+    assert (
+        rules.message_hash('{"content": [{"type":"text","text":"hé"}], "role":"user"}'.encode()) == expected
+    )
+
+
+def test_a_recorded_prompt_is_no_gap(tmp_path: Path) -> None:
+    log = stored(tmp_path, RECORDS)
+    with log.snapshot() as snapshot:
+        prompt = harness_prompt(snapshot, resolve_cursor(snapshot, NAME))
+        gaps = context_gaps(snapshot, build_context(snapshot, NAME), counter("utf16/4"))
+    assert prompt.system.startswith("You are a Claude agent, built on Anthropic's Claude Agent SDK.\n\n")
+    assert [each["name"] for each in json.loads(prompt.tools)] == ["Agent", "Bash", "Edit"]
+    assert not any("system prompt" in gap.what for gap in gaps)
+
+
+NEW = "2.1.331"
+
+
+def rendered(uuid: str, parent: str, *contents: Any, **fields: Any) -> bytes:
+    said_so = [{"content": each} for each in contents]
+    return attached(uuid, parent, {"type": "date"}, rendered=said_so, version=NEW, **fields)
+
+
+def messages(log: MemoryLog) -> Any:
+    return [each["content"] for each in json.loads(harness_json(build_context(log, SESSION)))["messages"]]
+
+
+def text(content: str) -> dict[str, str]:
+    return {"type": "text", "text": content}
+
+
+def test_attachments_move_up_past_their_prompt(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path / "s.jsonl", said("u-1", None, "go"), rendered("u-2", "u-1", "<r>a</r>"))
+    assert messages(log) == [[text("<r>a</r>\n"), text("go")]]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("out\n", "out\n\na"),
+        ([text("out")], [text("out\n"), text("a")]),
+        ([], [text("a")]),
+    ],
+)
+def test_attachments_join_the_last_result(
+    log: MemoryLog, tmp_path: Path, content: Any, expected: Any
+) -> None:
+    lines = [said("u-1", None, "go"), answer("u-2", "u-1", "m-1", call("c-1"))]
+    bring(
+        log, tmp_path / "s.jsonl", *lines, result("u-3", "u-2", "c-1", content), rendered("u-4", "u-3", " a ")
+    )
+    assert messages(log)[-1][0]["content"] == expected
+
+
+def test_an_attachment_may_stay_beside_a_result(log: MemoryLog, tmp_path: Path) -> None:
+    lines = [
+        said("u-1", None, "go"),
+        answer("u-2", "u-1", "m-1", call("c-1")),
+        result("u-3", "u-2", "c-1", "out"),
+    ]
+    bring(log, tmp_path / "s.jsonl", *lines, rendered("u-4", "u-3", "a", renderedBesideToolResult=True))
+    assert messages(log)[-1][0]["content"] == "out"
+    assert messages(log)[-1][1:] == [text("a")]
+
+
+def test_messages_of_one_attachment_stay_apart(log: MemoryLog, tmp_path: Path) -> None:
+    lines = [said("u-1", None, "go"), answer("u-2", "u-1", "m-1", "hm"), said("u-3", "u-2", "on")]
+    bring(log, tmp_path / "s.jsonl", *lines, rendered("u-4", "u-3", "a", "b"))
+    assert messages(log)[2:] == [[text("a")], [text("b\n"), text("on")]]
+
+
+def test_an_attachment_without_its_text_was_not_sent(log: MemoryLog, tmp_path: Path) -> None:
+    unsent = attached("u-2", "u-1", {"type": "file", "filename": "a", "content": "b"}, version=NEW)
+    bring(log, tmp_path / "s.jsonl", said("u-1", None, "go"), unsent)
+    assert messages(log) == ["go"]
+
+
+def test_own_notes_are_wrapped_in_a_reminder(log: MemoryLog, tmp_path: Path) -> None:
+    lines = [said("u-1", None, "go"), answer("u-2", "u-1", "m-1", "hm")]
+    bring(log, tmp_path / "s.jsonl", *lines, said("u-3", "u-2", "go on", isMeta=True, ownNote=True))
+    assert messages(log)[-1] == "<system-reminder>\ngo on\n</system-reminder>"
