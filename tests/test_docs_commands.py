@@ -48,7 +48,7 @@ is_of_type: Final[dict[str, Callable[[Any], bool]]] = {
     "list of texts": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
     "object": lambda value: isinstance(value, dict),
     "null": lambda value: value is None,
-    "JSON": lambda value: isinstance(value, dict),
+    "JSON": lambda value: isinstance(value, dict | list),
 }
 
 
@@ -334,7 +334,8 @@ STDIN: Final = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_json_that_a_command_prints_is_what_its_section_says(prepared: Refold, name: str) -> None:
-    compare(fields(name), printed_by(prepared, name))
+    others = _recorded(prepared, name) if name in ("check", "context") else []
+    compare(fields(name), [*printed_by(prepared, name), *others])
 
 
 def compare(documented: dict[str, str], values: list[Any]) -> None:
@@ -393,6 +394,14 @@ def _failing(refold: Refold) -> Outcome:
         patch.setattr("projections.audit.session.session_cost", lambda *_, **__: {}[73])
         # Another call than before: an audit is stored.
         return refold("audit", SESSION, "--every-branch", "--json", code=1)
+
+
+def _recorded(refold: Refold, name: str) -> list[Any]:
+    """Run a command on a session with recorded requests, one of which had another prompt."""
+    recorded = PROJECT / "tests/projections/rules/claude_code/recorded_requests.jsonl"
+    asked = recorded.read_bytes().replace(b'"user","content":"Read a', b'"user","content":"See a')
+    Path("recorded.jsonl").write_bytes(asked)
+    return refold(name, "recorded.jsonl", "--json", code=int(name == "check")).json_lines
 
 
 def printed_by(refold: Refold, name: str) -> list[Any]:
