@@ -281,15 +281,15 @@ class TestTemplates:
             file.write_text(MINE)
             event = talked(*EXTRACTING, "--template", name, "--json").json["events"][0]
             assert record(talked, event)["template"] == "mine@3"
-            assert record(talked, event)["summary"].startswith("## Open\nnone\n\n## Goal\n- ")
+            assert record(talked, event)["summary"].startswith(
+                "## Open\nNothing is quoted here.\n\n## Goal\n"
+            )
             talked("undo", SESSION)
 
-    def test_one_that_extractive_cannot_follow_is_refused(self, talked: Refold, tmp_path: Path) -> None:
+    def test_without_sections_extractive_quotes_all_the_same(self, talked: Refold, tmp_path: Path) -> None:
         (tmp_path / "risks.md").write_text("+++\nname = 'risks'\nversion = 1\n+++\nSay what may go wrong.\n")
-        before = context(talked)["messages"]
-        outcome = talked(*EXTRACTING, "--template", "risks.md", code=1)
-        assert outcome.errors.count("\n") == 1
-        assert context(talked)["messages"] == before
+        event = talked(*EXTRACTING, "--template", "risks.md", "--json").json["events"][0]
+        assert "\n> Fix the parser." in record(talked, event)["summary"]
 
     def test_one_that_is_not_there_is_reported_before_anybody_is_asked(
         self, talked: Refold, messages_api

@@ -36,7 +36,8 @@ def test_a_whole_fork_has_every_branch(told: Refold) -> None:
 
 def test_a_fork_keeps_title_and_labels(told: Refold) -> None:
     told("fork", SESSION, "--leaf", "u2", "--as", "again")
-    (session,) = told("sessions", "--title", "again", "--json").json["sessions"]
+    listed = told("sessions", "--json").json["sessions"]
+    (session,) = (each for each in listed if each["id"] == "again")
     nodes = told("tree", "again", "--json").json["nodes"]
     assert session["title"] == TITLE
     assert next(node["label"] for node in nodes if node["id"] == "u2") == "halfway"

@@ -125,7 +125,10 @@ def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
         assert told.asks(on="before_request")["reason"] == SMALL_ENOUGH
         tight("append", SESSION, stdin=b"".join(map(_message, "ab")))
         assert told.asks(on="after_turn")["do"] == "nothing"
-        assert told.asks(on="compact", instructions="Briefly.")["reason"] == "manual"
+        # A summary that cannot be shorter than what it replaces is not made.
+        assert told.asks(on="compact", instructions="Briefly.")["reason"].startswith(
+            "the context would have "
+        )
         assert told.ends() == 0
 
 

@@ -136,17 +136,15 @@ def test_people_see_projects_by_the_names_that_tell_them_apart(used: Refold) -> 
     assert sorted(rows) == ["all", "alpha", "one/web", "two/web", "unknown"]
 
 
-@pytest.mark.parametrize(
-    "options", [("--since", "3d"), ("--harness", "pi"), ("--project", "web"), ("--title", "x")]
-)
+@pytest.mark.parametrize("options", [("--since", "3d"), ("--harness", "pi"), ("--project", "web")])
 def test_options_that_choose_sessions_need_a_group(used: Refold, options: tuple[str, ...]) -> None:
     assert "--by" in used("stats", *options, code=2).errors
 
 
 def test_nothing_chosen_is_an_empty_table(used: Refold) -> None:
-    found = used("stats", "--by", "day", "--title", "nowhere", "--json").json
+    found = used("stats", "--by", "day", "--project", "nowhere", "--json").json
     assert (found["groups"], found["total"]["calls"], found["total"]["cost"]) == ([], 0, None)
-    shown = used("stats", "--by", "day", "--title", "nowhere")
+    shown = used("stats", "--by", "day", "--project", "nowhere")
     assert (len(shown.lines), len(shown.notes)) == (1, 1)
 
 
