@@ -153,7 +153,7 @@ def message_facts(
         elif isinstance(block, Text):
             texts.append(block.text)
         elif isinstance(block, ToolCall):
-            texts += _strings(block.decoded)
+            texts += strings_of(block.decoded)
             ran += _commands(block, tools)
     files = [files_of_call(call, tools) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
@@ -185,7 +185,7 @@ def commands_of(call: ToolCall, tools: Tools) -> tuple[str, ...]:
 
 def _commands(call: ToolCall, tools: Tools) -> list[str]:
     names = tools.shells.get(call.name)
-    return commands(_script(call.decoded, names)) if names else []
+    return commands(script_of(call.decoded, names)) if names else []
 
 
 def _in_order(
@@ -198,7 +198,7 @@ def _in_order(
     return {kind: tuple(values) for kind, values in first.items() if values}
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_of(value: Any) -> Iterator[str]:
     """Yield the strings in a JSON value, in order.
 
     Skips keys: they belong to the tool, not to the work.
@@ -215,7 +215,7 @@ def _strings(value: Any) -> Iterator[str]:
             pending += reversed(item)
 
 
-def _script(arguments: Any, names: Sequence[str]) -> str:
+def script_of(arguments: Any, names: Sequence[str]) -> str:
     """Return the script in a shell call's arguments.
 
     It is a text or a list of words, in which `bash -lc` and the like have the script last.
