@@ -1,4 +1,4 @@
-"""Find what texts mention: paths, symbols, identifiers, errors, URLs, commands.
+"""Find what texts mention: paths, identifiers, errors, URLs, commands.
 
 To add a kind: its pattern and finder in a module here, a line in `MentionKind`, a line in `_RANKED`, labelled
 examples, docs.
@@ -14,14 +14,12 @@ from projections.mentions.commands import commands
 from projections.mentions.errors import find_errors
 from projections.mentions.mention import Mention, MentionKind
 from projections.mentions.paths import PATH, find_path
-from projections.mentions.symbols import SYMBOL, find_symbol
 from projections.mentions.values import IDENTIFIER, URL, find_identifier, find_url
 
 _RANKED: Final = (
     (MentionKind.URL, URL, find_url),
     (MentionKind.PATH, PATH, find_path),
     (MentionKind.IDENTIFIER, IDENTIFIER, find_identifier),
-    (MentionKind.SYMBOL, SYMBOL, find_symbol),
 )
 """Kinds by rank: if a text could be of two kinds, the earlier one wins."""
 

@@ -18,8 +18,6 @@ class MentionKind(StrEnum):
 
     PATH = "path"
     """A file or folder."""
-    SYMBOL = "symbol"
-    """A name in code: a function, class or variable."""
     IDENTIFIER = "identifier"
     """A hash, a UUID, or the id of a commit, an issue or a call."""
     ERROR = "error"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate, chain, filterfalse
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -17,12 +15,6 @@ from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.files import files_of_call
 from projections.mentions import MentionKind, commands, mentions
-from projections.mentions.symbols import is_language_name
-
-_MEMBER: Final = re.compile(r"::|\??\.")
-_PLAIN: Final = re.compile(r"[a-z]*[0-9]*")
-_NOTHING: Final = ""
-"""Stands for a plain word: it names nothing, but keeps the kinds in order of appearance."""
 
 _Named = tuple[tuple[MentionKind, str], ...]
 """The things that a line mentions, in order."""
@@ -40,10 +32,7 @@ class LineMentions:
         self._named: dict[str, _Named] = {}
 
     def mentions_in(self, texts: Iterable[str]) -> dict[MentionKind, dict[str, None]]:
-        """Return the distinct things of each kind that texts mention, in order of appearance.
-
-        A chain of members counts as each of its names that is not a plain word.
-        """
+        """Return the distinct things of each kind that texts mention, in order of appearance."""
         lines = dict.fromkeys(chain.from_iterable(text.split("\n") for text in texts))
         known = self._named
         self._look_at([*filterfalse(known.__contains__, lines)])
@@ -53,9 +42,7 @@ class LineMentions:
                 found[kind][value] = None
             else:
                 found[kind] = {value: None}
-        for things in found.values():
-            things.pop(_NOTHING, None)
-        return {kind: things for kind, things in found.items() if things}
+        return found
 
     def _look_at(self, lines: Sequence[str]) -> None:
         """Scan several lines as one text, which is faster than one by one."""
@@ -63,23 +50,7 @@ class LineMentions:
         ends = [*accumulate(len(line) + 1 for line in lines)]
         for mention in mentions("\n".join(lines)):
             line = lines[bisect_right(ends, mention.start)]
-            self._named[line] += _things(mention.kind, mention.value)
-
-
-@lru_cache(maxsize=1 << 13)
-def _things(kind: MentionKind, value: str) -> _Named:
-    """Return the things that a mention names.
-
-    A chain of members counts as its names that are neither plain words nor built into a language:
-    `this.queue.pushAll` names one thing and `parts.length` none. Chains are written in many ways, and most
-    begin with a local variable.
-    """
-    if kind is not MentionKind.SYMBOL or ("." not in value and "::" not in value):
-        return ((kind, value),)
-    names = _MEMBER.split(value)
-    return tuple(
-        (kind, _NOTHING if _PLAIN.fullmatch(name) or is_language_name(name) else name) for name in names
-    )
+            self._named[line] += ((mention.kind, mention.value),)
 
 
 # Thousands per session and never in a cycle, so keep them out of garbage collection.
@@ -88,29 +59,19 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `texts` are everything that a model reads: text, thinking, each string in a call's arguments, results,
     shell command and output. `mentions` are the distinct things in them, in order of appearance, plus the
-    files that calls touch and the commands given to shells; `visible_mentions` leaves out those in thinking
-    only. `result_of` is the id of the call that the message answers, or "". `is_error`: a result marked as an
-    error, or a failed shell command. `tools` are
-    those of its harness.
+    files that calls touch and the commands given to shells. `result_of` is the id of the call that the message
+    answers, or "". `is_error`: a result marked as an error, or a failed shell command. `tools` are those of its
+    harness.
     """
 
-    seq: int
-    id: str
-    role: str
     texts: tuple[str, ...]
     mentions: Mapping[MentionKind, tuple[str, ...]]
-    visible_mentions: Mapping[MentionKind, tuple[str, ...]]
     calls: tuple[ToolCall, ...]
     read: tuple[str, ...]
     modified: tuple[str, ...]
     result_of: str
     is_error: bool
     tools: Tools
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths among `mentions`."""
-        return self.mentions.get(MentionKind.PATH, ())
 
 
 class SessionFacts:
@@ -123,17 +84,13 @@ class SessionFacts:
     def of_part(self, part: Part) -> MessageFacts:
         """Return the facts of a message of a context, as the context shows it."""
         key = (part.session, part.seq, part.raw)
-        return self._held.get(key) or self._keep(key, part.id, view_of_part(part), tools_of(part.format))
-
-    def _keep(
-        self, key: tuple[str, int, bytes], event_id: str, message: Message, tools: Tools
-    ) -> MessageFacts:
-        held = self._held[key] = message_facts(key[1], event_id, message, tools, self._lines)
-        return held
+        if key not in self._held:
+            self._held[key] = message_facts(view_of_part(part), tools_of(part.format), self._lines)
+        return self._held[key]
 
 
 def message_facts(
-    seq: int, event_id: str, message: Message, tools: Tools = NO_TOOLS, lines: LineMentions | None = None
+    message: Message, tools: Tools = NO_TOOLS, lines: LineMentions | None = None
 ) -> MessageFacts:
     """Return the facts of a message.
 
@@ -158,17 +115,12 @@ def message_facts(
     files = [files_of_call(call, tools) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
     modified = tuple(dict.fromkeys(path for _, paths in files for path in paths))
-    visible = lines.mentions_in(texts)
-    visible.setdefault(MentionKind.PATH, {}).update(dict.fromkeys(read + modified))
-    visible[MentionKind.COMMAND] = dict.fromkeys(filter(None, ran))
-    outside = _in_order(visible)
+    named = lines.mentions_in([*thoughts, *texts])
+    named.setdefault(MentionKind.PATH, {}).update(dict.fromkeys(read + modified))
+    named[MentionKind.COMMAND] = dict.fromkeys(filter(None, ran))
     return MessageFacts(
-        seq=seq,
-        id=event_id,
-        role=message.role,
         texts=tuple(filter(None, (*thoughts, *texts))),
-        mentions=_in_order(lines.mentions_in(thoughts), visible) if thoughts else outside,
-        visible_mentions=outside,
+        mentions={kind: tuple(values) for kind, values in named.items() if values},
         calls=tuple(calls),
         read=read,
         modified=modified,
@@ -186,16 +138,6 @@ def commands_of(call: ToolCall, tools: Tools) -> tuple[str, ...]:
 def _commands(call: ToolCall, tools: Tools) -> list[str]:
     names = tools.shells.get(call.name)
     return commands(script_of(call.decoded, names)) if names else []
-
-
-def _in_order(
-    first: dict[MentionKind, dict[str, None]], *others: Mapping[MentionKind, dict[str, None]]
-) -> dict[MentionKind, tuple[str, ...]]:
-    """Merge values by kind, in order, without empty kinds. Consumes the first argument."""
-    for each in others:
-        for kind, values in each.items():
-            first.setdefault(kind, {}).update(values)
-    return {kind: tuple(values) for kind, values in first.items() if values}
 
 
 def strings_of(value: Any) -> Iterator[str]:

@@ -283,7 +283,7 @@ def test_without_a_model_the_sections_of_the_policys_template_are_filled(story, 
     assert headings[:2] == ["## Risks", "## Goal"]
 
 
-def test_without_a_model_a_template_of_unknown_sections_is_followed(story, by_mine):
+def test_templates_of_unknown_sections_are_filled(story, by_mine):
     turns(story, 2_000, 10)
     by_mine("Risks").compact(story.writer)
     headings = [line for line in record(story).summary.splitlines() if line.startswith("#")]

@@ -242,7 +242,7 @@ def test_without_a_compaction_no_mark_is_explained(told: Refold) -> None:
     assert ("1,050 │" in shown, "∑" in shown) == (True, False)
 
 
-def test_a_session_is_shown_on_one_screen_or_in_full(told: Refold) -> None:
+def test_an_audit_is_one_screen_or_full(told: Refold) -> None:
     screen, full = told("audit", SESSION).out, told("audit", SESSION, "--full").out
     assert ["The parser is fixed." in shown for shown in (screen, full)] == [False, True]
     assert [len(shown.splitlines()) > 30 for shown in (screen, full)] == [False, True]

@@ -10,7 +10,7 @@ from cli.views.plot import plot
 series = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 
 
-def test_a_series_is_drawn_with_its_largest_value_on_top() -> None:
+def test_the_largest_value_is_on_top() -> None:
     assert plot([1, 2, 4], height=4) == [
         "4 │  █",
         "  │  █",
@@ -24,7 +24,7 @@ def test_nothing_is_drawn_of_an_empty_series() -> None:
     assert plot([]) == []
 
 
-def test_a_series_of_zeros_is_a_line_at_the_bottom() -> None:
+def test_zeros_are_a_line_at_the_bottom() -> None:
     assert plot([0, 0], height=2) == ["1 │", "0 │", "0 └──"]
 
 
@@ -36,12 +36,12 @@ def test_marks_stand_below_what_they_mark() -> None:
     assert plot([1, 2, 3], marks=[1], height=1)[-1] == "    ∑"
 
 
-def test_a_column_shows_the_largest_value_of_its_share() -> None:
+def test_a_column_shows_its_shares_largest_value() -> None:
     assert plot([0, 9, 0, 0], width=5, height=1)[0] == "9 │█"
 
 
 @given(series, st.integers(1, 120), st.integers(1, 12))
-def test_no_line_is_wider_than_asked_for_and_there_are_as_many_as_asked_for(values, width, height) -> None:
+def test_width_and_height_are_as_asked_for(values, width, height) -> None:
     lines = plot(values, width=width, height=height)
     label = len(f"{max(values):,}")
     assert len(lines) == height + 1

@@ -62,5 +62,5 @@ def test_what_was_said_since_is_not_needed(said: str) -> None:
         call("read", path="README.md"),
     ],
 )
-def test_written_content_new_and_conventional_names_are_not_needed(use: Json) -> None:
+def test_written_or_conventional_names_are_not_needed(use: Json) -> None:
     assert needed(user("Go on."), assistant(use)) == ([], 0)

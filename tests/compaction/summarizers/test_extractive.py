@@ -126,7 +126,7 @@ def test_sections_without_quotations_say_so(name):
     )
 
 
-def test_a_call_that_a_person_refused_has_their_words(file):
+def test_a_refused_call_has_the_persons_words(file):
     refusal = (
         "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
     )
@@ -186,7 +186,7 @@ def test_a_prompt_without_sections_gets_the_quotations_alone():
     assert summary_by("Sum up.", assistant("hm")) == NOTHING
 
 
-def test_a_short_template_of_ones_own_is_filled_by_its_sections():
+def test_ones_own_short_template_is_filled_by_sections():
     own = parse_template('+++\nname = "short"\nversion = 1\nsections = ["Goal"]\n+++\nSum up.', source="test")
     text = summarize(serialized_prompt(own, context_of(*TALK).parts, system="", max_tokens=400))
     assert text.startswith("## Goal\nFirst")
@@ -311,14 +311,14 @@ def test_what_an_earlier_summary_quoted_is_carried_on():
     assert sorted(last.splitlines()) == sorted(SUMMARY.splitlines())
 
 
-def test_a_summary_brought_up_to_date_with_nothing_stays_as_it_is():
+def test_updated_with_nothing_a_summary_stays():
     asked = serialized_prompt(
         template("compaction-update"), (), system="", max_tokens=4_000, previous=SUMMARY
     )
     assert summarize(asked) == SUMMARY
 
 
-def test_the_first_message_and_the_count_survive_many_updates():
+def test_first_message_and_count_survive_many_updates():
     texts = updated([user("build the parser of all parsers"), *long_talk(200)], 8)
     assert all("> build the parser of all parsers\n" in text for text in texts)
     *_, last = texts
@@ -334,7 +334,7 @@ NOTES = "Some notes.\n\n## Goal\nA parser.\n\n### Done\n- [x] the lexer"
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_summary_of_a_model_is_quoted_again_and_again(times):
+def test_a_models_summary_is_quoted_again_and_again(times):
     text = NOTES
     for _ in range(times):
         text = summary("compaction-update", *TALK, previous=text)
@@ -342,7 +342,7 @@ def test_a_summary_of_a_model_is_quoted_again_and_again(times):
     assert parse_summaries([text]).earlier == [Quotation(NOTES)]
 
 
-def test_both_parts_of_a_split_turn_are_carried_on():
+def test_a_split_turns_parts_are_carried_on():
     turn = summary("turn-prefix", *TALK[8:])
     previous = summary("compaction", *TALK[:8]) + SPLIT_TURN + "verbatim words\n\n" + turn
     text = summary("compaction-update", previous=previous)
@@ -351,7 +351,7 @@ def test_both_parts_of_a_split_turn_are_carried_on():
     assert parse_summaries([NO_HISTORY + SPLIT_TURN.rstrip()]).earlier == []
 
 
-def test_tags_of_files_are_no_part_of_a_summary():
+def test_tags_of_files_are_not_quoted():
     tagged = f"{SUMMARY}\n\n<read-files>\nsrc/lexer.ts\n</read-files>"
     assert parse_summaries([tagged]) == parse_summaries([SUMMARY])
 

@@ -16,10 +16,8 @@ texts = st.lists(st.sampled_from(SAID), max_size=8).map("\n".join)
 
 
 def test_things_are_told_by_kind_in_order_of_appearance():
-    assert LineMentions().mentions_in(
-        ["call load_it in src/a.ts\nand save_it", "then load_it in src/b.ts"]
-    ) == {
-        MentionKind.SYMBOL: {"load_it": None, "save_it": None},
+    assert LineMentions().mentions_in(["see #12 in src/a.ts\nand #13", "then #12 in src/b.ts"]) == {
+        MentionKind.IDENTIFIER: {"#12": None, "#13": None},
         MentionKind.PATH: {"src/a.ts": None, "src/b.ts": None},
     }
 
@@ -28,18 +26,11 @@ def test_a_text_without_names_has_none():
     assert LineMentions().mentions_in(["plain words", ""]) == {}
 
 
-def test_a_chain_names_none_of_a_languages_own_names():
-    named = LineMentions().mentions_in(
-        ["Queue.__init__(self); type(x).__name__ and self.__class__.maxSize; parent::__construct()"]
-    )
-    assert named == {MentionKind.SYMBOL: {"Queue": None, "maxSize": None}}
-
-
 def test_a_line_names_the_same_when_it_comes_again():
     lines = LineMentions()
-    once = lines.mentions_in(["src/a.ts\nload_it"])
-    assert lines.mentions_in(["load_it\nsrc/a.ts"]) == once
-    assert list(lines.mentions_in(["load_it\nsrc/a.ts"])) == [MentionKind.SYMBOL, MentionKind.PATH]
+    once = lines.mentions_in(["src/a.ts\n#12"])
+    assert lines.mentions_in(["#12\nsrc/a.ts"]) == once
+    assert list(lines.mentions_in(["#12\nsrc/a.ts"])) == [MentionKind.IDENTIFIER, MentionKind.PATH]
 
 
 def test_what_is_done_with_an_answer_does_not_change_the_next():
@@ -58,8 +49,6 @@ def test_lines_that_are_known_change_nothing(said):
 
 @given(st.text(st.sampled_from("ab/.\n -`(#1_:Error\r\ud800")))
 def test_a_text_names_what_its_lines_name(text):
-    whole = {(each.kind, each.value) for each in mentions(text) if each.kind is not MentionKind.SYMBOL}
+    whole = {(each.kind, each.value) for each in mentions(text)}
     found = LineMentions().mentions_in([text])
-    assert {
-        (kind, value) for kind in found if kind is not MentionKind.SYMBOL for value in found[kind]
-    } == whole
+    assert {(kind, value) for kind in found for value in found[kind]} == whole

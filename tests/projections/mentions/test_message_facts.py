@@ -22,7 +22,7 @@ from tests.support.talk import assistant, call, image, result, shell, text, thin
 
 
 def held(message):
-    return message_facts(1, "e1", view_of_message(json.dumps(message).encode(), "pi/3"), TOOLS)
+    return message_facts(view_of_message(json.dumps(message).encode(), "pi/3"), TOOLS)
 
 
 def test_a_messages_texts_are_its_blocks_each_by_itself():
@@ -37,7 +37,7 @@ def test_the_strings_in_a_calls_arguments_are_texts_with_nothing_escaped():
 def test_arguments_nested_deeply_are_read():
     deep = "[" * 5000 + '"inmost"' + "]" * 5000
     message = Message(role="assistant", blocks=(ToolCall("c1", "t", f'{{"a":{deep}}}'.encode()),))
-    assert "inmost" in message_facts(1, "e1", message).texts[0]
+    assert "inmost" in message_facts(message).texts[0]
 
 
 def test_a_shell_commands_texts_are_command_and_output():
@@ -50,35 +50,16 @@ def test_a_shell_command_that_is_kept_from_the_model_holds_nothing():
 
 
 def test_things_are_named_once_in_order_of_appearance():
-    said = "src/b.py then src/a.py and `parse_header` of src/b.py"
+    said = "src/b.py then src/a.py and #12 of src/b.py"
     assert held(user(said)).mentions == {
         MentionKind.PATH: ("src/b.py", "src/a.py"),
-        MentionKind.SYMBOL: ("parse_header",),
+        MentionKind.IDENTIFIER: ("#12",),
     }
 
 
-def test_what_thinking_names_is_named_but_not_said():
-    both = held(assistant(thinking("maybe src/a.py"), "it is src/b.py"))
-    assert (both.mentions[MentionKind.PATH], both.visible_mentions[MentionKind.PATH]) == (
-        ("src/a.py", "src/b.py"),
-        ("src/b.py",),
-    )
-
-
-@pytest.mark.parametrize(
-    ("written", "counts"),
-    [
-        ("this.queue.pushAll()", ("pushAll",)),
-        ("Config::load_file", ("Config", "load_file")),
-        ("state?.lastError", ("lastError",)),
-    ],
-)
-def test_of_a_chain_of_members_the_names_count_that_are_no_plain_words(written, counts):
-    assert held(user(f"see `{written}`")).mentions == {MentionKind.SYMBOL: counts}
-
-
-def test_a_chain_of_plain_words_names_nothing():
-    assert held(user("see `parts.length`")).mentions == {}
+def test_what_thinking_names_comes_first():
+    both = held(assistant("it is src/b.py", thinking("maybe src/a.py")))
+    assert both.mentions[MentionKind.PATH] == ("src/a.py", "src/b.py")
 
 
 @pytest.mark.parametrize("tool", ["bash", "Bash", "shell", "exec_command", "run_shell_command", "execute"])
@@ -123,7 +104,8 @@ def test_code_that_the_person_ran_is_no_command():
 
 def test_files_that_calls_touch_are_paths_whatever_they_look_like():
     one = held(assistant(call("read", path="Chapter One"), call("edit", path="b.py")))
-    assert (one.read, one.modified, one.paths) == (("Chapter One",), ("b.py",), ("b.py", "Chapter One"))
+    assert (one.read, one.modified) == (("Chapter One",), ("b.py",))
+    assert one.mentions[MentionKind.PATH] == ("b.py", "Chapter One")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +123,7 @@ def test_an_error_is_a_result_marked_as_one_or_a_command_that_failed(message, is
 
 def test_arguments_that_are_no_json_are_a_text():
     broken = ToolCall("c1", "bash", b"src/a.py {")
-    assert message_facts(1, "e1", Message(role="assistant", blocks=(broken,))).texts == ("src/a.py {",)
+    assert message_facts(Message(role="assistant", blocks=(broken,))).texts == ("src/a.py {",)
 
 
 def test_a_message_of_several_contexts_is_read_once(story):
@@ -157,7 +139,7 @@ def test_a_message_that_a_rewrite_shows_otherwise_is_held_as_it_is_shown(story):
     story.add(Rewrite(reason="prune", targets=[TextReplacement(target="e1", text="src/b.py")]))
     facts = SessionFacts()
     (part,) = build_context(story.log, "s").parts
-    assert facts.of_part(part).paths == ("src/b.py",)
+    assert facts.of_part(part).mentions == {MentionKind.PATH: ("src/b.py",)}
 
 
 @settings(suppress_health_check=list(HealthCheck))
@@ -169,4 +151,4 @@ def test_whatever_pi_reads_can_be_held(entries, tmp_path):
     session = import_file(log, file).id
     facts = SessionFacts()
     for part in build_context(log, session).parts:
-        assert facts.of_part(part).id == part.id
+        assert facts.of_part(part) is facts.of_part(part)

@@ -66,7 +66,7 @@ def test_nothing_is_checked_if_no_request_is_recorded(tmp_path: Path) -> None:
     assert recorded(stored(tmp_path, without("api-request", "api-request-blob", "api-request-shape"))) is None
 
 
-def test_a_request_with_a_missing_base_is_left_out(tmp_path: Path) -> None:
+def test_requests_with_missing_bases_are_left_out(tmp_path: Path) -> None:
     first = next(each for each in RECORDS if each["type"] == "api-request")
     found = recorded(stored(tmp_path, [each for each in RECORDS if each is not first]))
     assert found is not None
@@ -100,7 +100,7 @@ def test_a_changed_prompt_is_named(tmp_path: Path, place: int, text: str) -> Non
     assert first.difference.endswith("another text")
 
 
-def test_a_difference_without_its_blob_is_named_by_message(tmp_path: Path) -> None:
+def test_without_its_blob_a_difference_names_the_message(tmp_path: Path) -> None:
     changed = json.loads(json.dumps(without("api-request-blob")))
     changed[2]["message"]["content"] = "Read something else."
     found = recorded(stored(tmp_path, changed))
@@ -108,7 +108,7 @@ def test_a_difference_without_its_blob_is_named_by_message(tmp_path: Path) -> No
     assert found.failures[0].difference == "message 1, of which only the hash is recorded"
 
 
-def test_a_digest_that_its_parts_do_not_give_is_a_difference(tmp_path: Path) -> None:
+def test_a_digest_not_reproduced_is_a_difference(tmp_path: Path) -> None:
     changed = json.loads(json.dumps(RECORDS))
     next(each for each in changed if each["type"] == "api-request")["params"]["max_tokens"] = 1
     found = recorded(stored(tmp_path, changed))
@@ -129,7 +129,7 @@ def test_mistyped_records_of_requests_are_read(tmp_path: Path, field: str, broke
         harness_prompt(snapshot, resolve_cursor(snapshot, NAME))
 
 
-def test_a_message_hash_is_that_of_its_sorted_json() -> None:
+def test_a_messages_hash_is_of_sorted_json() -> None:
     expected = hashlib.sha256(b'{"content":[{"text":"h\xc3\xa9","type":"text"}],"role":"user"}').hexdigest()
     rules = rules_named("claude-code")
     assert rules.message_hash('{"role":"user","content":"hé"}'.encode()) == expected
