@@ -239,7 +239,6 @@ def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionRepla
                     only=only,
                     matches_size=wanted.matches_size,
                     log=log,
-                    facts=facts,
                 )
                 return SessionReplay(
                     session=session, results=[_with_errors(wanted, result) for result in found]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, print_line, safe_line, table, thousands
-from cli.views.texts import part_of, percent
+from cli.views.texts import percent
 from compaction.replay.comparison import VariantSummary
 from compaction.replay.results import ReplayResult
 
@@ -42,15 +42,11 @@ def print_replay(
     where = ", chosen in stretches that were never compacted" if at == "clean" else ""
     print_line(out, f"{places} in {counted(len(sessions), 'session')}{where}", style="bold")
     out.print()
-    numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT", "NEEDS HELD")
+    numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT")
     listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED", "BOUNDARIES"))
     for each in summaries:
         listing.add_row(
-            safe_line(each.variant),
-            thousands(each.trials),
-            thousands(each.failed),
-            percent(each.size),
-            part_of(each.held, each.needed),
+            safe_line(each.variant), thousands(each.trials), thousands(each.failed), percent(each.size)
         )
     out.print(listing, crop=False)
     for note in (*restored_in(results), *failures_of(results, summaries)):

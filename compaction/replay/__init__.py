@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-import msgspec
-
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
-from compaction.replay.needs import Need, held, needs
 from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial
 from compaction.replay.stored_trials import StoredTrial, identity_of, key_of
 from compaction.replay.trials import try_of_recorded_size, try_variant
@@ -19,7 +16,6 @@ from eventstore.log import EventLog, Snapshot
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Context, Fate, view_of_part
-from projections.mentions.message_facts import SessionFacts
 from projections.tokens import counter
 
 
@@ -33,15 +29,14 @@ def replay_session(
     only: Collection[int] | None = None,
     matches_size: bool = False,
     log: EventLog | None = None,
-    facts: SessionFacts | None = None,
 ) -> Iterator[ReplayResult]:
     """Try variants at each boundary of a session, in order. Raises NotFoundError.
 
     `only` are the numbers of the entries to compact at, None for all. `matches_size`: each policy keeps as much as
     makes its context as large as the recorded one. `log` stores the results of trials, those of programs and those
-    without a summary excepted: what it has stored is not tried again. `facts` are those of the session's messages.
+    without a summary excepted: what it has stored is not tried again.
     """
-    results, facts = StoredResults(log, snapshot), facts or SessionFacts()
+    results = StoredResults(log, snapshot)
     snapshot = results.snapshot
     cursor = resolve_cursor(snapshot, session)
     entries = path(snapshot, cursor)
@@ -56,7 +51,6 @@ def replay_session(
     for index, boundary in enumerate(chosen):
         here = cursor.at_leaf(boundary.leaf.seq)
         trials, texts = list[Trial](), dict[str, str]()
-        needed: list[Need] | None = None
         for variant, identity in zip(variants, identities, strict=True):
             key = key_of(session, boundary.leaf.seq, at, limits, matches_size, identity)
             tried = results.find(key, StoredTrial) if identity else None
@@ -66,12 +60,6 @@ def replay_session(
                     is_recorded = variant.policy is None and variant.program is None
                     reckoned = boundary.reckoned if is_recorded else 0
                     tried = _figures(snapshot, here, after, reckoned)
-                    if not isinstance(after, str):
-                        if needed is None:
-                            needed = needs(snapshot, cursor, boundary, facts)
-                        tried = msgspec.structs.replace(
-                            tried, needed=len(needed), held=held(needed, after.parts, facts)
-                        )
                     if identity:
                         results.add(key, tried)
                 except SummarizersFailedError as error:
@@ -116,7 +104,5 @@ def _trial(tried: StoredTrial, boundary: int, variant: str) -> Trial:
         tokens_before=tried.tokens_before,
         tokens_after=tried.tokens_after,
         tokens_restored=tried.tokens_restored,
-        needed=tried.needed,
-        held=tried.held,
         error=tried.error,
     )

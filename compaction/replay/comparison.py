@@ -12,16 +12,13 @@ class VariantSummary(ReplayStruct, frozen=True):
     """A variant over the boundaries at which all variants had results.
 
     A variant without any result is ignored here. `trials` counts these boundaries, and `failed` all at which this
-    variant had no result. `size` is the mean share of the tokens that it left. Of the `needed` things, its contexts say
-    `held`.
+    variant had no result. `size` is the mean share of the tokens that it left.
     """
 
     variant: str
     trials: int
     failed: int
     size: float | None
-    needed: int
-    held: int
 
 
 def summaries(results: Sequence[ReplayResult], variants: Sequence[str]) -> list[VariantSummary]:
@@ -46,6 +43,4 @@ def _summary(
         trials=len(trials),
         failed=sum(each.trials[place].error is not None for each in results),
         size=fmean(sizes) if sizes else None,
-        needed=sum(trial.needed or 0 for trial in trials),
-        held=sum(trial.held or 0 for trial in trials),
     )

@@ -25,8 +25,7 @@ class Trial(ReplayStruct, frozen=True):
 
     `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
     `tokens_restored` are those of `tokens_after` that show content again, as recorded or reckoned from usage.
-    `needed` counts the things that the model used behind the boundary and can only know from before it, `held` those
-    that the variant's context says. `error` says why there is no result; then the figures are None.
+    `error` says why there is no result; then the figures are None.
     """
 
     boundary: int
@@ -35,8 +34,6 @@ class Trial(ReplayStruct, frozen=True):
     tokens_before: int | None = None
     tokens_after: int | None = None
     tokens_restored: int | None = None
-    needed: int | None = None
-    held: int | None = None
     error: str | None = None
 
 

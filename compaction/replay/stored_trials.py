@@ -25,8 +25,6 @@ class StoredTrial(msgspec.Struct, frozen=True, array_like=True):
     tokens_before: int | None = None
     tokens_after: int | None = None
     tokens_restored: int | None = None
-    needed: int | None = None
-    held: int | None = None
     summary: str = ""
 
 

@@ -50,7 +50,7 @@ def commands(script: str) -> list[str]:
 @lru_cache(maxsize=1 << 10)
 def _remembered(script: str) -> tuple[str, ...]:
     try:
-        return tuple(_commands(without_heredocs(script)))
+        return tuple(_commands(_without_heredocs(script)))
     except ValueError:
         return tuple(" ".join(line.split()) for line in script.splitlines() if line.strip())[:1]
 
@@ -121,7 +121,7 @@ def _word_end(script: str, at: int) -> int:
     return at
 
 
-def without_heredocs(script: str) -> str:
+def _without_heredocs(script: str) -> str:
     """Return a script without its here-documents; a `<<` that starts none stays."""
     if "<<" not in script:
         return script

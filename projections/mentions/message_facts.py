@@ -59,17 +59,14 @@ class MessageFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `texts` are everything that a model reads: text, thinking, each string in a call's arguments, results,
     shell command and output. `mentions` are the distinct things in them, in order of appearance, plus the
-    files that calls touch and the commands given to shells. `result_of` is the id of the call that the message
-    answers, or "". `is_error`: a result marked as an error, or a failed shell command. `tools` are those of its
-    harness.
+    files that calls touch and the commands given to shells. `is_error`: a result marked as an error, or a failed
+    shell command. `tools` are those of its harness.
     """
 
     texts: tuple[str, ...]
     mentions: Mapping[MentionKind, tuple[str, ...]]
-    calls: tuple[ToolCall, ...]
     read: tuple[str, ...]
     modified: tuple[str, ...]
-    result_of: str
     is_error: bool
     tools: Tools
 
@@ -110,7 +107,7 @@ def message_facts(
         elif isinstance(block, Text):
             texts.append(block.text)
         elif isinstance(block, ToolCall):
-            texts += strings_of(block.decoded)
+            texts += _strings(block.decoded)
             ran += _commands(block, tools)
     files = [files_of_call(call, tools) for call in calls]
     read = tuple(dict.fromkeys(path for paths, _ in files for path in paths))
@@ -121,10 +118,8 @@ def message_facts(
     return MessageFacts(
         texts=tuple(filter(None, (*thoughts, *texts))),
         mentions={kind: tuple(values) for kind, values in named.items() if values},
-        calls=tuple(calls),
         read=read,
         modified=modified,
-        result_of=message.tool_call_id if message.role == "toolResult" else "",
         is_error=message.is_error or bool(shell and shell.exit_code),
         tools=tools,
     )
@@ -137,10 +132,10 @@ def commands_of(call: ToolCall, tools: Tools) -> tuple[str, ...]:
 
 def _commands(call: ToolCall, tools: Tools) -> list[str]:
     names = tools.shells.get(call.name)
-    return commands(script_of(call.decoded, names)) if names else []
+    return commands(_script(call.decoded, names)) if names else []
 
 
-def strings_of(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     """Yield the strings in a JSON value, in order.
 
     Skips keys: they belong to the tool, not to the work.
@@ -157,7 +152,7 @@ def strings_of(value: Any) -> Iterator[str]:
             pending += reversed(item)
 
 
-def script_of(arguments: Any, names: Sequence[str]) -> str:
+def _script(arguments: Any, names: Sequence[str]) -> str:
     """Return the script in a shell call's arguments.
 
     It is a text or a list of words, in which `bash -lc` and the like have the script last.

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from cli.output import counted, printable, thousands
 from cli.views.page.parts import Page
-from cli.views.texts import dollars, fit_text, line_of, part_of, percent, restored_text
+from cli.views.texts import dollars, fit_text, line_of, percent, restored_text
 from eventstore.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -189,7 +189,6 @@ def _environment() -> Environment:
         "linked": _linked,
         "dollars": _dollars,
         "minus": lambda amount: _dollars(None if amount is None else -amount),
-        "part_of": part_of,
         "percent": percent,
         "fit": fit_text,
         "restored": restored_text,
