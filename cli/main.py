@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 import click
 
-from cli.options import COUNTERS, utf8
+from cli.options import COUNTER, COUNTERS, PRICES, utf8
 from cli.output import ARGUMENTS, STORE, echo_problem, never_failing
 
 GROUPS: Final = {
@@ -228,7 +228,7 @@ def refold(ctx: click.Context, *, store: str | None, counter: str | None, prices
         from eventstore.addresses import without_password
 
         ctx.meta[STORE] = without_password(store)
-    del counter, prices  # commands read them from the context
+    ctx.meta.update({COUNTER: counter, PRICES: prices})
     ctx.obj = store
     if ctx.invoked_subcommand is None:
         from cli.status import print_status

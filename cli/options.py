@@ -96,17 +96,21 @@ as_of_option: Final[Decorator] = click.option(
     help="Ignore everything after this event number.",
 )
 COUNTERS: Final = ("utf16/4", "bytes/4", "o200k")
-"""The counters of tokens by name, the usual one first."""
+"""The counters of tokens, which are not imported for --help; the usual one first."""
+COUNTER: Final = "refold.counter"
+PRICES: Final = "refold.prices"
+"""Where a context keeps the options `--counter` and `--prices` of `refold` itself."""
 
 
-def chosen_counter(ctx: click.Context) -> str:
-    """Return the counter that `refold --counter` names, or the usual one."""
-    return ctx.find_root().params["counter"] or COUNTERS[0]
+def chosen_counter(ctx: click.Context, default: str = COUNTERS[0]) -> str:
+    """Return the counter that `refold --counter` names, or the default."""
+    counter: str = ctx.meta.get(COUNTER) or default
+    return counter
 
 
 def chosen_prices(ctx: click.Context) -> str | None:
     """Return the file that `refold --prices` names, if any."""
-    prices: str | None = ctx.find_root().params["prices"]
+    prices: str | None = ctx.meta.get(PRICES)
     return prices
 
 

@@ -119,18 +119,17 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool, is_complete: bool) -
                         f"{where}{result.name}, {safe_line(failure.event[:length])} #{failure.seq}: {figures}"
                     )
                     print_line(out, line, style="red" if result.exact else "yellow")
-        if verdict := _verdict(
-            [result for checks in found for result in checks.results], is_complete=is_complete
-        ):
+        if verdict := _verdict(found, is_complete=is_complete):
             print_line(out, verdict, style="dim")
 
 
-def _verdict(results: Sequence[CheckResult], *, is_complete: bool) -> str:
+def _verdict(found: Sequence[SessionChecks], *, is_complete: bool) -> str:
     """Return the outcome as a line, "" if it is unknown: too little could be checked."""
     from cli.output import counted
     from projections.audit.recorded_requests import RECORDED
 
-    recorded = [each for each in results if each.name == RECORDED]
+    results = [result for checks in found for result in checks.results]
+    recorded = [each for each in results if each.name == RECORDED and each.checked]
     passed, requests = sum(each.passed for each in recorded), sum(each.checked for each in recorded)
     proven = f"{passed:,} of {counted(requests, 'recorded request')} proven" if requests else ""
     if wrong := sum(len(each.failures) for each in results if each.exact):
@@ -138,6 +137,10 @@ def _verdict(results: Sequence[CheckResult], *, is_complete: bool) -> str:
         verdict += f"; {proven}" if proven else ""
     elif is_complete and proven:
         verdict = f"proven: {counted(requests, 'recorded request')} equal by hash"
+        if len(found) > 1:
+            verdict += (
+                f", in {len(recorded):,} of {counted(len(found), 'session')}; in the others, sizes agree"
+            )
     elif is_complete and any(each.checked for each in results):
         verdict = "sizes agree"
     else:

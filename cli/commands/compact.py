@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 import click
 
 from cli.compacting import policy_option, window_option
-from cli.options import json_option, utf8
+from cli.options import chosen_counter, json_option, utf8
 from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def command(
                 ctx, log, summarizer_options, interrupt, chosen, session=name, instructions=instructions
             ),
             limits=Limits(window=window),
-            tokens=counter_named(ctx.find_root().params["counter"] or chosen.counter, log=log),
+            tokens=counter_named(chosen_counter(ctx, chosen.counter), log=log),
             sources=sources,
             hooks=installed_hooks(),
         )

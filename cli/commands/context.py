@@ -60,7 +60,7 @@ def print_context(
     counts, width = tokens.count(context.parts), columns(sys.stdout)
     is_estimated = is_estimate(tokens, context.settings.model)
     about = "about " if is_estimated else ""
-    prompt = _recorded_prompt(snapshot, context)
+    prompt = _prompt(snapshot, context)
     for name, text in _texts_of(prompt):
         show(
             (f"── {name} ", "bold yellow"),
@@ -99,18 +99,13 @@ def _body(part: Part, *, is_full: bool) -> str:
     return _lines(message_text(view_of_part(part)), is_full=is_full)
 
 
-def _recorded_prompt(snapshot: Snapshot, context: Context) -> PromptView:
-    """Return the system prompt and tools that a recorded request has, empty for none."""
-    from eventstore.formats.base import PromptView
-    from eventstore.paths import event
-    from projections.context.cursor import resolve_cursor
-    from projections.rules import rules_named
+def _prompt(snapshot: Snapshot, context: Context) -> PromptView:
+    """Return the system prompt and tools that the session records, empty for none."""
+    from projections.context.cursor import ROOT, resolve_cursor
+    from projections.settings import harness_prompt
 
-    cursor = resolve_cursor(snapshot, context.session, leaf=context.leaf, as_of=context.as_of)
-    if not cursor.leaf or not context.parts:
-        return PromptView()
-    leaf = event(snapshot, context.session, cursor.leaf)
-    return rules_named(context.rules).recorded_prompt(snapshot, leaf)
+    leaf = ROOT if context.leaf is None else context.leaf
+    return harness_prompt(snapshot, resolve_cursor(snapshot, context.session, leaf=leaf, as_of=context.as_of))
 
 
 def _texts_of(prompt: PromptView) -> Iterator[tuple[str, str]]:
@@ -340,7 +335,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
     from projections.tokens import is_estimate
 
     counts, level = tokens.count(context.parts), context.settings.thinking_level
-    prompt = _recorded_prompt(snapshot, context)
+    prompt = _prompt(snapshot, context)
     recorded = {
         "prompt": {
             "system": prompt.system,
@@ -348,7 +343,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
             "tokens": sum(tokens.of_text(text) for _, text in _texts_of(prompt)),
         }
     }
-    return (recorded if prompt.system else {}) | {
+    return (recorded if prompt.system or prompt.tools else {}) | {
         "session": context.session,
         "leaf": context.leaf,
         "asOf": context.as_of,

@@ -33,17 +33,16 @@ def command(
     The label is an event of the session. ENTRY is an id, a unique prefix of one, a label, or #N. A session's id stays
     when its title changes.
     """
-    if (entry is None) == (title is None):
+    if (entry is None) == (title is None) or (title is not None and is_removed):
         raise click.UsageError("name an entry, or give --title", ctx)
-    if title is not None:
-        _give_title(ctx, session, title.strip(), as_json=as_json)
-        return
     if is_removed and text is not None:
         raise click.UsageError("--remove takes no text", ctx)
     if text == "":
         raise click.UsageError("a label cannot be empty: remove it with --remove", ctx)
-    assert entry is not None  # noqa: S101  one of the two is given
-    _label(ctx, session, entry, text, is_removed=is_removed, as_json=as_json)
+    if entry is None:
+        _give_title(ctx, session, (title or "").strip(), as_json=as_json)
+    else:
+        _label(ctx, session, entry, text, is_removed=is_removed, as_json=as_json)
 
 
 def _give_title(ctx: click.Context, session: str, title: str, *, as_json: bool) -> None:

@@ -65,5 +65,5 @@ def _template_digest(name: str, variant: Variant) -> str | None:
 
 @cache
 def _code() -> bytes:
-    """Identify the code of trials, and the libraries that count tokens and compare words."""
+    """Identify the code of trials, and the library that counts tokens."""
     return digest_of_code(("eventstore", "projections", "compaction"), ("tiktoken",))

@@ -23,12 +23,16 @@ from eventstore.formats.claude_code.api_requests import (
 )
 from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
+    RENDERED,
     VERSION,
     KeptMessages,
+    Rendered,
     fields_of,
     is_boundary,
     kept_by,
+    rendered_of,
     shown_messages,
+    version_of,
 )
 from eventstore.formats.names import is_name, stored_id
 from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
@@ -66,7 +70,6 @@ _RESUMED: Final = re.compile(
     rb'<command-name>/(?:exit|quit)|"hookName"\s*:\s*"SessionStart:resume"|"model"\s*:\s*"<synthetic>"'
 )
 """Fields of records that show where one process ended and another began."""
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 class ClaudeCodeRules(Rules):
@@ -247,11 +250,9 @@ _PROMPTS: Final = SnapshotCache[PromptView]()
 
 
 def _notes_above(snapshot: Snapshot, entry: LazyEvent) -> Iterator[bytes]:
-    """Yield the notes before an entry, newest first: a request stands right above its answer."""
-    for seq in range(entry.seq - 1, 0, -1):
-        each = event(snapshot, entry.session, seq)
-        if each.kind == "note" and each.format == VERSION:
-            yield each.body
+    """Yield the notes before an entry, newest first."""
+    notes = events_of_kinds(snapshot, entry.session, {"note"}, last=entry.seq, backward=True)
+    return (each.body for each in notes if each.format == VERSION)
 
 
 def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:
@@ -490,10 +491,7 @@ class _Process(NamedTuple):
 
 
 def _process_of(entry: Event | LazyEvent) -> _Process:
-    written = fields_of(entry.body).version
-    found = _VERSION.match(written) if isinstance(written, str) else None
-    version = tuple(map(int, found.groups())) if found else None
-    return _Process(version, _is_ending(entry))
+    return _Process(version_of(fields_of(entry.body).version), _is_ending(entry))
 
 
 def _is_ending(entry: Event | LazyEvent) -> bool:
@@ -552,37 +550,14 @@ def _encoded(value: object) -> bytes:
     return stringify(value).encode("utf-8", "replace")
 
 
-class _Rendered(msgspec.Struct, frozen=True):
-    """Say how a rendered attachment joins: its place in its record, None for other messages."""
-
-    rendered: int | None = None
-    besideResult: bool = False  # noqa: N815  named as Claude Code's own field
-
-
-_rendered_of: Final = msgspec.json.Decoder(_Rendered).decode
-_NOT_RENDERED: Final = _Rendered()
-
-
-def _rendered(message: bytes) -> _Rendered:
-    if not message.startswith(_RENDERED):
-        return _NOT_RENDERED
-    try:
-        return _rendered_of(message)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _NOT_RENDERED
-
-
-_RENDERED: Final = b'{"role":"user","isMeta":true,"rendered":'
-
-
 def _attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
     """Move rendered attachments up past prompts, to behind an answer or a result."""
-    if not any(part.raw.startswith(_RENDERED) for part in parts):
+    if not any(part.raw.startswith(RENDERED) for part in parts):
         return parts
     found: list[Part] = []
     attached: list[Part] = []
     for part in reversed(parts):
-        if part.raw.startswith(_RENDERED):
+        if part.raw.startswith(RENDERED):
             attached.append(part)
             continue
         if part.role in ("assistant", "toolResult"):
@@ -596,12 +571,12 @@ def _attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
 
 def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
     """Yield messages as one request has them: role and content, those of refold's records too."""
-    users: list[tuple[bytes, _Rendered]] = []
+    users: list[tuple[bytes, Rendered]] = []
     for message in messages:
         wire = wire_of(message)
         if wire.role != "assistant":
             content = content_of(wire) if wire.role == "user" else _content_of_own(message)
-            users.append((content, _rendered(message)))
+            users.append((content, rendered_of(message)))
             continue
         yield from _user_turns(users)
         users = []
@@ -609,7 +584,7 @@ def _turns(messages: Iterable[bytes]) -> Iterator[bytes]:
     yield from _user_turns(users)
 
 
-def _user_turns(users: Sequence[tuple[bytes, _Rendered]]) -> Iterator[bytes]:
+def _user_turns(users: Sequence[tuple[bytes, Rendered]]) -> Iterator[bytes]:
     if all(how.rendered is None for _, how in users):
         yield from _of_user([content for content, _ in users])
         return
@@ -617,7 +592,7 @@ def _user_turns(users: Sequence[tuple[bytes, _Rendered]]) -> Iterator[bytes]:
         yield b'{"role":"user","content":%s}' % _encoded(turn)
 
 
-def _with_attachments(users: Sequence[tuple[bytes, _Rendered]]) -> list[list[Json]]:
+def _with_attachments(users: Sequence[tuple[bytes, Rendered]]) -> list[list[Json]]:
     """Return the blocks of each user message between two answers.
 
     So versions that render attachments join them.

@@ -10,8 +10,9 @@ import pytest
 
 from cli.main import COMMANDS
 from cli.main import refold as group
-from cli.options import tool_definitions
+from cli.options import COUNTERS, tool_definitions
 from eventstore.errors import BadInputError
+from projections import tokens
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 
@@ -41,6 +42,10 @@ def test_every_option_has_a_help_that_is_a_sentence(name: str) -> None:
         sentence, _, default = text.partition("  [default: ")
         assert sentence.endswith("."), option
         assert default.endswith("]") or not default, option
+
+
+def test_the_counters_to_choose_are_all() -> None:
+    assert COUNTERS == tokens.COUNTERS
 
 
 @pytest.mark.parametrize("name", COUNTING)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from copy import deepcopy
 from hashlib import sha256
 from typing import Any, Final, TypeGuard
 
@@ -54,7 +55,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
     """
 
     hashes: tuple[str, ...]
-    shape: str
     is_reproduced: bool | None = None
 
 
@@ -107,7 +107,7 @@ class ApiRequests:
             hashes = base.hashes[: record.keep] + hashes
         if all(isinstance(each, str) for each in hashes):
             shape = record.shapeHash if isinstance(record.shapeHash, str) else ""
-            request = ApiRequest(hashes, shape, self._is_reproduced(hashes, shape, record))
+            request = ApiRequest(hashes, self._is_reproduced(hashes, shape, record))
             self.requests[name] = request
 
     def _is_reproduced(self, hashes: tuple[str, ...], shape: str, record: _Record) -> bool | None:
@@ -115,16 +115,13 @@ class ApiRequests:
         if (
             shape not in self._shapes
             or not isinstance(record.params, dict)
+            or not isinstance(record.requestDigest, str)
             or not all(each in self.messages for each in hashes)
         ):
             return None
         messages = [_normal(self.messages[each]) for each in hashes]
-        # Each message is decoded anew, so that marks of one request do not show in the next.
-        body = {
-            **record.params,
-            **tolerant_json(stringify(self._shapes[shape]).encode()),
-            "messages": messages,
-        }
+        # Copied, so that marks of one request do not show in the next.
+        body = {**record.params, **deepcopy(self._shapes[shape]), "messages": messages}
         for mark in record.cacheControl if isinstance(record.cacheControl, list) else ():
             try:
                 at: Any = body

@@ -170,7 +170,8 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         """
         if isinstance(self.rendered, list):
             return [_printed(each["content"]) for each in self.rendered if _has_content(each)]
-        if self.renderedRole is None and _renders(self.version):
+        # Such a version sends no attachment without `rendered`.
+        if self.renderedRole is None and (version_of(self.version) or ()) >= _RENDERS:
             return ()
         text = attachment_text(self.attachment) if isinstance(self.attachment, dict) else None
         return () if text is None else (_printed(text),)
@@ -198,10 +199,10 @@ def _has_content(message: Any) -> bool:
     )
 
 
-def _renders(version: Any) -> bool:
-    """Return True for a version that sends no attachment without `rendered`."""
+def version_of(version: Any) -> tuple[int, ...] | None:
+    """Return the numbers of a version, None if it has none."""
     found = _VERSION_NUMBER.match(version) if isinstance(version, str) else None
-    return found is not None and tuple(map(int, found.groups())) >= _RENDERS
+    return tuple(map(int, found.groups())) if found else None
 
 
 class PlainMessage(msgspec.Struct, frozen=True, gc=False):
@@ -430,11 +431,35 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
             return (_custom_message(fields),)
         beside = b"true" if fields.renderedBesideToolResult is True else b"false"
         return [
-            b'{"role":"user","isMeta":true,"rendered":%d,"besideResult":%s,"content":%s}'
-            % (place, beside, each)
+            b'%b%d,"besideResult":%s,"content":%s}' % (RENDERED, place, beside, each)
             for place, each in enumerate(fields.attached)
         ]
     return (fields.raw_message,) if kind == "compaction" else ()
+
+
+RENDERED: Final = b'{"role":"user","isMeta":true,"rendered":'
+"""The beginning of the messages of a rendered attachment."""
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """The place of a rendered attachment's message in its record, None for other messages."""
+
+    rendered: int | None = None
+    besideResult: bool = False  # noqa: N815  named as Claude Code's own field
+
+
+_decode_rendered: Final = msgspec.json.Decoder(Rendered).decode
+_NOT_RENDERED: Final = Rendered()
+
+
+def rendered_of(message: bytes) -> Rendered:
+    """Return the place of a message that `shown_messages` gave, and whether it joins no result."""
+    if not message.startswith(RENDERED):
+        return _NOT_RENDERED
+    try:
+        return _decode_rendered(message)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _NOT_RENDERED
 
 
 def _is_unsent(fields: Fields) -> bool:

@@ -117,7 +117,7 @@ def test_json_of_a_removed_title_is_null(told: Refold) -> None:
     assert told("label", SESSION, "--title", "", "--json").json["label"] is None
 
 
-@pytest.mark.parametrize("arguments", [(), ("u2", "--title", "Grammar")])
+@pytest.mark.parametrize("arguments", [(), ("u2", "--title", "Grammar"), ("--title", "Grammar", "--remove")])
 def test_either_an_entry_or_a_title(told: Refold, arguments: tuple[str, ...]) -> None:
     told.refused(click.UsageError, "label", SESSION, *arguments, code=2)
     assert title(told) != "Grammar"
