@@ -98,8 +98,9 @@ as_of_option: Final[Decorator] = click.option(
 COUNTERS: Final = ("utf16/4", "bytes/4", "o200k")
 """The counters of tokens, which are not imported for --help; the usual one first."""
 COUNTER: Final = "refold.counter"
+"""The key in a click context of the counter that `refold --counter` names."""
 PRICES: Final = "refold.prices"
-"""Where a context keeps the options `--counter` and `--prices` of `refold` itself."""
+"""The key in a click context of the file that `refold --prices` names."""
 
 
 def chosen_counter(ctx: click.Context, default: str = COUNTERS[0]) -> str:
