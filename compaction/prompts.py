@@ -170,25 +170,35 @@ def mask_secrets(prompt: Prompt) -> Prompt:
     from eventstore.secrets import find_secrets  # noqa: PLC0415
 
     masks = Masks(find_secrets)
-    texts = [text.encode("utf-8", "surrogatepass") for text in (prompt.system, prompt.text)]
-    records = [prompt.tools, *(part.raw for part in prompt.prefix)]
-    for each in (*texts, *records):
+    records = [prompt.tools, *(part.raw for part in prompt.parts)]
+    for each in records:
+        masks.learn(each)
+    text = prompt.text
+    if not prompt.is_live:
+        # Masked before it is cut: of a secret at the limit, a beginning would stay that no rule finds.
+        parts = _with_raw(prompt.parts, (masks.apply(each, is_json=False) for each in records[1:]))
+        text = text.replace(_conversation(prompt.parts), _conversation(parts), 1)
+    texts = [each.encode("utf-8", "surrogatepass") for each in (prompt.system, text)]
+    for each in texts:
         masks.learn(each)
     found = masks.count().secrets
     if not found:
         return prompt
     system, text = (masks.apply(each, is_json=False).decode("utf-8", "surrogatepass") for each in texts)
-    tools, *raw = map(masks.apply, records)
-    parts = [msgspec.structs.replace(part, raw=each) for part, each in zip(prompt.prefix, raw, strict=True)]
+    tools, *raw = map(masks.apply, records if prompt.is_live else records[:1])
     return msgspec.structs.replace(
         prompt,
         system=system,
         text=text,
         tools=tools,
-        parts=tuple(parts) if prompt.is_live else prompt.parts,
+        parts=_with_raw(prompt.parts, raw) if prompt.is_live else prompt.parts,
         masked=found,
         unmasked=prompt.digest,
     )
+
+
+def _with_raw(parts: Sequence[Part], raw: Iterable[bytes]) -> tuple[Part, ...]:
+    return tuple(msgspec.structs.replace(part, raw=each) for part, each in zip(parts, raw, strict=True))
 
 
 def with_reminder(prompt: Prompt, answer: str, missing: Sequence[str], *, is_cut: bool = False) -> Prompt:
@@ -268,15 +278,18 @@ def serialized_prompt(
     The order is: conversation, previous summary, lines of context from hooks, template, a person's
     instructions. Imitations of the tags between them are escaped.
     """
-    conversation = wrap_in_tag("conversation", serialize(parts))
     return Prompt(
         template=template,
         system=system,
-        text=f"{conversation}\n\n{request_text(template, previous, context, instructions)}",
+        text=f"{_conversation(parts)}\n\n{request_text(template, previous, context, instructions)}",
         max_tokens=max_tokens,
         parts=tuple(parts),
         previous=previous,
     )
+
+
+def _conversation(parts: Iterable[Part]) -> str:
+    return wrap_in_tag("conversation", serialize(parts))
 
 
 def _serialized(of: PromptInputs) -> Prompt:

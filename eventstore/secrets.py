@@ -422,7 +422,7 @@ def _may_name(text: bytes, start: int, between: bytes) -> bool:
 
 
 _REFERENCE: Final = re.compile(
-    rb"""[$<{%*\[(]|@|\\?\$|[~.]{0,2}/|\w{2,10}://|arn:|sha\d|md5|[x*.#-]+\Z|\.\.\.|\d{1,7}\Z|[\w-]*[_-]\Z|.*\*\*\*"""
+    rb"""[$<{%*\[(]|@|\\?\$|[~.]{0,2}/|\w{2,10}://|arn:|sha\d|md5|[x*.#-]+\Z|\*{2,}\d+\Z|\.\.\.|\d{1,7}\Z|[\w-]*[_-]\Z|.*\*\*\*"""
     rb"|(?:true|false|null|none|undefined|string|str|bytes|required|optional)\b|process\.env|os\.environ|env\.|your[\W_]",
     re.IGNORECASE,
 )

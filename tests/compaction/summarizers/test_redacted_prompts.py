@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from compaction.prompts import live_prompt, mask_secrets, serialized_prompt
+from compaction.prompts import MAX_RESULT_CHARACTERS, live_prompt, mask_secrets, serialized_prompt
 from compaction.summarizers.chain import SummarizerChain
 from compaction.templates import find_template
 from eventstore.memory import MemoryLog
@@ -55,6 +55,17 @@ def test_a_prompt_is_sent_without_its_secrets(parts, shape):
     assert TOKEN[:20] not in sent(prompt)
     assert TOKEN[20:] not in sent(prompt)
     assert record["masked"] == 1
+
+
+@pytest.mark.parametrize("shown", [1, 4, 12, 39])
+def test_a_secret_is_masked_before_a_cut(shown):
+    story = Story(MemoryLog(clock=lambda: 0))
+    before = "word " * 400
+    output = before[: MAX_RESULT_CHARACTERS - shown - 1] + f" {TOKEN} and more"
+    story.says(user("PASSWORD=hunt"), result(output))
+    prompt, record = asked(serialized(build_context(story.log, "s").parts))
+    assert TOKEN[:4] not in sent(prompt)
+    assert record["masked"] == 2
 
 
 def test_tools_and_system_prompt_are_masked_too(parts):
