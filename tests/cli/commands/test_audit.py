@@ -17,6 +17,7 @@ from projections.audit.session import audit
 from tests.cli.hostile import hostile
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, TITLE, tale
+from tests.support.claude_code import answer, boundary, said, summary
 from tests.support.pi_files import line
 from tests.support.stores import damage, make_store
 from tests.support.talk import SESSION as PI_SESSION
@@ -156,6 +157,22 @@ def test_json_tells_of_a_session_where_it_stands_and_how_it_was_counted(told: Re
         "failedCompactions": [],
         "notComputed": [],
     }
+
+
+@pytest.mark.parametrize("heading", ["7. Pending Tasks (from the task list):", "## What remains", ""])
+def test_nothing_is_claimed_of_a_harnesss_sections(refold: Refold, heading: str) -> None:
+    lines = [
+        said("u1", None, "Fix the parser."),
+        answer("a1", "u1", "m1", "Fixed."),
+        boundary("b1", "a1"),
+        summary("s1", "b1", f"1. Primary Request and Intent:\n   Fix it.\n{heading}\n"),
+        answer("a2", "s1", "m2", "Go on."),
+    ]
+    Path("session.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    (session,) = audited(refold, "session.jsonl")
+    assert [each["missingSections"] for each in session["compactions"]] == [[]]
+    shown = refold("audit", "@last").out + refold("audit", "@last", "--full").out
+    assert not re.search("lacks|sections|missing", shown)
 
 
 def test_several_sessions_are_audited_in_the_order_given(told: Refold) -> None:
