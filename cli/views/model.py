@@ -254,9 +254,9 @@ def _remarks(result: AuditedReplacement, condition: Condition) -> Iterator[str]:
         case Condition.UNCOVERED if isinstance(result, CompactionAudit):
             yield _of_uncovered(result)
         case Condition.LARGER:
-            yield f"the context is larger than before: {size.before:,} -> {size.after:,} tokens"
+            yield f"the context is larger, recomputed: {size.before:,} -> {size.after:,} tokens"
         case Condition.NO_GAIN:
-            yield f"the context is hardly smaller: {size.before:,} -> {size.after:,} tokens"
+            yield f"the context is hardly smaller, recomputed: {size.before:,} -> {size.after:,} tokens"
         case Condition.QUICK if isinstance(result, CompactionAudit):
             answers = counted(result.answers_since or 0, "answer")
             yield f"it came {answers} of the model after the compaction before it"

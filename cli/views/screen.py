@@ -98,6 +98,9 @@ GAPS: Final = 4
 
 _WIDE: Final = 100
 """Columns from which times and long names fit."""
+_MEASURED: Final = (
+    "tokens as the provider counted them for the calls before and after, with system prompt and tools"
+)
 _TIME, _AGAIN, _EVENT, _SAID = "TIME (UTC)", "READ AGAIN", "EVENT", "SAID NEXT"
 
 
@@ -111,10 +114,14 @@ def print_screen(out: Console, view: AuditView) -> None:
         out.print()
         out.print(_table(worst[:ROWS], view.sizes, is_wide=out.width >= _WIDE), crop=False)
         _print_rest(out, len(worst) - ROWS, "replacement")
+        is_measured = view.sizes[worst[0].seq].counted == "measured"
+        if is_measured:
+            print_line(out, _MEASURED, style="dim")
         for each in worst[:ROWS]:
-            # What usage tells is among the gaps, in the provider's tokens.
-            if not each.metrics.size.reckoned and (text := restored_text(each.metrics.size)):
-                print_line(out, f"{each.name}: {text}", style="dim")
+            # What a provider measured is among the gaps, in its tokens.
+            is_gap = is_measured and each.metrics.size.reckoned
+            if not is_gap and (text := restored_text(each.metrics.size)):
+                print_line(out, f"{each.name}: after, with {text}", style="dim")
         _print_fits(out, worst[:ROWS])
         _print_remarks(out, view)
         if view.not_judged:
@@ -149,7 +156,7 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
             f"#{each.seq}",
             *([(each.result.time or "-")[:16].replace("T", " ")] if is_wide else []),
             thousands(size.before),
-            Text(thousands(size.after), style="bold red" if each.grew else ""),
+            Text(thousands(size.after), style="bold red" if each.grew and size.after > size.before else ""),
             thousands(each.fetched),
             thousands(len(each.said_next) if metrics.next else None),
             dollars(metrics.cost.net if metrics.cost else None, is_signed=True),

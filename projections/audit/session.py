@@ -60,8 +60,8 @@ class Producer(MetricStruct, frozen=True):
 class TokensAfter(MetricStruct, frozen=True):
     """The size of the context after a compaction and everything appended with it.
 
-    `measured` is the provider's count of the prompt at the next call, event `measured_at`, including that
-    turn's own messages.
+    `recomputed` is that of its messages, without what was restored unrecorded. `measured` is the provider's count of
+    the prompt at the next call, event `measured_at`, including that turn's own messages.
     """
 
     claimed: int | None
@@ -389,7 +389,7 @@ class _Branch:
             undone=self._is_undone(event),
             first_kept=kept[0].id if kept and event.target_seq else None,
             before=sizes,
-            after=self._after(event, view.tokens_after, sum(counts) + metrics.size.reckoned),
+            after=self._after(event, view.tokens_after, sum(counts)),
             messages=Counts(summarized=removed.summarized, kept=len(kept), uncovered=len(removed.uncovered)),
             uncovered=removed.uncovered,
             old_summary=removed.old_summary,

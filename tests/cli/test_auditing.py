@@ -26,7 +26,7 @@ def refused(replaced: Any, *conditions: Condition) -> list[str]:
 
 def test_a_condition_is_reported_with_session_and_event() -> None:
     (told,) = refused(compaction(7, conditions=["larger"], size=size(10, 11)), Condition.LARGER)
-    assert told == "session 's', compaction 1 (c7 #7): the context is larger than before: 10 -> 11 tokens"
+    assert told == "session 's', compaction 1 (c7 #7): the context is larger, recomputed: 10 -> 11 tokens"
 
 
 def test_a_condition_that_does_not_hold_passes() -> None:

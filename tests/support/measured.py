@@ -27,10 +27,9 @@ TIME = "2026-03-04T11:22:33.000Z"
 
 def size(before: int = 1000, after: int = 100, **fields: Any) -> Size:
     """Sizes of a replacement that kept nothing."""
-    given = {"removed": before, "kept": 0, "added": after, "returned": 0, **fields}
+    given = {"removed": before, "kept": 0, "added": after, "returned": 0, "restored": 0, "reckoned": 0}
+    given |= fields
     return Size(
-        restored=0,
-        reckoned=0,
         before=before,
         after=after,
         removed_share=given["removed"] / before if before else None,

@@ -13,7 +13,15 @@ from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
 from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, Row, Section, Verdict
-from cli.views.texts import dollars, failure_text, gap_text, line_of, percent, unexplained_text
+from cli.views.texts import (
+    dollars,
+    failure_text,
+    gap_text,
+    line_of,
+    percent,
+    restored_text,
+    unexplained_text,
+)
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
@@ -209,7 +217,10 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
     yield LabelledValue(
         name="tokens before", value=_counts(before.claimed, before.measured, before.recomputed) + unexplained
     )
-    yield LabelledValue(name="tokens after", value=_counts(after.claimed, after.measured, after.recomputed))
+    restored = f" · {restored_text(each.metrics.size)}" if each.metrics.size.reckoned else ""
+    yield LabelledValue(
+        name="tokens after", value=_counts(after.claimed, after.measured, after.recomputed) + restored
+    )
 
 
 def _counts(claimed: int | None, measured: int | None, recomputed: int) -> str:

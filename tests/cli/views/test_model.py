@@ -79,7 +79,7 @@ def test_messages_that_no_summary_covers_are_named() -> None:
 @pytest.mark.parametrize(("condition", "word"), [("larger", "larger"), ("no-gain", "hardly smaller")])
 def test_sizes_without_gain_are_told(condition: str, word: str) -> None:
     assert remarks(compaction(3, size=size(10, 11), conditions=[condition])) == [
-        f"the context is {word}{' than before' if word == 'larger' else ''}: 10 -> 11 tokens"
+        f"the context is {word}, recomputed: 10 -> 11 tokens"
     ]
 
 

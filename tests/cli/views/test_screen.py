@@ -148,7 +148,7 @@ def remarks(*replaced: Any) -> list[str]:
 
 def test_remarks_are_shown_with_the_replacement_that_they_are_about() -> None:
     assert remarks(compaction(3, size=size(10, 10), conditions=["no-gain"])) == [
-        "! compaction 1: the context is hardly smaller: 10 -> 10 tokens"
+        "! compaction 1: the context is hardly smaller, recomputed: 10 -> 10 tokens"
     ]
 
 
@@ -176,6 +176,19 @@ def test_cache_writes_that_were_not_read_are_told() -> None:
     assert "1,500 tokens written to the cache, 400 of them not read by the next call" in printed(
         screen, audit(cache=cache)
     )
+
+
+def test_sizes_name_who_counted_them() -> None:
+    one = compaction(3, size=size(100, 30, restored=20, reckoned=20))
+    measured = structs.replace(
+        one,
+        before=structs.replace(one.before, measured=900),
+        after=structs.replace(one.after, measured=300),
+    )
+    assert figures(*(each for each in printed(screen, audit(one)) if "sent again" in each)) == [["1", "20"]]
+    by_provider = printed(screen, audit(measured))
+    assert not [each for each in by_provider if "EST." in each or "sent again" in each]
+    assert [each for each in by_provider if "as the provider counted" in each]
 
 
 def full_screen() -> Audit:

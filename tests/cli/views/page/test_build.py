@@ -36,7 +36,7 @@ def test_without_conditions_there_is_no_verdict() -> None:
 
 def test_conditions_are_verdicts() -> None:
     assert bad(size=size(10, 10), conditions=["no-gain"]) == [
-        "the context is hardly smaller: 10 -> 10 tokens"
+        "the context is hardly smaller, recomputed: 10 -> 10 tokens"
     ]
 
 
