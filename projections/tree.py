@@ -12,7 +12,8 @@ from eventstore.formats import view_of
 from eventstore.imports import recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, events, events_of_kinds
-from projections.context.cursor import Cursor, resolve_cursor
+from eventstore.paths import event as event_at
+from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.rules import rules_of_format
 
 _ATTACHED: Final = frozenset({"custom", "custom_message"})
@@ -126,7 +127,7 @@ class TreeFold:
         self._labels.apply(event)
         seq, parent = event.seq, event.parent_seq
         self._entries[seq] = _Entry(event.id, event.kind, parent, event.time)
-        self._leaf, self._settings = seq, (event.model_seq, event.thinking_seq)
+        self.stand_at(event)
         if event.role:
             self._shown.update((seq, *self._settings))
         elif event.kind in _LANDMARKS:
@@ -135,6 +136,11 @@ class TreeFold:
             self._shown.add(parent)
         if rules_of_format(event.format).arranges:
             self._join(event)
+
+    def stand_at(self, entry: Event | LazyEvent | None) -> None:
+        """Make an entry the leaf until the next one is applied; None: the root."""
+        self._leaf = entry.seq if entry else 0
+        self._settings = (entry.model_seq, entry.thinking_seq) if entry else (0, 0)
 
     def _join(self, event: Event | LazyEvent) -> None:
         """Remember the message that an entry is a record of, or answers."""
@@ -232,18 +238,19 @@ class TreeFold:
         return sorted(seqs, key=lambda seq: self._entries[seq].time or 0)
 
 
-def tree(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> Tree:
-    """Return the tree of a session, as of an event. Raises NotFoundError.
+def tree(log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Tree:
+    """Return the tree of a session at a leaf, as of an event. Raises NotFoundError.
 
     A record that was copied shows only once, unless others than its copies' originals are below it.
     """
     with log.snapshot() as snapshot:
-        cursor = resolve_cursor(snapshot, session, as_of=as_of)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         hidden = _hidden(snapshot, cursor)
         fold = TreeFold()
         for event in events(snapshot, session, last=cursor.as_of):
             if event.seq not in hidden:
                 fold.apply(event)
+        fold.stand_at(event_at(snapshot, session, cursor.leaf) if cursor.leaf else None)
         return fold.view()
 
 

@@ -77,7 +77,7 @@ def tree_rows(
     branches = tree.branches()
     for node, level in _in_order(tree, is_main):
         event = event_of(node.id)
-        is_turn = is_full or _is_turn(node, event, branches[node.id])
+        is_turn = is_full or node.id == tree.leaf or _is_turn(node, event, branches[node.id])
         if run and (is_turn or level != run.level):
             yield run
             run = None

@@ -10,6 +10,7 @@ from eventstore import open_store
 from eventstore.errors import NotFoundError
 from eventstore.memory import MemoryLog
 from eventstore.records import Decision, Label, LeafMoved, ModelChange
+from projections.context.cursor import ROOT
 from projections.tree import Node, Tree, TreeFold, tree
 from tests.support import claude_code
 from tests.support.events import event, message
@@ -133,37 +134,37 @@ def progress(uuid: str, parent: str) -> bytes:
     return claude_code.record(uuid, parent, "progress", data={"type": "bash_progress"})
 
 
-def test_records_of_progress_make_no_branch(tmp_path: Path) -> None:
+def behind_progress(folder: Path, *lines: bytes) -> Tree:
+    """Return the tree of a call, a record of its progress, `p`, and what follows."""
     log = MemoryLog()
-    claude_code.bring(
-        log,
-        tmp_path / "s.jsonl",
-        claude_code.said("u", None, "go"),
-        claude_code.answer("a", "u", "m1", claude_code.call("x")),
-        progress("p", "a"),
-        progress("q", "p"),
-        claude_code.result("r", "a", "x", "one"),
-        claude_code.answer("b", "r", "m2", "done"),
-    )
-    found = tree(log, claude_code.SESSION)
+    said = claude_code.said("u", None, "go")
+    asked = claude_code.answer("a", "u", "m1", claude_code.call("x"))
+    claude_code.bring(log, folder / "s.jsonl", said, asked, progress("p", "a"), *lines)
+    return tree(log, claude_code.SESSION)
+
+
+def test_records_of_progress_make_no_branch(tmp_path: Path) -> None:
+    result = claude_code.result("r", "a", "x", "one")
+    found = behind_progress(tmp_path, progress("q", "p"), result, claude_code.answer("b", "r", "m2", "done"))
     assert ([node.id for node in found.nodes], found.ends) == (["u", "a", "r", "b"], 1)
 
 
 def test_a_parallel_call_behind_progress_is_no_branch(tmp_path: Path) -> None:
-    log = MemoryLog()
-    claude_code.bring(
-        log,
-        tmp_path / "s.jsonl",
-        claude_code.said("u", None, "go"),
-        claude_code.answer("a", "u", "m1", claude_code.call("x")),
-        progress("p", "a"),
+    found = behind_progress(
+        tmp_path,
         claude_code.answer("b", "p", "m1", claude_code.call("y")),
         claude_code.result("q", "b", "y", "two"),
         claude_code.result("r", "a", "x", "one"),
         claude_code.answer("c", "r", "m2", "done"),
     )
-    found = tree(log, claude_code.SESSION)
     assert ({node.id for node in found.nodes if node.beside}, found.ends) == ({"b", "q"}, 1)
+
+
+def test_an_unsent_entry_may_be_the_leaf(log):
+    log.append("s", [message("root"), event("state"), message("child")])
+    found = tree(log, "s", leaf="state")
+    assert (outline(found), found.leaf) == ([("root", 0), ("state", 1), ("child", 2)], "state")
+    assert tree(log, "s", leaf=ROOT).leaf is None
 
 
 def test_what_is_below_a_hidden_entry_moves_up(log):

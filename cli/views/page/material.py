@@ -165,7 +165,7 @@ def read_material(
         return Material(
             view=audited,
             timeline=timeline(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens),
-            tree=tree(snapshot, session, as_of=as_of),
+            tree=tree(snapshot, session, leaf=leaf, as_of=as_of),
             events=events,
             path=frozenset(entry.seq for entry in path(snapshot, cursor)),
             fates={

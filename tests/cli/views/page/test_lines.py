@@ -92,6 +92,14 @@ def test_the_leaf_is_marked_where_one_stands(story: Story) -> None:
     assert [line.is_leaf for line in drawn(story, leaf="e1")] == [True, False]
 
 
+def test_any_entry_is_marked_as_the_leaf(story: Story) -> None:
+    story.says(user("a"), assistant("b"), assistant("c"))
+    note = story.add(Custom(custom_type="note"))
+    story.says(assistant("d"))
+    for leaf in ("e2", note):
+        assert [line.seq for line in drawn(story, leaf=leaf) if line.is_leaf] == [story[leaf].seq]
+
+
 def test_a_labelled_entry_stands_alone_with_its_label(story: Story) -> None:
     story.says(user("a"), assistant("b"), assistant("c"))
     story.add(Label(target_id="e2", label="here"))
