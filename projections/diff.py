@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
 
 import msgspec
 
@@ -11,13 +10,12 @@ from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
 from eventstore.records import FileOperations
 from projections.audit.coverage import compaction_coverage
-from projections.context.build import context_at
+from projections.context.build import context_at, parts_in_native_history
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.parts import Context, Part, view_of_part
 from projections.files import abandoned_entries, files_of
+from projections.rules.base import native_provider
 from projections.tokens import Counter, counter, is_estimate
-
-_SUMMARIES: Final = ("compaction", "branch_summary")
 
 
 class Change(StrEnum):
@@ -29,8 +27,10 @@ class Change(StrEnum):
     """In both, with other content."""
     SUMMARIZED = "summarized"
     """Only in the first; a summary in the second covers it."""
+    NATIVE = "native"
+    """Only in the first; in the second, a history that only its provider can read stands for it."""
     GONE = "gone"
-    """Only in the first, and no summary in the second covers it."""
+    """Only in the first, and nothing in the second covers it."""
     NEW = "new"
     """Only in the second."""
 
@@ -90,8 +90,10 @@ def diff(
         )
         before, after = context_at(snapshot, here), context_at(snapshot, there)
         summarized = _summarized(snapshot, there, before, after)
+        native = {part.key for part in parts_in_native_history(snapshot, after)}
         shown = {part.key for part in after.parts}
         left = [part for part in before.parts if part.key not in shown and part.key[:2] in summarized]
+        summaries = [part for part in after.parts if _is_summary(snapshot, part)]
         events = {key for part in left for key in part.events}
         files = files_of((event(snapshot, *key).decode() for key in events), snapshot).lists()
     old = dict(zip((part.key for part in before.parts), tokens.count(before.parts), strict=True))
@@ -104,7 +106,9 @@ def diff(
         if key not in old:
             return Change.NEW
         if key not in new:
-            return Change.SUMMARIZED if key[:2] in summarized else Change.GONE
+            if key[:2] in summarized:
+                return Change.SUMMARIZED
+            return Change.NATIVE if key in native else Change.GONE
         return Change.KEPT if bytes_before[key] == bytes_after[key] else Change.REWRITTEN
 
     return Diff(
@@ -132,11 +136,17 @@ def diff(
         ],
         summaries=[
             NewSummary(event=part.id, seq=part.seq, text=view_of_part(part).text)
-            for part in after.parts
-            if part.kind in _SUMMARIES and part.key not in old
+            for part in summaries
+            if part.key not in old
         ],
         files=files,
     )
+
+
+def _is_summary(snapshot: Snapshot, part: Part) -> bool:
+    if part.kind == "compaction":
+        return not native_provider(event(snapshot, part.session, part.seq))
+    return part.kind == "branch_summary"
 
 
 def _shared_prefix(before: tuple[Part, ...], after: tuple[Part, ...]) -> int:

@@ -68,6 +68,7 @@ def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, sh
         "kept": "dim",
         "rewritten": "yellow",
         "summarized": "magenta",
+        "native": "magenta",
         "gone": "bold red",
         "new": "green",
     }
@@ -80,7 +81,7 @@ def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, sh
     tokens = [tokens_heading(f"IN {context}", is_estimate=found.estimate) for context in ("A", "B")]
     listing = table("#", "EVENT", "ROLE", "CHANGE", *tokens, right=("#", *tokens))
     for each in found.changes:
-        if show_all or each.change not in ("kept", "summarized"):
+        if show_all or each.change not in ("kept", "summarized", "native"):
             listing.add_row(
                 str(each.seq),
                 safe_line(names[each.event]),

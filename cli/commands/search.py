@@ -23,6 +23,7 @@ _LINES: Final = 2
 _STATES: Final = {
     "context": "in context",
     "compacted": "compacted",
+    "native": "in the provider's history",
     "rewritten": "rewritten",
     "removed": "removed",
     "branch": "other branch",

@@ -75,6 +75,16 @@ def _unread(snapshot: Snapshot, leaf: LazyEvent) -> str:
     return compaction.id if compaction and native_provider(compaction) else ""
 
 
+def parts_in_native_history(snapshot: Snapshot, sent: Context) -> list[Part]:
+    """Return the messages for which a history stands that only its provider can read."""
+    cursor = resolve_cursor(snapshot, sent.session, leaf=sent.leaf, as_of=sent.as_of)
+    leaf = _leaf(snapshot, cursor) if sent.leaf else None
+    if leaf is None or not _unread(snapshot, leaf):
+        return []
+    shown = {part.key for part in sent.parts}
+    return [part for part in context_at(snapshot, cursor, readable=True).parts if part.key not in shown]
+
+
 def harness_json(context: Context) -> bytes:
     """Return a context as JSON in the harness's own shape: messages and settings."""
     return rules_named(context.rules).document(

@@ -13,7 +13,7 @@ from eventstore.formats import view_of, view_of_message
 from eventstore.imports import replaced_by_copies
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event, events, path
-from projections.context.build import context_at
+from projections.context.build import context_at, parts_in_native_history
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate, Part
 from projections.descriptions import event_name
@@ -28,6 +28,8 @@ class State(StrEnum):
     """In the context: the model is sent it."""
     COMPACTED = "compacted"
     """Before the compaction in effect, and not kept."""
+    NATIVE = "native"
+    """Before the compaction in effect, in a history that only its provider can read."""
     REWRITTEN = "rewritten"
     """In the context, but a rewrite replaced the text that matches."""
     REMOVED = "removed"
@@ -39,8 +41,8 @@ class State(StrEnum):
 
     @property
     def is_lost(self) -> bool:
-        """True if the model was sent it, but is no longer."""
-        return self not in (State.CONTEXT, State.UNSENT)
+        """True if the model was sent it, but is no longer, as far as the log tells."""
+        return self not in (State.CONTEXT, State.NATIVE, State.UNSENT)
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,10 +128,13 @@ class _Context:
         cursor = resolve_cursor(snapshot, session)
         self._snapshot, self._session = snapshot, session
         self._parts: dict[int, list[Part]] = {}
-        for part in context_at(snapshot, cursor).parts:
+        sent = context_at(snapshot, cursor)
+        for part in sent.parts:
             if part.session == session:
                 for seq in (part.seq, *part.merged):
                     self._parts.setdefault(seq, []).append(part)
+        native = parts_in_native_history(snapshot, sent)
+        self._native = {seq for part in native if part.session == session for seq in (part.seq, *part.merged)}
         self._path = {each.seq for each in path(snapshot, session, cursor.leaf)}
         self._compaction = event(snapshot, session, cursor.leaf).compaction_seq if cursor.leaf else 0
 
@@ -140,6 +145,8 @@ class _Context:
             if is_changed and not any(query.matches(_text_of(part)) for part in parts):
                 return State.REWRITTEN
             return State.CONTEXT
+        if found.seq in self._native:
+            return State.NATIVE
         if found.kind == "compaction" and not self._was_in_effect(found.seq):
             return State.UNSENT
         if found.seq not in self._path:

@@ -18,7 +18,10 @@ from projections.audit.session import audit
 from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import view_of_part
+from projections.diff import diff
 from projections.requests.anthropic import RepairRule, render
+from projections.search import search
+from projections.search.words import Query
 from projections.tokens import counter
 from tests.compaction.scripted import Scripted, compactor, policy
 from tests.support import oh_my_pi_sessions
@@ -137,3 +140,17 @@ def test_the_next_summary_covers_the_hidden_messages(log: MemoryLog, tmp_path: P
     compaction = audit(log, session).compactions[-1]
     assert compaction.messages.summarized == 3
     assert compaction.uncovered == list[EventRef]()
+
+
+def test_a_comparison_claims_no_native_loss(log: MemoryLog, tmp_path: Path) -> None:
+    session = bring(log, tmp_path, *EARLY, compacted(first=1), *LATE)
+    found = diff(log, session, "00000001", "00000004")
+    assert [each.change for each in found.changes] == ["native", "native", "new", "new", "new"]
+    assert found.summaries == []
+
+
+def test_a_search_claims_no_native_loss(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path, *EARLY, compacted(first=1), *LATE)
+    query = Query("question")
+    assert [each.state for each in search(log, None, query, limit=9)] == ["context", "native"]
+    assert search(log, None, query, limit=9, lost=True) == []
