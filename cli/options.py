@@ -224,7 +224,12 @@ def text_of(file: BinaryIO) -> str:
 
 
 def require_all_or_names(
-    ctx: click.Context, does: str, sessions: Sequence[str], *, is_all: bool, chosen: SessionFilter
+    ctx: click.Context,
+    does: str,
+    sessions: Sequence[str],
+    *,
+    is_all: bool,
+    chosen: SessionFilter | None = None,
 ) -> None:
     """Reject --all with sessions, neither of them, and filters without --all.
 
@@ -234,5 +239,5 @@ def require_all_or_names(
         raise click.UsageError(f"--all {does} every session: do not name any", ctx)
     if not is_all and not sessions:
         raise click.UsageError("name a session, or give --all", ctx)
-    if not is_all and not chosen.is_empty:
+    if not is_all and chosen is not None and not chosen.is_empty:
         raise click.UsageError("--harness, --project and --since need --all", ctx)

@@ -6,7 +6,7 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
-from cli.commands.sessions import ORDERS, listing
+from cli.commands.sessions import listing
 from cli.output import command_line, console, counted, echo_problem, echo_text
 from cli.store import chosen_sessions, opened, store_path
 from eventstore import is_store
@@ -28,7 +28,7 @@ _LISTED: Final = 5
 def print_status(ctx: click.Context) -> None:
     """Print counts of sessions and of files to import, compacted sessions, the next command."""
     with opened(ctx) if is_store(store_path(ctx.obj)) else nullcontext(MemoryLog()) as log:
-        found = sorted(chosen_sessions(log, SessionFilter()), key=ORDERS["ended"])
+        found = chosen_sessions(log, SessionFilter())
         if not found:
             echo_text(f"the store is empty; to import the sessions on this machine: {command_line('sync')}")
             return

@@ -164,15 +164,15 @@ def check_new_name(name: str) -> str:
     return name
 
 
-def chosen_names(log: StoredLog, chosen: SessionFilter) -> list[str]:
-    """Return the ids of the chosen sessions and their subagents, sorted.
+def chosen_names(log: StoredLog, chosen: SessionFilter | None = None) -> list[str]:
+    """Return the ids of the chosen sessions and their subagents, by default of all, sorted.
 
     Earlier generations are left out. Sessions that hold answers of replays are left out, too.
     """
     from eventstore.imports import earlier_generations
     from projections.overview import holds_answers
 
-    if chosen.is_empty:
+    if chosen is None or chosen.is_empty:
         with log.snapshot() as snapshot:
             earlier = earlier_generations(snapshot)
             return [
@@ -184,7 +184,7 @@ def chosen_names(log: StoredLog, chosen: SessionFilter) -> list[str]:
 def chosen_sessions(
     log: EventLog, chosen: SessionFilter, *, prices: Prices | None = None, with_answers: bool = False
 ) -> list[Family]:
-    """Return the chosen sessions with their subagents, the most recently written last.
+    """Return the chosen sessions with their subagents, those with the newest entry last.
 
     Without `with_answers`, none of those that hold answers of replays.
     """
@@ -193,7 +193,8 @@ def chosen_sessions(
 
     with progress_bar("reading sessions") as progress:
         found = chosen.chosen(overviews(log, prices=prices, progress=progress))
-    return [each for each in found if with_answers or not holds_answers(each.overview.head)]
+    found = [each for each in found if with_answers or not holds_answers(each.overview.head)]
+    return sorted(found, key=lambda family: family.ended or 0)
 
 
 def resolve_session(log: EventLog, name: str) -> str:

@@ -169,18 +169,6 @@ def related_sessions(snapshot: Snapshot, session: str) -> set[str]:
     return found
 
 
-def with_parents(snapshot: Snapshot, sessions: Collection[str]) -> set[str]:
-    """Return sessions with those whose contexts they continue."""
-    found: set[str] = set()
-    waiting = [*sessions]
-    while waiting:
-        if (name := waiting.pop()) not in found:
-            found.add(name)
-            waiting += _parents(snapshot, name)
-    names = {head.name for head in snapshot.heads()}
-    return found & names
-
-
 def _parents(snapshot: Snapshot, session: str) -> list[str]:
     """Return the sessions from which a session's context continues, as imported."""
     try:

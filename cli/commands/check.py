@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import json_option, require_all_or_names, session_filters
+from cli.options import json_option, require_all_or_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from eventstore.log import StoredLog
     from projections.audit.checks import CheckResult, SessionChecks
-    from projections.overview import SessionFilter
     from projections.rules.base import Check
 
 
@@ -30,14 +29,11 @@ _OF_ESTIMATES: Final = "; differences from estimates ('about') do not count"
     "--all",
     "is_all",
     is_flag=True,
-    help="Check every session of the store, or those that the next options choose, one line each.",
+    help="Check every session of the store, one line each.",
 )
-@session_filters
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, chosen: SessionFilter, as_json: bool
-) -> None:
+def command(ctx: click.Context, sessions: tuple[str, ...], *, is_all: bool, as_json: bool) -> None:
     """Check a session's contexts against figures in its own records.
 
     Records say how many messages there were, which requests shared a prefix, how large contexts were, and
@@ -47,14 +43,12 @@ def command(
     from cli.output import echo_problem, json_bytes, json_list
     from cli.store import chosen_names, looks_like_file, opened, resolve_session
 
-    require_all_or_names(ctx, "checks", sessions, is_all=is_all, chosen=chosen)
+    require_all_or_names(ctx, "checks", sessions, is_all=is_all)
     found: list[SessionChecks] = []
     has_failed = False
     problems: list[str] = []
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
-        names = (
-            chosen_names(log, chosen) if is_all else [resolve_session(log, session) for session in sessions]
-        )
+        names = chosen_names(log) if is_all else [resolve_session(log, session) for session in sessions]
         if as_json:
             with json_list("sessions") as add:
                 for checks in _checked(log, names, problems, shows_progress=False):

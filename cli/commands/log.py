@@ -33,11 +33,9 @@ _SHORTEST: Final = 8
 @click.option("--match", metavar="TEXT", callback=utf8, help="Only events whose record contains this text.")
 @click.option("--first", type=click.IntRange(1), default=1, metavar="SEQ", help="Start at this event number.")
 @click.option("--last", type=click.IntRange(0), metavar="SEQ", help="Stop after this event number.")
-@click.option("--reverse", is_flag=True, help="Newest first.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N events.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines, one event per line.")
 @click.pass_context
-def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: bool, **chosen: Any) -> None:
+def command(ctx: click.Context, /, session: str, *, as_json: bool, **chosen: Any) -> None:
     """List a session's events in the order in which they were stored.
 
     "*" marks the leaf, "-" marks events that are not nodes of the tree. Long ids are shortened; for one
@@ -49,7 +47,7 @@ def command(ctx: click.Context, /, session: str, *, limit: int | None, as_json: 
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         _check_named(snapshot, name, kind=chosen["kind"], role=chosen["role"])
-        events = islice(_chosen(snapshot, name, **chosen), limit)
+        events = _chosen(snapshot, name, **chosen)
         if as_json:
             for event in events:
                 echo_json(event_json(event))
@@ -147,11 +145,10 @@ def _chosen(
     match: str | None,
     first: int,
     last: int | None,
-    reverse: bool,
 ) -> Iterator[Event]:
     from eventstore.paths import events
 
-    for found in events(snapshot, session, first=first, last=last, backward=reverse):
+    for found in events(snapshot, session, first=first, last=last):
         event = found.decode()
         if (
             (not kind or event.kind in kind)

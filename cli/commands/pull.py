@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from cli.commands.push import opened_target, transfer_options, transfer_sessions
+from cli.commands.push import transfer_options, transfer_sessions
 
 
 @click.command("pull", epilog="Example:  refold push shared && refold --store mine pull shared")
 @transfer_options("SOURCE")
 @click.pass_context
-def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any) -> None:
+def command(ctx: click.Context, /, *, other: str, **options: Any) -> None:
     """Copy new events from another store.
 
     SOURCE is the other store, a folder or postgresql://…. This store is made if needed. What it has is not copied
@@ -22,8 +22,5 @@ def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any)
     from cli.store import store_path
     from eventstore import open_store
 
-    with (
-        open_store(other, create=False) as source,
-        opened_target(store_path(ctx.obj), dry_run=dry_run) as target,
-    ):
-        transfer_sessions(ctx, source, target, dry_run=dry_run, **options)
+    with open_store(other, create=False) as source, open_store(store_path(ctx.obj)) as target:
+        transfer_sessions(ctx, source, target, **options)

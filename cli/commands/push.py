@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cli.options import json_option, since_option, utf8
+from cli.options import json_option, utf8
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from eventstore import EventLog
     from eventstore.transfer import SessionTransfer
 
@@ -40,8 +38,6 @@ def transfer_options(argument: str) -> Callable[[Callable[..., Any]], Callable[.
                 metavar="SESSION",
                 help="Only this session, with its subagents and other generations.",
             ),
-            since_option,
-            click.option("--dry-run", is_flag=True, help="Show what would be copied; copy nothing."),
             json_option,
         )
         for option in reversed(options):
@@ -51,10 +47,10 @@ def transfer_options(argument: str) -> Callable[[Callable[..., Any]], Callable[.
     return add
 
 
-@click.command("push", epilog="Example:  refold push other-store --since 2w")
+@click.command("push", epilog="Example:  refold push other-store")
 @transfer_options("TARGET")
 @click.pass_context
-def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any) -> None:
+def command(ctx: click.Context, /, *, other: str, **options: Any) -> None:
     """Copy new events to another store.
 
     TARGET is the other store, a folder or postgresql://…, and is made if needed. What it has is not copied again.
@@ -62,21 +58,10 @@ def command(ctx: click.Context, /, *, other: str, dry_run: bool, **options: Any)
     stores have different events at the same place, is reported and not copied. The exit code is then 1.
     """
     from cli.store import opened
+    from eventstore import open_store
 
-    with opened(ctx) as source, opened_target(other, dry_run=dry_run) as target:
-        transfer_sessions(ctx, source, target, dry_run=dry_run, **options)
-
-
-def opened_target(path: str, *, dry_run: bool) -> AbstractContextManager[EventLog]:
-    """Open the store to copy to, and make it if needed; a dry run makes none."""
-    from contextlib import closing
-
-    from eventstore import is_store, open_store
-    from eventstore.memory import MemoryLog
-
-    if dry_run and not is_store(path):
-        return closing(MemoryLog())
-    return open_store(path, create=not dry_run)
+    with opened(ctx) as source, open_store(other) as target:
+        transfer_sessions(ctx, source, target, **options)
 
 
 def transfer_sessions(
@@ -85,24 +70,17 @@ def transfer_sessions(
     target: EventLog,
     *,
     session: str | None,
-    since: int | None,
-    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Copy the chosen sessions, with a progress bar on a terminal; print the results and exit."""
     from cli.output import echo_json, echo_problem, progress_bar
-    from eventstore.transfer import DivergedError, compare, transfer
+    from eventstore.transfer import DivergedError, transfer
 
-    sessions = _chosen(source, session, since)
-    if dry_run:
-        results = compare(source, target, sessions=sessions)
-    else:
-        with progress_bar("copying") as progress:
-            results = transfer(source, target, sessions=sessions, progress=progress)
+    with progress_bar("copying") as progress:
+        results = transfer(source, target, sessions=_chosen(source, session), progress=progress)
     if as_json:
         echo_json(
             {
-                "dryRun": dry_run,
                 "sessions": [
                     {
                         "session": each.session,
@@ -117,31 +95,28 @@ def transfer_sessions(
             }
         )
     else:
-        _print(results, is_dry=dry_run)
+        _print(results)
     problems = [each.error for each in results if each.error]
     for error in problems:
         echo_problem(str(error))
     ctx.exit(1 if problems else 0)
 
 
-def _chosen(source: EventLog, session: str | None, since: int | None) -> set[str] | None:
+def _chosen(source: EventLog, session: str | None) -> set[str] | None:
     """Return the sessions to copy, None for all. Raises NotFoundError, AmbiguousError."""
     from cli.store import looks_like_file, resolve_session
-    from eventstore.transfer import related_sessions, with_parents
+    from eventstore.transfer import related_sessions
 
-    if session is not None and not looks_like_file(session):
+    if session is None:
+        return None
+    # A file is not imported: its name may still be a session's id.
+    if not looks_like_file(session):
         session = resolve_session(source, session)
     with source.snapshot() as snapshot:
-        # A file is not imported: its name may still be a session's id.
-        chosen = related_sessions(snapshot, snapshot.head(session).name) if session is not None else None
-        if since is None:
-            return chosen
-        heads = [head for head in snapshot.heads() if chosen is None or head.name in chosen]
-        recent = {head.name for head in heads if head.last_time is None or head.last_time >= since}
-        return with_parents(snapshot, recent)
+        return related_sessions(snapshot, snapshot.head(session).name)
 
 
-def _print(results: list[SessionTransfer], *, is_dry: bool) -> None:
+def _print(results: list[SessionTransfer]) -> None:
     """Print a line for each session with news, and one for all."""
     from cli.output import console, counted, echo_text, safe_line, table, thousands
     from cli.store import short_names
@@ -155,7 +130,7 @@ def _print(results: list[SessionTransfer], *, is_dry: bool) -> None:
         console().print(listing, crop=False)
         echo_text("")
     events = counted(sum(each.added for each in copied), "event")
-    done = f"{'would copy' if is_dry else 'copied'} {events} of {counted(len(copied), 'session')}"
+    done = f"copied {events} of {counted(len(copied), 'session')}"
     unchanged = sum(not each.added and not each.error for each in results)
     ahead = sum(each.ahead > 0 for each in results)
     parts = [done, f"{unchanged:,} unchanged"]

@@ -19,19 +19,9 @@ _LEAST_TITLE: Final = 24
 """Characters of a title that other columns leave room for."""
 _LONGEST_TITLE: Final = 120
 """Characters of a title to show if there is room."""
-ORDERS: Final = {
-    "written": lambda _: 0,
-    "ended": lambda family: family.ended or 0,
-    "events": lambda family: family.overview.head.version,
-    "tokens": lambda family: family.spent.tokens,
-    "cost": lambda family: family.spent.cost or 0,
-    "title": lambda family: (family.overview.title or family.overview.first_request).casefold(),
-    "id": lambda family: family.overview.name,
-}
-"""Keys by which to sort a list that is in the order of the newest write."""
 
 
-@click.command("sessions", epilog="Example:  refold sessions --project web --since 2w --sort cost")
+@click.command("sessions", epilog="Example:  refold sessions --project web --since 2w")
 @session_filters
 @click.option(
     "--all",
@@ -40,14 +30,6 @@ ORDERS: Final = {
     help="Also list each session's subagents and earlier generations, below it, sessions of a few events without an "
     "answer, and answers of replays.",
 )
-@click.option(
-    "--sort",
-    type=click.Choice(list(ORDERS)),
-    default="ended",
-    show_default=True,
-    help="Sort order; the largest or newest comes last.",
-)
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the last N of the list.")
 @json_option
 @click.pass_context
 def command(
@@ -55,8 +37,6 @@ def command(
     *,
     chosen: SessionFilter,
     is_all: bool,
-    sort: str,
-    limit: int | None,
     as_json: bool,
 ) -> None:
     """List the sessions of the store, the one with the newest entry last.
@@ -83,9 +63,8 @@ def command(
         # A short id has to be unique in the store, not only in the list.
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
-    found = sorted(found, key=ORDERS[sort])
     shown = [each for each in found if is_all or as_json or not each.is_abandoned]
-    abandoned, found = len(found) - len(shown), shown[-(limit or 0) :]
+    abandoned, found = len(found) - len(shown), shown
     if as_json:
         rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]
         echo_json({"sessions": rows})

@@ -17,13 +17,12 @@ _COUNTER: Final = "utf16/4"
 """The token counter for context sizes."""
 
 
-@click.command("undo", epilog="Example:  refold undo @last --dry-run")
+@click.command("undo", epilog="Example:  refold undo @last")
 @click.argument("session")
 @click.argument("event", required=False)
-@click.option("--dry-run", is_flag=True, help="Show what would happen; append nothing.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, event: str | None, *, dry_run: bool, as_json: bool) -> None:
+def command(ctx: click.Context, session: str, event: str | None, *, as_json: bool) -> None:
     """Undo refold's newest compaction, rewrite or move, and everything appended with it.
 
     With EVENT (an id, a unique prefix of one, a label, or #N), undo the append that the event belongs to,
@@ -32,27 +31,20 @@ def command(ctx: click.Context, session: str, event: str | None, *, dry_run: boo
     """
     from cli.output import echo_json
     from cli.store import opened_session, resolve_event
-    from compaction.branching.undo import context_after, plan_undo, undo
+    from compaction.branching.undo import undo
     from eventstore.writing import SessionWriter
     from projections.context.build import build_context
 
     with opened_session(ctx, session) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, event) if event is not None else None
-            if dry_run:
-                plan, events = plan_undo(snapshot, name, target), tuple[str, ...]()
-                before, after = (
-                    build_context(snapshot, name, verify=False),
-                    context_after(snapshot, name, plan),
-                )
-        if not dry_run:
-            undid = undo(SessionWriter(log, name), target)
-            plan, events = undid.undo, undid.events
-            with log.snapshot() as snapshot:
-                seq = snapshot.locate(name, events[0])
-                before, after = (
-                    build_context(snapshot, name, as_of=number, verify=False) for number in (seq - 1, seq)
-                )
+        undid = undo(SessionWriter(log, name), target)
+        plan, events = undid.undo, undid.events
+        with log.snapshot() as snapshot:
+            seq = snapshot.locate(name, events[0])
+            before, after = (
+                build_context(snapshot, name, as_of=number, verify=False) for number in (seq - 1, seq)
+            )
     if as_json:
         echo_json(
             {
@@ -77,12 +69,10 @@ def _print(session: str, plan: Undo, events: tuple[str, ...], before: Context, a
     from cli.output import command_line, counted, echo_text, safe_line
 
     for entry in plan.entries:
-        verb = "undid" if events else "would undo"
-        echo_text(f"{verb} {safe_line(entry.kind)} {safe_line(entry.id)} #{entry.seq}")
+        echo_text(f"undid {safe_line(entry.kind)} {safe_line(entry.id)} #{entry.seq}")
     sizes = [
         f"{counted(size['messages'], 'message')}, {counted(size['tokens'], 'token')}"
         for size in map(_size, (before, after))
     ]
     echo_text(f"context: {sizes[0]} -> {sizes[1]} by {_COUNTER}, an estimate")
-    if events:
-        echo_text(f"to redo: {command_line('undo', session, events[0])}")
+    echo_text(f"to redo: {command_line('undo', session, events[0])}")

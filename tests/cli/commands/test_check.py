@@ -86,13 +86,3 @@ def test_a_session_that_is_not_there_is_refused(refold: Refold) -> None:
 @pytest.mark.parametrize("given", [(), ("s", "--all")])
 def test_either_sessions_or_all_are_named(refold: Refold, given: tuple[str, ...]) -> None:
     refold("check", *given, code=2)
-
-
-def test_all_may_be_those_that_are_chosen(diverged: Refold) -> None:
-    diverged("append", "sound", stdin=said("m1", user("go")))
-    chosen = {
-        harness: len(diverged("check", "--all", "--harness", harness, "--json", code=None).json["sessions"])
-        for harness in ("pi", "claude-code", "refold")
-    }
-    assert (sum(chosen.values()), chosen["claude-code"]) == (2, 0)
-    assert "--all" in diverged("check", "sound", "--harness", "pi", code=2).errors

@@ -14,7 +14,7 @@ SCENES: Final[Sequence[Scene]] = [
         the_tale,
         [
             "log @last",
-            "log @last --reverse --limit 2",
+            "log @last --last 2",
             "log @last --kind message --kind compactoin",
             "log @last --role usr",
             Run(

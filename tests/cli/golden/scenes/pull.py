@@ -17,7 +17,6 @@ SCENES: Final[Sequence[Scene]] = [
         [
             "push other",
             THERE,
-            "pull other --dry-run",
             "pull other",
             "pull other",
             ONE_MORE,

@@ -24,13 +24,10 @@ SCENES: Final[Sequence[Scene]] = [
     Scene(
         two_sessions,
         [
-            "push other --dry-run",
             "push other --session forked",
             "push other",
             "push other",
             ONE_MORE,
-            "push other --dry-run --json",
-            "push other --since 2026-01-01",
             THERE,
             "push other",
             ONE_MORE,

@@ -31,7 +31,6 @@ SCENES: Final[Sequence[Scene]] = [
         [
             "sessions",
             "sessions --all",
-            "sessions --all --sort id --limit 2",
             "label session-c --title 'Nightly run'",
             "sessions --harness pi",
         ],

@@ -15,7 +15,6 @@ SCENES: Final[Sequence[Scene]] = [
         [
             "undo @last",
             *(f"undo @last {event}" for event in ("u3", "b2", "s1", "nope", "''")),
-            "undo @last c1 --dry-run",
             "undo @last c1",
             "undo @last",
             "undo @last 00000001",
