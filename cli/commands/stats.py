@@ -6,33 +6,30 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import chosen_prices, json_option, session_filters
+from cli.options import chosen_prices, json_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from projections.overview import Family, SessionFilter, SessionOverview, Spent
+    from projections.overview import Family, SessionOverview, Spent
 
 _GROUPS: Final = ("project", "day", "model", "harness")
 
 
-@click.command("stats", epilog="Example:  refold stats --by project --since 4w")
+@click.command("stats", epilog="Example:  refold stats --by project")
 @click.option(
     "--by",
     type=click.Choice(_GROUPS),
     help="Show tokens and cost by project, day (UTC), model or harness instead.",
 )
-@session_filters
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, by: str | None, chosen: SessionFilter, as_json: bool) -> None:
+def command(ctx: click.Context, *, by: str | None, as_json: bool) -> None:
     """Show the store's contents and size; with --by, the tokens and cost of its sessions."""
-    if by is not None:
-        _show_spent(ctx, by, chosen, as_json=as_json)
-    elif chosen.is_empty:
+    if by is None:
         _show_store(ctx, as_json=as_json)
     else:
-        raise click.UsageError("options that choose sessions need --by", ctx)
+        _show_spent(ctx, by, as_json=as_json)
 
 
 def _show_store(ctx: click.Context, *, as_json: bool) -> None:
@@ -61,17 +58,17 @@ def _show_store(ctx: click.Context, *, as_json: bool) -> None:
     out.print(kinds)
 
 
-def _show_spent(ctx: click.Context, by: str, chosen: SessionFilter, *, as_json: bool) -> None:
+def _show_spent(ctx: click.Context, by: str, *, as_json: bool) -> None:
     from cli.output import console, echo_json, echo_note, echo_problem, paged
     from cli.store import chosen_sessions, opened
     from projections.audit.prices import prices_of_file
-    from projections.overview import model_name, total
+    from projections.overview import SessionFilter, model_name, total
 
     with opened(ctx) as log:
         prices = chosen_prices(ctx)
         table_of_prices = prices_of_file(prices) if prices else None
         # Answers of replays were paid for, too.
-        found = chosen_sessions(log, chosen, prices=table_of_prices, with_answers=True)
+        found = chosen_sessions(log, SessionFilter(), prices=table_of_prices, with_answers=True)
     parts: dict[str, list[Spent]] = {}
     sessions: dict[str, set[str]] = {}
     for family in found:
@@ -94,9 +91,7 @@ def _show_spent(ctx: click.Context, by: str, chosen: SessionFilter, *, as_json: 
         with paged(out):
             out.print(_listing(by, groups, whole), crop=False)
         if not groups:
-            echo_note(
-                "no calls with usage are recorded" + ("" if chosen.is_empty else " in the chosen sessions")
-            )
+            echo_note("no calls with usage are recorded")
     damaged = [each for family in found for each in family.members if each.problem]
     for each in damaged:
         echo_problem(each.problem)
