@@ -1,0 +1,91 @@
+"""Run the scenarios of one release, and leave what it sent and what it wrote in a folder.
+
+    python -m tests.wire.run HARNESS VERSION FOLDER [--quick]
+
+It re-executes itself in namespaces of its own: a network that has loopback only, a file system at `/mnt` that nobody
+else sees, and a host name that says nothing. The program has to be installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from sqlite3 import Row, connect
+from typing import Final
+
+from tests.wire.box import HOME, PORT, PROJECT, ROOT, Box, Program, Scenario
+from tests.wire.install import Installed, cache_folder, install
+from tests.wire.model import ModelServer
+
+_INSIDE: Final = "REFOLD_WIRE_INSIDE"
+_NAMESPACES: Final = ("unshare", "--map-root-user", "--net", "--mount", "--uts")
+_LAST_WRITES: Final = 0.3
+
+
+def program_of(harness: str, version: str) -> Program:
+    """Return the scenarios of a harness, in the module of its name."""
+    module = import_module(f"tests.wire.scenarios.{harness.replace('-', '_')}")
+    program: Program = module.program(version)
+    return program
+
+
+def main() -> None:
+    harness, version, folder = sys.argv[1:4]
+    if _INSIDE not in os.environ:
+        command = [*_NAMESPACES, sys.executable, "-m", "tests.wire.run", *sys.argv[1:]]
+        os.execvpe("unshare", command, {**os.environ, _INSIDE: "1"})  # noqa: S606  the words are ours
+    for command in ("ip link set lo up", "hostname dev", f"mount -t tmpfs tmpfs {ROOT}"):
+        subprocess.run(command.split(), check=True)
+    program, installed = program_of(harness, version), install(harness, version, cache_folder())
+    for scenario in program.scenarios:
+        if scenario.is_quick or "--quick" not in sys.argv:
+            began = time.monotonic()
+            sent = _run(program, scenario, installed, Path(folder) / scenario.name)
+            sys.stderr.write(f"  {scenario.name}: {sent} requests, {time.monotonic() - began:.0f} s\n")
+
+
+def _run(program: Program, scenario: Scenario, installed: Installed, folder: Path) -> int:
+    for old in (*ROOT.iterdir(), folder):
+        shutil.rmtree(old, ignore_errors=True)
+    for new in (HOME, PROJECT, ROOT / "tmp", folder):
+        new.mkdir(parents=True)
+    for name, content in {**program.files, **scenario.files}.items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    box = Box(installed, {**program.environment, **scenario.environment}, folder / "log.txt")
+    with ModelServer(scenario.rules, factor=scenario.factor, port=PORT) as model:
+        scenario.run(box)
+        time.sleep(_LAST_WRITES)
+    for pattern in program.sessions:
+        for path in filter(Path.is_file, ROOT.glob(pattern)):
+            _keep(path, folder / "sessions" / path.relative_to(HOME))
+    with (folder / "requests.jsonl").open("w") as lines:
+        for request, rule, answer in model.answered:
+            kept = {"number": request.number, "rule": rule, "answer": answer, "api": request.api}
+            lines.write(json.dumps({**kept, "body": request.body}, ensure_ascii=False) + "\n")
+    return len(model.answered)
+
+
+def _keep(path: Path, target: Path) -> None:
+    """Copy a session file; of a database, the rows of its tables as JSON lines."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix != ".db":
+        shutil.copy(path, target)
+        return
+    with closing(connect(path)) as database, target.with_suffix(".jsonl").open("w") as lines:
+        database.row_factory = Row
+        for table in ("session", "message", "part", "event"):
+            for row in database.execute(f"select * from {table} order by rowid"):  # noqa: S608  ours
+                lines.write(json.dumps({"table": table, **dict(row)}, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

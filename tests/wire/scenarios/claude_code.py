@@ -1,0 +1,334 @@
+"""Tell Claude Code what to do, by its command line and by JSON lines."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Final
+
+from tests.wire.box import ROOT, URL, Box, Program, Scenario, Talk, newest
+from tests.wire.model import Rule
+from tests.wire.replies import OVERLOADED, TOO_LONG, Call, Reply, Thinking, refuse, say
+from tests.wire.scenarios.common import (
+    FILES,
+    MEMORY,
+    PARTS,
+    A,
+    B,
+    ends_with,
+    offers,
+    parts,
+    picture,
+    task_of_agent,
+)
+
+MODEL: Final = ("--model", "claude-sonnet-4-5")
+MAY: Final = (
+    *MODEL,
+    *("--permission-mode", "acceptEdits"),
+    *("--allowedTools", "Bash Read Edit Write Grep Glob Agent Task"),
+)
+DONE: Final = '"type":"result"'
+FIRST: Final = "11111111-1111-4111-8111-111111111111"
+SUMMARY: Final = (
+    "<analysis>\nLooked.\n</analysis>\n\n<summary>\n1. Asked to read files and change a.py (summary {}).\n"
+    "2. Never touch migrations/.\n</summary>"
+)
+SUMMARIES: Final = Rule(
+    "compaction",
+    ends_with("CRITICAL: Respond with TEXT ONLY"),
+    [say(SUMMARY.format(number)) for number in range(1, 9)],
+)
+
+
+def main_rule(*replies: Reply) -> Rule:
+    return Rule("main", offers("Bash"), replies)
+
+
+def ask(box: Box, text: str, *more: str) -> None:
+    box.run("-p", text, *MAY, "--output-format", "json", *more)
+
+
+def talking(*more: str) -> tuple[str, ...]:
+    formats = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+    return ("-p", *formats, *MAY, *more)
+
+
+def send(claude: Talk, text: str) -> None:
+    claude.send({"type": "user", "message": {"role": "user", "content": text}})
+
+
+def tell(claude: Talk, text: str) -> None:
+    send(claude, text)
+    claude.wait(DONE)
+
+
+def read(path: str) -> Call:
+    return Call("Read", {"file_path": path})
+
+
+def shell(command: str) -> Call:
+    return Call("Bash", {"command": command, "description": "Run"})
+
+
+def edit(path: str, old: str, new: str) -> Call:
+    return Call("Edit", {"file_path": path, "old_string": old, "new_string": new})
+
+
+def tools(box: Box) -> None:
+    ask(box, "Read a.py and b.py and make a return 10.")
+    ask(box, "Look at the picture and the log.", "--continue")
+    ask(box, "What did you change?", "--continue")
+
+
+def manual(box: Box) -> None:
+    ask(box, "Read a.py.")
+    ask(box, "Read b.py.", "--continue")
+    ask(box, "/compact", "--continue")
+    ask(box, "Edit a.py to return 5.", "--continue")
+    ask(box, "/compact keep the names of functions", "--continue")
+    ask(box, "/compact", "--continue")
+    ask(box, "Go on.", "--continue")
+
+
+def automatic(box: Box) -> None:
+    with box.talk(*talking()) as claude:
+        for number in PARTS:
+            tell(claude, f"Read part{number}.txt.")
+    ask(box, "And what was it all about?", "--continue")
+
+
+def fork(box: Box) -> None:
+    ask(box, "Read a.py.", "--session-id", FIRST)
+    ask(box, "Read b.py.", "--resume", FIRST)
+    ask(box, "Another way: list files.", "--resume", FIRST, "--fork-session")
+    ask(box, "Back on the first: say hi.", "--resume", FIRST)
+
+
+def rewind(box: Box) -> None:
+    ask(box, "Read a.py.", "--session-id", FIRST)
+    ask(box, "Read b.py.", "--resume", FIRST)
+    written = newest("home/.claude/projects/*/*.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in written if '"a returns 1."' in line]
+    answer = next(record["uuid"] for record in records if record["type"] == "assistant")
+    ask(box, "Rewound: say so.", "--resume", FIRST, "--resume-session-at", answer)
+    ask(box, "And go on.", "--continue")
+
+
+def agents(box: Box) -> None:
+    with box.talk(*talking()) as claude:
+        tell(claude, "Ask an agent about a.py.")
+        tell(claude, "Now a fork and one in the background.")
+        time.sleep(4)
+        tell(claude, "Sum up.")
+
+
+def errors(box: Box) -> None:
+    ask(box, "Read a.py.")
+    ask(box, "Read b.py.", "--continue")
+    ask(box, "Say more.", "--continue")
+    ask(box, "Too long now.", "--continue")
+    ask(box, "After it.", "--continue")
+    ask(box, "And on.", "--continue", "--model", "claude-opus-4-5")
+
+
+def steering(box: Box) -> None:
+    with box.talk(*talking()) as claude:
+        tell(claude, "Look at @a.py and go.")
+        send(claude, "slow one")
+        time.sleep(1)
+        tell(claude, "typed while you work")
+        tell(claude, "Read sub/x.py.")
+    (ROOT / "project/a.py").write_text("def a():\n    return 77\n")
+    ask(box, "Anything new?", "--continue")
+
+
+def command_hook(text: str, **more: str) -> dict[str, object]:
+    return {**more, "hooks": [{"type": "command", "command": f"echo '{text}'"}]}
+
+
+AFTER_READ: Final = {
+    "hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "HOOK-AFTER"}
+}
+SETTINGS: Final = {
+    "hooks": {
+        "UserPromptSubmit": [command_hook("HOOK-SAYS: be careful")],
+        "PostToolUse": [command_hook(json.dumps(AFTER_READ), matcher="Read")],
+        "SessionStart": [command_hook("HOOK-START")],
+    }
+}
+
+
+def agent(prompt: str, kind: str, *, in_background: bool = False) -> Call:
+    arguments = {"description": "Look", "prompt": f"AGENT-TASK {prompt}", "subagent_type": kind}
+    return Call("Agent", {**arguments, "run_in_background": in_background})
+
+
+SCENARIOS: Final = (
+    Scenario(
+        "tools",
+        tools,
+        [
+            main_rule(
+                say(Thinking("Look at both files."), "I will read both.", read(A), read(B)),
+                say(shell("cat nothere.txt"), edit(A, "return 1", "return 10")),
+                say(Thinking("Done now."), "Changed a to 10."),
+                say("Now the picture.", read("/mnt/project/picture.png"), shell("seq 1 9000")),
+                say(
+                    edit(B, "nothing like this", "x"),
+                    Call("Write", {"file_path": "/mnt/project/c.py", "content": "C = 1\n"}),
+                ),
+                say("A red square and a long log."),
+                say("a() returns 10; c.py is new."),
+            )
+        ],
+        {"project/picture.png": picture()},
+        is_quick=True,
+    ),
+    Scenario(
+        "manual-compaction",
+        manual,
+        [
+            SUMMARIES,
+            main_rule(
+                say(read(A)),
+                say("a returns 1."),
+                say(read(B)),
+                say("b returns 2."),
+                say(edit(A, "return 1", "return 5")),
+                say("Edited."),
+                say("Went on."),
+            ),
+        ],
+    ),
+    Scenario(
+        "automatic-compaction",
+        automatic,
+        [
+            SUMMARIES,
+            main_rule(
+                *(
+                    reply
+                    for number in PARTS
+                    for reply in (
+                        say(Thinking(f"Read {number}."), read(f"/mnt/project/part{number}.txt")),
+                        say(f"Part {number} read."),
+                    )
+                ),
+                say("About numbers."),
+            ),
+        ],
+        parts(250),
+        {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
+        factor=2,
+    ),
+    Scenario(
+        "fork",
+        fork,
+        [
+            main_rule(
+                say(read(A)),
+                say("a returns 1."),
+                say(read(B), shell("ls")),
+                say("b returns 2."),
+                say(shell("ls")),
+                say("Listed."),
+                say("hi"),
+            )
+        ],
+    ),
+    Scenario(
+        "rewind",
+        rewind,
+        [
+            main_rule(
+                say(read(A)), say("a returns 1."), say(read(B)), say("b returns 2."), say("So."), say("On.")
+            )
+        ],
+    ),
+    Scenario(
+        "subagents",
+        agents,
+        [
+            Rule(
+                "agent begins",
+                ends_with("AGENT-TASK"),
+                [say("Reading.", read(A)), say(read(B)), say(shell("ls"))],
+            ),
+            Rule(
+                "agent",
+                task_of_agent,
+                [say("The agent says: a returns 1."), say("Another one: done."), say("Third.")],
+            ),
+            main_rule(
+                say(agent("Read a.py and say what it returns.", "general-purpose")),
+                say("The agent said 1."),
+                say(
+                    agent("Go on and read b.py.", "fork"), agent("List files.", "Explore", in_background=True)
+                ),
+                say("Both run."),
+                say("In sum: fine."),
+            ),
+        ],
+    ),
+    Scenario(
+        "errors",
+        errors,
+        [
+            Rule(
+                "overloaded",
+                ends_with("Read a.py", "Bash"),
+                [refuse(429, "rate_limit_error", "slow down", retry_after=1), OVERLOADED],
+            ),
+            Rule("too long", ends_with("Too long now", "Bash"), [TOO_LONG]),
+            SUMMARIES,
+            main_rule(
+                say(read(A)),
+                say("a returns 1."),
+                say("Cut in the mid", is_cut=True),
+                say(read(B)),
+                say("b returns 2."),
+                say("More text that stops", stop="max_tokens"),
+                say("rest."),
+                say("After the compaction."),
+            ),
+        ],
+    ),
+    Scenario(
+        "steering",
+        steering,
+        [
+            main_rule(
+                say("Seen a."),
+                say("Working.", shell("sleep 2; echo slept"), delay=0.5),
+                say("Slept, and saw what you typed."),
+                say(read("/mnt/project/sub/x.py")),
+                say("x read."),
+                say("a.py changed?"),
+            )
+        ],
+        {
+            "project/sub/x.py": "X = 1\n",
+            "project/sub/CLAUDE.md": "In sub, be brief.\n",
+            "home/.claude/CLAUDE.md": "User rule: answer in English.\n",
+            "project/.claude/settings.json": json.dumps(SETTINGS),
+        },
+    ),
+)
+
+
+def program(version: str) -> Program:  # noqa: ARG001  every release does the same
+    return Program(
+        environment={
+            "ANTHROPIC_BASE_URL": URL,
+            "ANTHROPIC_API_KEY": "sk-ant-stub",
+            "CLAUDE_CONFIG_DIR": "/mnt/home/.claude",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+        files={**FILES, "project/CLAUDE.md": MEMORY},
+        sessions=["home/.claude/projects/**/*.jsonl"],
+        scenarios=SCENARIOS,
+    )

@@ -1,0 +1,279 @@
+"""Tell oh-my-pi what to do, by its command line and its RPC mode."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from tests.wire.box import URL, Box, Program, Scenario
+from tests.wire.model import Rule
+from tests.wire.replies import OVERLOADED, Call, Thinking, say
+from tests.wire.scenarios.common import FILES, MEMORY, PARTS, ends_with, offers, parts, picture, task_of_agent
+from tests.wire.scenarios.pi import EXTENSION, SUMMARIES, main_rule, read_parts, starter
+
+AGENT: Final = "home/.omp/agent"
+OPTIONS: Final = (
+    *("--model", "stub/stub-1", "--thinking", "high"),
+    *("--no-lsp", "--no-title", "--auto-approve"),
+)
+MODELS: Final = f"""providers:
+  stub:
+    baseUrl: {URL}
+    apiKey: stub
+    api: anthropic-messages
+    models:
+""" + "".join(
+    f"""      - id: {name}
+        name: {name}
+        reasoning: true
+        input: [text, image]
+        contextWindow: 100000
+        maxTokens: 8000
+        cost: {{input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.25}}
+"""
+    for name in ("stub-1", "stub-2")
+)
+CONFIG: Final = """modelRoles:
+  default: stub/stub-1
+  smol: stub/stub-1
+startup:
+  checkUpdate: false
+  quiet: true
+  setupWizard: false
+retry:
+  baseDelayMs: 200
+compaction:
+  asyncEnabled: false
+  keepRecentTokens: {keep}
+  thresholdTokens: {threshold}
+  methodOrder: [{method}]
+"""
+HANDOFFS: Final = Rule(
+    "handoff",
+    lambda request: "handoff" in request.last and "Read part" not in request.last and bool(request.tools),
+    [say(f"# Handoff {number}\n\n## Goal\nRead the files.") for number in range(1, 9)],
+)
+
+start = starter('"type":"agent_end"', "--mode", "rpc", *OPTIONS, begin='"type":"ready"')
+
+
+def configured(method: str, *, keep: int = 2000, threshold: int = 22_000) -> dict[str, str]:
+    return {f"{AGENT}/config.yml": CONFIG.format(method=method, keep=keep, threshold=threshold)}
+
+
+QUIET: Final = configured("soft", keep=300, threshold=90_000)
+"""A configuration that compacts only when it is told to."""
+
+
+def tools(box: Box) -> None:
+    box.run("-p", *OPTIONS, "Read a.py and b.py and make a return 10.")
+    box.run("-p", *OPTIONS, "-c", "Look at the picture and the log.")
+    box.run("-p", *OPTIONS, "-c", "What did you change?")
+
+
+def automatic(box: Box) -> None:
+    with start(box) as pi:
+        for number in PARTS:
+            pi.ask(f"Read part{number}.txt.")
+            time.sleep(0.5)
+    box.run("-p", *OPTIONS, "-c", "What was it about?")
+
+
+def manual(box: Box) -> None:
+    with start(box) as pi:
+        pi.ask("Read a.py.")
+        pi.ask("Read b.py.")
+        pi.do("compact")
+        pi.ask("Read part1.txt.")
+        pi.do("compact", customInstructions="keep names")
+        pi.do("compact")
+        pi.ask("Go on.")
+    box.run("-p", *OPTIONS, "-c", "And on.")
+
+
+def tree(box: Box) -> None:
+    with start(box) as pi:
+        pi.ask("Read a.py.")
+        pi.ask("Read b.py.")
+        pi.command("/goto 1 yes", 1.5)
+        pi.ask("Other way: list.")
+        pi.command("/goto 0 no")
+        pi.ask("From the start.")
+
+
+def errors(box: Box) -> None:
+    with start(box) as pi:
+        pi.ask("Read a.py.")
+        time.sleep(1)
+        pi.begin("Slow one.")
+        time.sleep(1.2)
+        pi.talk.send({"type": "steer", "message": "typed while you work"})
+        pi.wait_for_end()
+        pi.begin("Abort this.")
+        time.sleep(0.9)
+        pi.do("abort")
+        time.sleep(0.5)
+        pi.ask("After the abort.")
+        pi.ask("Read a.py again.")
+        pi.do("set_model", provider="stub", modelId="stub-2")
+        pi.ask("Other model.")
+        pi.do("bash", command="echo typed by the person")
+        pi.command("/note be careful", 0.5)
+        pi.ask("And now?")
+    box.run("-p", *OPTIONS, "-c", "And on.")
+
+
+def agents(box: Box) -> None:
+    with start(box) as pi:
+        pi.ask("Ask an agent about a.py.")
+        time.sleep(4)
+        pi.ask("Sum up.")
+        time.sleep(1)
+
+
+SCENARIOS: Final = (
+    Scenario(
+        "tools",
+        tools,
+        [
+            main_rule(
+                say(
+                    Thinking("Look at both."),
+                    "Reading both.",
+                    Call("_read", {"path": "a.py"}),
+                    Call("_read", {"path": "b.py"}),
+                ),
+                say(
+                    Call("_bash", {"command": "cat nothere.txt"}),
+                    Call("_write", {"path": "a.py", "content": "def a():\n    return 10\n"}),
+                ),
+                say(Thinking("Done."), "a returns 10."),
+                say(
+                    "The picture.",
+                    Call("_read", {"path": "picture.png"}),
+                    Call("_bash", {"command": "seq 1 9000"}),
+                    Call("_read", {"path": "nothere.py"}),
+                ),
+                say(Call("_write", {"path": "c.py", "content": "def c():\n    return 3\n"})),
+                say("A red square."),
+                say("I changed a()."),
+            )
+        ],
+        QUIET | {"project/picture.png": picture()},
+        is_quick=True,
+    ),
+    *(
+        Scenario(
+            f"compaction-{method}",
+            automatic,
+            [HANDOFFS, SUMMARIES, main_rule(*read_parts("_read", "path"), say("Numbers."))],
+            configured(method) | parts(200),
+        )
+        for method in ("soft", "shake", "snapcompact", "handoff")
+    ),
+    Scenario(
+        "manual-compaction",
+        manual,
+        [
+            SUMMARIES,
+            main_rule(
+                say(Call("_read", {"path": "a.py"})),
+                say("a returns 1."),
+                say(Call("_read", {"path": "b.py"})),
+                say("b returns 2."),
+                say(Call("_read", {"path": "part1.txt"})),
+                say("Many lines."),
+                say("Went on."),
+                say("On."),
+            ),
+        ],
+        QUIET | parts(150),
+    ),
+    Scenario(
+        "tree",
+        tree,
+        [
+            SUMMARIES,
+            main_rule(
+                say(Thinking("One."), Call("_read", {"path": "a.py"})),
+                say("a returns 1."),
+                say(Call("_read", {"path": "b.py"})),
+                say("b returns 2."),
+                say(Thinking("Two."), Call("_bash", {"command": "ls"})),
+                say("Listed."),
+                say("Now this."),
+            ),
+        ],
+        QUIET,
+    ),
+    Scenario(
+        "errors",
+        errors,
+        [
+            Rule("overloaded", ends_with("Read a.py.", "read"), [OVERLOADED]),
+            main_rule(
+                say(Thinking("One."), Call("_read", {"path": "a.py"})),
+                say("a returns 1."),
+                say("Sleeping.", Call("_bash", {"command": "sleep 2; echo slept"})),
+                say("Saw it."),
+                say("half an answer that is cut in the middle of it", stall=4),
+                say("After."),
+                say(Thinking("Again."), Call("_read", {"path": "a.py"})),
+                say("Still 1."),
+                say("From the second model."),
+                say("Now this."),
+            ),
+        ],
+        QUIET,
+    ),
+    Scenario(
+        "subagents",
+        agents,
+        [
+            Rule(
+                "agent",
+                lambda request: task_of_agent(request) and bool(request.tools),
+                [
+                    say("Reading.", Call("_read", {"path": "a.py"})),
+                    say(Call("yield", {"result": {"data": "a returns 1"}})),
+                ],
+            ),
+            Rule(
+                "main",
+                offers("read", "_read"),
+                [
+                    say(
+                        Call(
+                            "task",
+                            {
+                                "i": "look",
+                                "context": "ctx",
+                                "tasks": [
+                                    {"task": "AGENT-TASK Read a.py.", "name": "LookAtA", "agent": "task"}
+                                ],
+                            },
+                        )
+                    ),
+                    say("It runs."),
+                    say("The agent said 1."),
+                    say("In sum: fine."),
+                ],
+            ),
+        ],
+        QUIET,
+    ),
+)
+
+
+def program(version: str) -> Program:  # noqa: ARG001  every release does the same
+    return Program(
+        environment={"PI_CODING_AGENT_DIR": "/mnt/home/.omp/agent", "PI_NO_TITLE": "1", "PI_TELEMETRY": "0"},
+        files={
+            **FILES,
+            "project/AGENTS.md": MEMORY,
+            f"{AGENT}/models.yml": MODELS,
+            f"{AGENT}/extensions/wire.ts": EXTENSION,
+        },
+        sessions=[f"{AGENT}/sessions/**/*.jsonl"],
+        scenarios=SCENARIOS,
+    )
