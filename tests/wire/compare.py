@@ -1,0 +1,166 @@
+"""Compare the contexts that refold builds with the requests that a program sent, block for block, within one run.
+
+A context is equal to its request if roles and blocks are the same once gaps are removed from the request, and from the
+context what the API cannot hold. The list of gaps is closed, and each is found without a look at the other side. All
+else is a difference, and named after its blocks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tests.wire.blocks import Block, as_held_by, of_request
+from tests.wire.contexts import contexts_in
+from tests.wire.masking import mask
+from tests.wire.recording import requests_in
+
+Recorded = Callable[[str], bool]
+"""Return True if a text is in a record of the run's session files."""
+Gap = Callable[[Sequence[Block], Recorded], list[Block]]
+"""Remove one kind of gap from the blocks of a request."""
+
+OTHER: Final = "≠"
+ONLY_SENT: Final = "\N{MINUS SIGN}"
+ONLY_BUILT: Final = "+"
+"""Marks of a kind of blocks that differs: on both sides, only in the request, only in the context."""
+_REMINDER: Final = re.compile(r"\s*<system-reminder>\n?(.*?)\n?</system-reminder>\s*", re.DOTALL)
+_IMAGES_OF_RESULTS: Final = mask("Attached image(s) from tool result:")
+_SUMMARY: Final = re.compile(r"\(summary \d\)|# Handoff \d")
+"""Words of the scripted summaries."""
+
+
+def without_reminders(blocks: Sequence[Block], is_recorded: Recorded) -> list[Block]:
+    """Remove reminders whose text is in no record, also from texts and results that they were joined to."""
+
+    def left(found: re.Match[str]) -> str:
+        return found[0] if is_recorded(found[1].strip()) else ""
+
+    kept = []
+    for block in blocks:
+        if block.kind == "text":
+            text = _REMINDER.sub(left, block.text)
+            if text or not block.text:
+                kept.append(block._replace(text=text))
+        elif block.kind == "result":
+            state, *content = json.loads(block.text)
+            texts = [
+                [kind, _REMINDER.sub(left, text) if kind == "text" else text, name]
+                for kind, text, name in content
+            ]
+            encoded = json.dumps([state, *(each for each in texts if each[1])], ensure_ascii=False)
+            kept.append(block._replace(text=encoded))
+        else:
+            kept.append(block)
+    return kept
+
+
+def without_tool_prefixes(blocks: Sequence[Block], _: Recorded) -> list[Block]:
+    """Remove the underscore that oh-my-pi puts before the names of its tools, for some providers."""
+    return [
+        block._replace(text=block.text.removeprefix("_")) if block.kind == "call" else block
+        for block in blocks
+    ]
+
+
+def without_images_of_results(blocks: Sequence[Block], _: Recorded) -> list[Block]:
+    """Remove images that follow their results, because Chat Completions has none in results."""
+    kept: list[Block] = []
+    is_after = False
+    for block in blocks:
+        if block.text == _IMAGES_OF_RESULTS:
+            is_after = True
+        elif block.kind != "image" or not is_after:
+            is_after = False
+            kept.append(block)
+    return kept
+
+
+GAPS: Final[dict[str, Gap]] = {
+    "a reminder that no record has": without_reminders,
+    "an underscore before names of tools": without_tool_prefixes,
+    "images of results, sent after them": without_images_of_results,
+}
+"""The closed list of gaps that are no differences."""
+
+
+class Counts(NamedTuple):
+    """The result of a run: requests, those whose answer is in a record, those equal, and kinds of differences.
+
+    A kind counts the requests that have it. Without a reader, only the requests are counted.
+    """
+
+    requests: int
+    compared: int
+    equal: int
+    differences: Counter[str]
+
+    @property
+    def different(self) -> int:
+        return self.compared - self.equal
+
+
+def compare(run: Path, scenario: str = "*") -> Counts:
+    """Compare the scenarios of a run, or one: a folder each, with `requests.jsonl` and `sessions`."""
+    requests = compared = equal = 0
+    differences: Counter[str] = Counter()
+    for folder in sorted(path.parent for path in run.glob(f"{scenario}/requests.jsonl")):
+        contexts, is_recorded = contexts_in(folder / "sessions"), _recorded(folder / "sessions")
+        for request in requests_in(folder / "requests.jsonl"):
+            requests += 1
+            if request["answer"] in contexts:
+                compared += 1
+                found = differences_of(request, contexts[request["answer"]], is_recorded)
+                equal += not found
+                differences.update(found)
+    return Counts(requests, compared, equal, differences)
+
+
+def differences_of(request: dict[str, Any], context: Sequence[Block], is_recorded: Recorded) -> set[str]:
+    """Return the kinds of differences between a request and a context; empty if they are equal."""
+    sent = of_request(request["api"], request["body"])
+    built = as_held_by(request["api"], context)
+    for remove in GAPS.values():
+        sent = remove(sent, is_recorded)
+    return set(_kinds(sent, built))
+
+
+def _kinds(sent: Sequence[Block], built: Sequence[Block]) -> Iterator[str]:
+    for change, *ends in SequenceMatcher(None, sent, built, autojunk=False).get_opcodes():
+        if change != "equal":
+            of_sent = {_label(block) for block in sent[ends[0] : ends[1]]}
+            of_built = {_label(block) for block in built[ends[2] : ends[3]]}
+            yield from (f"{label} {OTHER}" for label in of_sent & of_built)
+            yield from (f"{label} {ONLY_SENT}" for label in of_sent - of_built)
+            yield from (f"{label} {ONLY_BUILT}" for label in of_built - of_sent)
+
+
+def _label(block: Block) -> str:
+    if block.kind == "text" and _SUMMARY.search(block.text):
+        return "summaries"
+    if "<system-reminder>" in block.text:
+        return "reminders" if block.kind == "text" else "results with reminders"
+    plurals = {"text": "texts", "call": "calls", "result": "results", "image": "images"}
+    return plurals.get(block.kind, block.kind)
+
+
+def _recorded(folder: Path) -> Recorded:
+    texts: list[str] = []
+    for path in sorted(folder.rglob("*.jsonl")):
+        for line in path.read_text("utf-8").splitlines():
+            texts += _strings(mask(json.loads(line)))
+    everything = "\n".join(texts)
+    return lambda text: text in everything
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)

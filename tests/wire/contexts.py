@@ -1,0 +1,46 @@
+"""Build refold's contexts of the requests that a run recorded, from the session files that it left."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from eventstore.errors import RefoldError
+from eventstore.files.importing import import_sessions
+from eventstore.log import Snapshot
+from eventstore.memory import MemoryLog
+from eventstore.paths import events
+from projections.context.build import context_at
+from projections.context.cursor import resolve_cursor
+from tests.wire.blocks import Block, of_context
+
+_ANSWER = re.compile(rb'"((?:msg|resp|chatcmpl)[-_]w\d{4})"')
+"""An id of an answer of the scripted model, as programs record it."""
+
+
+def contexts_in(folder: Path) -> dict[str, list[Block]]:
+    """Return a context for the id of each answer in the session files below a folder.
+
+    It is the one above the answer's first record, as of the moment before that record. Forks copy records, so the
+    first file that has an answer counts.
+    """
+    log = MemoryLog()
+    for path in sorted(folder.rglob("*.jsonl")):
+        try:
+            import_sessions(log, path)
+        except RefoldError:
+            continue  # a file beside the sessions
+    found: dict[str, list[Block]] = {}
+    with log.snapshot() as snapshot:
+        for head in snapshot.heads():
+            for entry in events(snapshot, head.name):
+                answers = _ANSWER.findall(entry.body) if entry.role == "assistant" else ()
+                for answer in map(bytes.decode, answers):
+                    if answer not in found:
+                        found[answer] = _context(snapshot, head.name, entry.parent_seq, entry.seq - 1)
+    return found
+
+
+def _context(snapshot: Snapshot, session: str, leaf: int, as_of: int) -> list[Block]:
+    cursor = resolve_cursor(snapshot, session, as_of=as_of).at_leaf(leaf)
+    return of_context(context_at(snapshot, cursor))
