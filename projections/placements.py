@@ -25,15 +25,16 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _LEAD_IN: Final = "Earlier parts of this conversation were replaced by this summary:"
+_OF_PI: Final = "The conversation history before this point was compacted into the following summary:"
+_OF_PI_BRANCH: Final = "The following is a summary of a branch that this conversation came back from:"
 
 
-def tagged_summary(lead_in: str, summary: str) -> str:
-    """Return a summary in `<summary>` tags below an introductory sentence."""
+def _tagged(lead_in: str, summary: str) -> str:
     return f"{lead_in}\n\n<summary>\n{summary}\n</summary>"
 
 
-SUMMARY: Final = Placement(name="summary", render=lambda summary: tagged_summary(_LEAD_IN, summary))
-"""pi's way: in tags, below a sentence that introduces it."""
+SUMMARY: Final = Placement(name="summary", render=lambda summary: _tagged(_LEAD_IN, summary))
+"""In tags, below a sentence that introduces it."""
 PRIOR_CONVERSATION_SUMMARY: Final = Placement(
     name="prior-conversation-summary",
     render=lambda summary: f"<prior-conversation-summary>\n{summary}\n</prior-conversation-summary>",
@@ -48,6 +49,8 @@ REACTIVE_COMPACT: Final = Placement(
     name="reactive-compact", render=lambda summary: f"[Reactive compact]\n\n{summary}"
 )
 """The four-layer pipeline's way after a request was refused for its length."""
+PI: Final = Placement(name="", render=lambda summary: _tagged(_OF_PI, summary))
+"""pi's own way, for compactions whose records name none; no policy names it."""
 
 PLACEMENTS: Final[dict[str, Placement]] = {
     each.name: each for each in (SUMMARY, PRIOR_CONVERSATION_SUMMARY, COMPACTED, REACTIVE_COMPACT)
@@ -55,23 +58,20 @@ PLACEMENTS: Final[dict[str, Placement]] = {
 
 
 def placement_of(name: str) -> Placement:
-    """Return the placement that a record names; pi's if it names none or an unknown one."""
-    return PLACEMENTS.get(name, SUMMARY)
-
-
-_OF_A_BRANCH: Final = "Another branch of this conversation was left; this summarizes it:"
+    """Return the placement that refold's record of a summary names; pi's own for the name ""."""
+    return PLACEMENTS.get(name, SUMMARY) if name else PI
 
 
 def substitute_text(message: Message) -> str | None:
     """Return the user text that replaces a message, None if it is sent as it is.
 
-    Follows pi's `convertToLlm`. A compaction's summary follows the placement in its record; a branch summary
-    stands in tags below an introductory sentence. A command that the user kept out of the context yields "".
+    Follows pi's `convertToLlm`, word for word. A compaction of refold's follows the placement in its record. A command
+    that the user kept out of the context yields "".
     """
     if message.role == "compactionSummary":
         return placement_of(message.placement).render(message.text)
     if message.role == "branchSummary":
-        return tagged_summary(_OF_A_BRANCH, message.text)
+        return f"{_OF_PI_BRANCH}\n\n<summary>\n{message.text}</summary>"
     if message.shell is not None:
         return "" if message.shell.excluded else shell_text(message.shell)
     return None

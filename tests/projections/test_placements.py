@@ -30,9 +30,8 @@ def test_a_placement_goes_by_its_name():
     assert {name: each.name for name, each in PLACEMENTS.items()} == {name: name for name in PLACEMENTS}
 
 
-@pytest.mark.parametrize("name", ["", "of-a-later-version"])
-def test_a_record_that_names_none_or_one_that_nobody_knows_here_stands_as_in_pi(name):
-    assert placement_of(name) is PLACEMENTS["summary"]
+def test_a_placement_of_a_later_version_is_refolds_own():
+    assert placement_of("of-a-later-version") is PLACEMENTS["summary"]
 
 
 def test_what_a_summary_says_is_told_as_it_is():

@@ -15,18 +15,18 @@ def told(message):
     return substitute_text(view_of_message(json.dumps(message).encode(), "pi/3"))
 
 
-@pytest.mark.parametrize("role", ["compactionSummary", "branchSummary"])
-def test_a_summary_stands_in_its_tags_below_what_it_is(role):
-    lead_in, _, rest = told({"role": role, "summary": "all of it"}).partition("\n\n")
-    assert lead_in.endswith(":")
-    assert rest == "<summary>\nall of it\n</summary>"
-
-
-def test_the_two_summaries_say_which_they_are():
+def test_a_summary_of_pi_is_told_as_pi_does():
     compaction, branch = (
-        told({"role": f"{kind}Summary", "summary": ""}) for kind in ("compaction", "branch")
+        told({"role": f"{kind}Summary", "summary": "all of it"}) for kind in ("compaction", "branch")
     )
-    assert compaction != branch
+    assert compaction == (
+        "The conversation history before this point was compacted into the following summary:\n\n"
+        "<summary>\nall of it\n</summary>"
+    )
+    assert branch == (
+        "The following is a summary of a branch that this conversation came back from:\n\n"
+        "<summary>\nall of it</summary>"
+    )
 
 
 def test_a_summary_stands_as_its_record_says():

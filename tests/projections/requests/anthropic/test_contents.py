@@ -35,7 +35,7 @@ def test_a_text_of_the_users_or_an_extensions_is_a_block(role):
 
 def test_a_compactions_summary_is_told_in_its_tags(story):
     _, kept = story.says(user("old"), user("kept"))
-    story.add(Compaction(summary="before", first_kept_entry_id=kept, tokens_before=9))
+    story.add(Compaction(summary="before", first_kept_entry_id=kept, tokens_before=9, placement="summary"))
     rendered = render(build_context(story.log, "s"))
     assert [block["text"] for block in body_of(rendered)["messages"][0]["content"]] == [
         "Earlier parts of this conversation were replaced by this summary:\n\n<summary>\nbefore\n</summary>",
@@ -46,7 +46,7 @@ def test_a_compactions_summary_is_told_in_its_tags(story):
 
 def test_a_branchs_summary_is_told_in_its_tags():
     assert users({"role": "branchSummary", "summary": "tried"})[0]["text"].endswith(
-        "\n\n<summary>\ntried\n</summary>"
+        "\n\n<summary>\ntried</summary>"
     )
 
 
