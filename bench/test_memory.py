@@ -30,11 +30,9 @@ SESSIONS = {"sync": (100, 400), "verify": (100, 400), "audit": (10, 40)}
 def test_memory_does_not_follow_the_store(benchmark, tmp_path, what):
     peaks = {}
     for count in SESSIONS[what]:
-        store, files = tmp_path / f"store{count}", tmp_path / f"files{count}"
-        write_sessions(files, count)
-        sync = ("sync", "--home", str(tmp_path / "home"), "--path", str(files))
-        (tmp_path / "home").mkdir(exist_ok=True)
-        peaks[count] = peak(store, *sync)
+        store, home = tmp_path / f"store{count}", tmp_path / f"home{count}"
+        write_sessions(home / ".pi/agent/sessions/project", count)
+        peaks[count] = peak(store, "sync", "--home", str(home))
         if what == "verify":
             peaks[count] = peak(store, "verify")
         elif what == "audit":
@@ -49,7 +47,7 @@ def test_memory_does_not_follow_the_store(benchmark, tmp_path, what):
 
 def write_sessions(folder: Path, count: int) -> None:
     """Write session files that differ in their ids."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     lines, name = session_file(EVENTS, 60).read_bytes(), session_name(EVENTS, 60).encode()
     for number in range(count):
         (folder / f"{number}.jsonl").write_bytes(lines.replace(name, b"%s-%d" % (name, number)))

@@ -47,7 +47,7 @@ def run(tmp_path_factory):
         command = [sys.executable, *arguments]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env=environment)
 
-    run(*REFOLD, "import", str(session_file(1_000, 60)), str(session_file(10_000, 60)))
+    run(*REFOLD, "sync", str(session_file(1_000, 60)), str(session_file(10_000, 60)))
     for arguments in WORK.values():
         run(*REFOLD, *arguments)
     return run

@@ -49,9 +49,7 @@ GROUPS: Final = {
         "templates": ("templates", "List, show, create or check summary prompts."),
     },
     "Manage the store": {
-        "sync": ("sync", "Import what is new in all sessions on this machine."),
-        "watch": ("watch", "Import sessions while their harnesses write them."),
-        "import": ("importing", "Import session files, or find those on this machine."),
+        "sync": ("sync", "Import session files, all on this machine or those you name."),
         "export": ("export", "Write a session to a file."),
         "stats": ("stats", "Show what the store holds and its size."),
         "verify": ("verify", "Check the whole store for damage."),

@@ -57,35 +57,6 @@ json_option: Final[Decorator] = click.option("--json", "as_json", is_flag=True, 
 redact_option: Final[Decorator] = click.option(
     "--redact", is_flag=True, help="Mask secrets, such as API keys."
 )
-homes_option: Final[Decorator] = click.option(
-    "--home",
-    "homes",
-    metavar="DIR",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="Look in the usual places of this home folder instead of yours; repeatable.",
-)
-paths_option: Final[Decorator] = click.option(
-    "--path",
-    "paths",
-    metavar="DIR",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="Also look in this folder and below it; repeatable.",
-)
-
-
-def require_no_folder(ctx: click.Context) -> None:
-    """Reject arguments of a command that takes folders by --path; it has to allow extra ones."""
-    if ctx.args:
-        from cli.output import command_line
-
-        more = command_line(f"{ctx.info_name} --path", ctx.args[0])
-        alone = command_line("import", ctx.args[0])
-        problem = f"it takes no argument: to search one more folder, {more}; to import only this one, {alone}"
-        raise click.UsageError(problem, ctx)
-
-
 leaf_option: Final[Decorator] = click.option(
     "--leaf", metavar="ID|root", help="Use this entry instead of the session's leaf."
 )

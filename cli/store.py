@@ -243,7 +243,7 @@ def resolve_session(log: EventLog, name: str) -> str:
         remedy = (
             f"'refold sessions' lists the sessions{_similar_titles(log, name, names)}"
             if names
-            else "the store is empty: run refold import FILE"
+            else "the store is empty: run refold sync"
         )
     raise NotFoundError("session", name, remedy)
 
@@ -358,17 +358,9 @@ def import_with_progress(log: EventLog, path: str, *, name: str | None = None) -
     """
     from pathlib import Path
 
-    from eventstore.errors import BadInputError
     from eventstore.files.importing import import_sessions
 
     file = Path(path)
-    if file.is_dir():
-        try:
-            next(file.iterdir(), None)
-        except OSError as error:
-            problem = f"cannot be read ({error.strerror})"
-            raise BadInputError(path, problem, "check its permissions") from None
-        raise BadInputError(path, "holds no session files", "name a folder with *.jsonl files in it")
     if not sys.stderr.isatty() or not file.is_file() or file.stat().st_size < _WORTH_A_BAR:
         return import_sessions(log, path, name=name)
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -389,7 +381,7 @@ def note_remarks(path: str, imported: ImportResult) -> None:
     from cli.output import command_line, echo_note
 
     if facts := remarks_on(imported):
-        echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('import', path)}")
+        echo_note(f"{path}: {', '.join(facts)}; to list them: {command_line('sync', path)}")
 
 
 def note_remarks_of_many(imported: Sequence[tuple[str, ImportResult]]) -> None:
@@ -399,7 +391,7 @@ def note_remarks_of_many(imported: Sequence[tuple[str, ImportResult]]) -> None:
     for path, each in imported[:_NAMED]:
         note_remarks(path, each)
     if more := imported[_NAMED:]:
-        echo_note(f"{counted(len(more), 'more session')} with such lines; import their files to list them")
+        echo_note(f"{counted(len(more), 'more session')} with such lines; sync their files to list them")
 
 
 def remarks_on(imported: ImportResult) -> list[str]:

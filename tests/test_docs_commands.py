@@ -23,7 +23,6 @@ from cli.main import refold as group
 from eventstore.files.exporting import export_formats
 from eventstore.formats import harnesses
 from eventstore.records import FORMAT
-from tests.cli.invocations import ENDLESS
 from tests.cli.running import PROJECT, Outcome, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.patience import PATIENCE
@@ -138,7 +137,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
     for variable in [name for each in harnesses() for place in each.places for name in place.environment]:
         monkeypatch.delenv(variable, raising=False)
     refold = Refold(tmp_path / "store")
-    refold("import", "session.jsonl")
+    refold("sync", "session.jsonl")
     targets = [{"target": "u3", "shown": "…"}]
     refold("append", SESSION, stdin=line({"type": "rewrite", "reason": "prune", "targets": targets}))
     reading = {"type": "rules", "messages": ["u1"], "rules": [{"event": "u1", "text": "x"}], "request": {}}
@@ -217,7 +216,7 @@ def run_as_shown(refold: Refold, script: str, folder: Path) -> None:
     for command in script.split(" && "):
         name, *arguments = shlex.split(command)
         assert name == "refold"
-        run = run_until_it_watches if arguments[0] in ENDLESS else Refold.__call__
+        run = run_until_it_watches if "--watch" in arguments else Refold.__call__
         assert not problems_in(run(refold, *arguments).errors)
 
 
@@ -267,9 +266,7 @@ def test_the_example_in_the_programs_help_runs(prepared: Refold, tmp_path: Path)
 
 
 JSON_CALLS: Final = {
-    "import": ["import", "session.jsonl", "--json"],
     "sync": ["sync", "--home", "home", "--json"],
-    "watch": ["watch", "--home", "home", "--json"],
     "sessions": ["sessions", "--json"],
     "search": ["search", "parser", "--json"],
     "log": ["log", SESSION, "--json"],
@@ -350,14 +347,18 @@ def compare(documented: dict[str, str], values: list[Any]) -> None:
         assert all(any(holds(value) for holds in predicates) for value in found), path
 
 
-def test_the_json_of_an_import_without_a_path_is_what_its_section_says(
-    prepared: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "pi" / "sessions" / "--home-me--"
+def test_the_json_of_a_watch_is_what_its_section_says(prepared: Refold) -> None:
+    _put_at_home(header() + said("hello", "h1", None))
+    printed = run_until_it_watches(prepared, "sync", "--watch", "--home", "home", "--json")
+    compare(Shape(shapes("sync")[1]).fields, printed.json_lines)
+
+
+def _put_at_home(session: bytes) -> Path:
+    """Write a session where pi keeps them; return its folder."""
+    folder = Path("home", ".pi", "agent", "sessions", "project")
     folder.mkdir(parents=True)
-    (folder / "tale.jsonl").write_bytes(tale())
-    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "pi"))
-    compare(Shape(shapes("import")[1]).fields, [prepared("import", "--json").json])
+    (folder / "session.jsonl").write_bytes(session)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -409,18 +410,15 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         with tables(refold.store) as stored:
             key, value = stored.items("events")[0]
             stored.put("events", key, value.replace(b"Fix the parser.", b"Fix the sparrow"))
-    if name in ("sync", "watch"):
-        folder = Path("home", ".pi", "agent", "sessions", "project")
-        folder.mkdir(parents=True)
-        (folder / "session.jsonl").write_bytes(
-            tale() if name == "sync" else header() + said("hello", "h1", None)
-        )
     if name == "sync":
-        (folder / "bad.jsonl").write_text("a shopping list\n")
-    if name == "import":
+        (_put_at_home(tale()) / "bad.jsonl").write_text("a shopping list\n")
         # A copy in which a record before the last has another id.
         session = Path("session.jsonl")
         session.write_bytes(session.read_bytes().replace(b'"id":"u1"', b'"id":"x1"', 1))
+        return [
+            *refold(*JSON_CALLS[name], code=1).json_lines,
+            *refold(name, "session.jsonl", "--json").json_lines,
+        ]
     if name == "prune":
         Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
         refold("go", SESSION, "a3")
@@ -440,12 +438,10 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
             *refold("audit", _asked_again(refold), "--json").json_lines,
             *_failing(refold).json_lines,
         ]
-    if name in ENDLESS:
-        return run_until_it_watches(refold, *JSON_CALLS[name]).json_lines
     return refold(
         *JSON_CALLS[name],
         stdin=STDIN.get(name, b""),
-        code=1 if name in ("verify", "sync", "push", "pull") else 0,
+        code=1 if name in ("verify", "push", "pull") else 0,
     ).json_lines
 
 
@@ -487,7 +483,7 @@ NAMES = {each.name for each in harnesses()}
     ("section", "line", "named"),
     [
         ("log", "format: text", VERSIONS | {FORMAT}),
-        ("import", "  format: text", VERSIONS),
+        ("sync", "  format: text", VERSIONS),
         ("context", "rules: text", NAMES),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -85,11 +84,11 @@ class SearchedFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file in a place where a harness keeps sessions, or below a folder that a person named.
+    """A file in a place where a harness keeps sessions, or in one that a person named.
 
     `harness` is the one whose place it is, "" for a named file or folder; only the file's contents tell who
-    wrote it. `place` is that place or folder, and `folder` the file's folder directly in it, mostly that of a
-    project.
+    wrote it. `place` is that place, folder or file, and `folder` the file's folder directly in it, mostly that of
+    a project.
     """
 
     harness: str
@@ -99,35 +98,17 @@ class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
     status: os.stat_result
 
 
-class SessionFolder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The session files of one harness in a folder and below.
-
-    `place` is the harness's folder for all sessions. `newest` is the time of the last change of a file, in
-    epoch milliseconds; `bytes` is the size of all files. `importable` means that a format reads them.
-    """
-
-    harness: str
-    place: str
-    folder: str
-    files: int
-    bytes: int
-    newest: int
-    importable: bool
-
-
 def session_places(environment: Mapping[str, str], homes: Sequence[str] = ()) -> list[SearchedFolder]:
     """Return the session folders of all known harnesses, importable ones first."""
     return [SearchedFolder(harness=name, folder=folder) for name, folder, _ in _places(environment, homes)]
 
 
-def session_files(
-    environment: Mapping[str, str], homes: Sequence[str] = (), folders: Sequence[str] = ()
-) -> list[SessionFile]:
+def session_files(environment: Mapping[str, str], homes: Sequence[str] = ()) -> list[SessionFile]:
     """Find the session files of all known harnesses, parents before their children.
 
-    They are in the places of harnesses, also of those that cannot be imported, and below `folders`. With
-    `homes`, the usual places below these home folders are searched instead of those of this user, and the
-    environment does not count. A file that is found several times is returned once.
+    They are in the places of harnesses, also of those that cannot be imported. With `homes`, the usual places
+    below these home folders are searched instead of those of this user, and the environment does not count. A
+    file that is found several times is returned once.
     """
     found: dict[tuple[int, int], SessionFile] = {}
     in_places = (
@@ -135,10 +116,24 @@ def session_files(
         for owner, place, pattern in _places(environment, homes)
         for path in Path(place).glob(pattern)
     )
-    for file in chain(in_places, *map(files_below, folders)):
+    for file in in_places:
         if file is not None:
             found.setdefault((file.status.st_dev, file.status.st_ino), file)
     return _parents_first(found.values())
+
+
+def named_files(path: str) -> list[SessionFile]:
+    """Return the files that a named path stands for: the session files of a folder, or itself."""
+    return files_below(path) if Path(path).is_dir() else [named_file(path)]
+
+
+def named_file(path: str) -> SessionFile:
+    """Return the file at a path, whatever it is; without a status if it cannot be looked at."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  as in _session_file
+    except OSError:
+        status = os.stat_result([0] * 10)
+    return SessionFile(harness="", place=path, folder=str(Path(path).parent), path=path, status=status)
 
 
 def files_below(folder: str) -> list[SessionFile]:
@@ -188,31 +183,6 @@ def _parents_first(files: Iterable[SessionFile]) -> list[SessionFile]:
         return depth, file.path.rpartition(os.sep)[2], file.path
 
     return sorted(files, key=order)
-
-
-def session_folders(environment: Mapping[str, str]) -> list[SessionFolder]:
-    """Find the session files of all known harnesses; return their folders, newest first.
-
-    A folder is a direct child of a harness's place, mostly that of a project. Nothing is imported.
-    """
-    readable = {each.name for each in harnesses()}
-    found: dict[tuple[str, str, str], list[os.stat_result]] = {}
-    for file in session_files(environment):
-        key = (writer_of(file), file.place, file.folder)
-        found.setdefault(key, []).append(file.status)
-    folders = [
-        SessionFolder(
-            harness=name,
-            place=place,
-            folder=folder,
-            files=len(stats),
-            bytes=sum(each.st_size for each in stats),
-            newest=max(each.st_mtime_ns for each in stats) // 1_000_000,
-            importable=name in readable,
-        )
-        for (name, place, folder), stats in found.items()
-    ]
-    return sorted(folders, key=lambda each: (-each.newest, each.folder))
 
 
 def _places(environment: Mapping[str, str], homes: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:

@@ -97,7 +97,7 @@ def import_file(
     def check(source: Source, contents: SourceContents) -> None:
         if len(contents.sessions) != 1:
             problem = f"holds {len(contents.sessions):,} sessions"
-            raise BadInputError(source.name, problem, "import them with 'refold import', then name one")
+            raise BadInputError(source.name, problem, "import them with 'refold sync FILE', then name one")
 
     return _import(log, path, check, name, progress)[0]
 

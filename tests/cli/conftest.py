@@ -35,14 +35,14 @@ def refold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refold:
 @pytest.fixture
 def told(refold: Refold, tmp_path: Path) -> Refold:
     """The command with a store that holds the tale, as imported from `tale.jsonl`."""
-    refold("import", write(tmp_path / "tale.jsonl"))
+    refold("sync", write(tmp_path / "tale.jsonl"))
     return refold
 
 
 @pytest.fixture
 def talked(refold: Refold, tmp_path: Path) -> Refold:
     """The command with a store that holds a session which is due for a compaction."""
-    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    refold("sync", long_talk.write(tmp_path / "talk.jsonl"))
     return refold
 
 

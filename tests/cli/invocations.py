@@ -16,7 +16,7 @@ _IMPORTED: Final = {SESSION: ["c1"], "hostile": ["e13"]}
 
 
 def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str]]:
-    """From the name of each command that works on a store and ends to a call of it; some read `line_for` them."""
+    """From the name of each command that works on a store to a call of it; some read `line_for` them."""
     return {
         "sessions": ["sessions"],
         "search": ["search", "the"],
@@ -41,8 +41,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         # No name holds control characters, so what is appended here begins a session.
         "append": ["append", session, *(["--expected", "0"] if session == "hostile" else [])],
         "maintain": ["maintain", session, "--summarizer", "extractive"],
-        "sync": ["sync", "--home", ".", "--path", "."],
-        "import": ["import", file],
+        "sync": ["sync", file],
         "export": ["export", session, "--format", "pi", "--force", "-o", "exported.jsonl"],
         "stats": ["stats"],
         "verify": ["verify"],
@@ -52,13 +51,10 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
     }
 
 
-ENDLESS: Final = ("watch",)
-"""Commands that go on until they are stopped."""
-
 WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull")
 """Commands that bring a store of their own, or need none."""
 
-NAMES: Final = [name for name in COMMANDS if name not in (*WITHOUT_A_STORE, *ENDLESS)]
+NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
 
 
 def line_for(name: str) -> str:

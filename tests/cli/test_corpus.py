@@ -32,7 +32,7 @@ def file(request: pytest.FixtureRequest, corpus: Path) -> Path:
 def imported(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Refold:
     """The command with a store that holds one real session."""
     refold = Refold(tmp_path_factory.mktemp("corpus") / "store")
-    refold("import", file)
+    refold("sync", file)
     return refold
 
 
@@ -58,10 +58,10 @@ def test_every_command_works(
 
 def test_what_is_written_to_it_stays_in_the_copy_of_it(file: Path, tmp_path: Path) -> None:
     refold = Refold(tmp_path / "store")
-    refold("import", file)
+    refold("sync", file)
     for name in ("append", "prune", "maintain", "label", "undo"):
         refold(*invocations("@last")[name], stdin=line_for(name))
-    assert refold("import", file, "--json").json["sessions"][0]["added"] == 0
+    assert refold("sync", file, "--json").json["sessions"][0]["added"] == 0
     assert refold("verify", "--json").json["findings"] == []
 
 
@@ -85,7 +85,7 @@ def test_the_file_comes_back_byte_for_byte(imported: Refold, file: Path) -> None
 
 
 def test_no_line_is_skipped(imported: Refold, file: Path) -> None:
-    (session,) = imported("import", file, "--json").json["sessions"]
+    (session,) = imported("sync", file, "--json").json["sessions"]
     assert (session["added"], session["skipped"], session["differs_from_harness"]) == (0, [], [])
 
 
@@ -103,7 +103,7 @@ def test_the_audit_agrees_with_the_context(imported: Refold, context: Any) -> No
 @pytest.mark.parametrize("columns", [80, 60])
 def test_no_line_of_a_listing_is_wider_than_a_terminal(corpus: Path, tmp_path: Path, columns: int) -> None:
     imported = Refold(tmp_path / "store")
-    imported("import", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
+    imported("sync", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
     sizes = {"COLUMNS": str(columns), "LINES": "40"}
     for name in ("sessions", "log", "tree", "audit", "audits", "diff"):
         arguments = ["audit", "--all"] if name == "audits" else invocations("@last")[name]
@@ -137,7 +137,7 @@ def test_a_reader_sees_at_a_glance_that_messages_were_dropped(corpus: Path, tmp_
 
 def test_the_two_files_of_one_session_become_two_generations(corpus: Path, tmp_path: Path) -> None:
     refold = Refold(tmp_path / "store")
-    refold("import", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
+    refold("sync", corpus / "pi" / FILES[0], corpus / "pi" / FILES[1])
     second, first = (each["id"] for each in refold("sessions", "--all", "--json").json["sessions"])
     assert second == f"{first}~2"
     assert refold("tree", first[:8], "--json").raw == refold("tree", second, "--json").raw

@@ -159,7 +159,7 @@ def harness(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def refold(harness: str, refold: Refold, tmp_path: Path) -> Refold:
     (tmp_path / "story.jsonl").write_bytes(FILES[harness]())
-    refold("import", "story.jsonl")
+    refold("sync", "story.jsonl")
     return refold
 
 
@@ -173,7 +173,7 @@ def test_sessions_has_its_title_and_first_request(refold: Refold) -> None:
 
 
 def test_an_import_again_adds_nothing(refold: Refold) -> None:
-    again = refold("import", "story.jsonl", "--json").json["sessions"]
+    again = refold("sync", "story.jsonl", "--json").json["sessions"]
     assert [each["added"] for each in again] == [0]
 
 
@@ -184,7 +184,7 @@ def test_a_copy_with_a_damaged_id_does_not_move_it(refold: Refold, harness: str,
     if damaged == whole:
         pytest.skip(f"the records of {harness} have no ids")
     (tmp_path / "copy.jsonl").write_bytes(damaged)
-    (session,) = refold("import", "copy.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "copy.jsonl", "--json").json["sessions"]
     assert (session["added"], len(session["inserted"])) == (1, 1)
     assert refold("context", "@last", "--json").json["messages"] == before
 
@@ -336,7 +336,7 @@ def test_a_handoff_begins_a_session_with_what_this_one_says(refold: Refold) -> N
 
 def test_in_a_harness_format_no_record_is_lost(refold: Refold, harness: str) -> None:
     refold("export", "@last", "--format", harness, "-o", "own.jsonl")
-    refold("import", "own.jsonl", "--as", "own")
+    refold("sync", "own.jsonl", "--as", "own")
     events = [each["id"] for each in refold("log", "own", "--json").json_lines]
     assert [name for _, name, *_ in STORY if name not in events] == []
 
@@ -363,7 +363,7 @@ class TestAFolderOfAll:
         return Refold(tmp_path / "store")
 
     def test_each_session_is_imported_by_its_own_harness(self, store: Refold, folder: Path) -> None:
-        told = store("import", folder, "--json", code=1)
+        told = store("sync", folder, "--json", code=1)
         formats = {each["format"].partition("/")[0]: each["added"] for each in told.json["sessions"]}
         assert set(formats) == set(HARNESSES)
         assert min(formats.values()) >= len(STORY)
@@ -371,11 +371,11 @@ class TestAFolderOfAll:
         assert ("notes.jsonl" in told.errors, "codex.jsonl" in told.errors) == (True, True)
 
     def test_an_import_of_it_again_adds_nothing(self, store: Refold, folder: Path) -> None:
-        store("import", folder, code=1)
-        again = store("import", folder, "--json", code=1).json["sessions"]
+        store("sync", folder, code=1)
+        again = store("sync", folder, "--json", code=1).json["sessions"]
         assert [each["added"] for each in again] == [0] * len(HARNESSES)
         store("verify")
 
     def test_every_session_passes_its_checks(self, store: Refold, folder: Path) -> None:
-        store("import", folder, code=1)
+        store("sync", folder, code=1)
         assert len(store("check", "--all", "--json").json["sessions"]) == len(HARNESSES)

@@ -63,7 +63,7 @@ def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     arguments, reply = CASES[request.param]
     folder = tmp_path_factory.mktemp("interrupted")
     refold = Refold(folder / "store")
-    refold("import", long_talk.write(folder / "talk.jsonl"))
+    refold("sync", long_talk.write(folder / "talk.jsonl"))
     before = seen(refold)
     with MessagesApi(reply) as api:
         asking = ("--summarizer", "anthropic", "--endpoint", api.url)

@@ -13,7 +13,7 @@ import pytest
 from cli.main import COMMANDS, GROUPS
 from eventstore import SessionWriter, open_store
 from eventstore.errors import StoreError
-from tests.cli.invocations import ENDLESS, NAMES, WITHOUT_A_STORE, invocations, line_for
+from tests.cli.invocations import NAMES, WITHOUT_A_STORE, invocations, line_for
 from tests.cli.running import PROJECT, Refold, command
 from tests.cli.tale import SESSION, write
 from tests.support.patience import PATIENCE
@@ -169,13 +169,13 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
 
 def test_where_no_store_is_every_command_names_the_place_and_makes_none(refold: Refold) -> None:
     for name in NAMES:
-        if name not in ("sync", "import", "append"):
+        if name not in ("sync", "append"):
             assert refold.refused(StoreError, *invocations(SESSION)[name]).path == str(refold.store), name
             assert not refold.store.exists(), name
 
 
 def test_every_command_is_tried_here() -> None:
-    assert sorted([*invocations(SESSION), *WITHOUT_A_STORE, *ENDLESS]) == sorted(COMMANDS)
+    assert sorted([*invocations(SESSION), *WITHOUT_A_STORE]) == sorted(COMMANDS)
 
 
 def truncated(store: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
     # Far more than a pipe holds.
     words = [said("word " * 100, f"e{number}", f"e{number - 1}" if number else None) for number in range(800)]
     (tmp_path / "session.jsonl").write_bytes(header() + b"".join(words))
-    refold("import", "session.jsonl")
+    refold("sync", "session.jsonl")
     process = refold.started(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read(10)

@@ -32,7 +32,7 @@ def refold(refold: Refold, tmp_path: Path) -> Refold:
     file = write(tmp_path / "talk.jsonl")
     file.write_bytes(re.sub(rb"(Fix|Answer) ", rf"\1 {TOKEN} ".encode(), file.read_bytes()))
     (tmp_path / "all.toml").write_text(POLICY)
-    refold("import", file)
+    refold("sync", file)
     return refold
 
 

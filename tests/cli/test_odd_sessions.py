@@ -177,7 +177,7 @@ SHOWING = {
     "stats": [""],
     "bench": [""],
     "verify": [""],
-    "import": [""],
+    "sync": [""],
 }
 """Commands that change nothing, each with its forms."""
 
@@ -218,7 +218,7 @@ def test_no_command_is_at_fault_for_any_field(refold: Refold, tmp_path: Path, na
 def assert_no_fault(refold: Refold, tmp_path: Path, name: str) -> None:
     """Run all commands on a session, as it is and compacted and changed."""
     (tmp_path / "odd.jsonl").write_bytes(SESSIONS[name])
-    refold("import", "odd.jsonl")
+    refold("sync", "odd.jsonl")
     summarized = ["--summarizer", "extractive"]
     changing = [
         ["compact", SESSION, "--keep-recent", "0", *summarized],

@@ -43,7 +43,7 @@ def refold(refold: Refold, request: pytest.FixtureRequest, tmp_path: Path) -> Re
     file = file.replace(b"The parser is fixed.", f"The parser is fixed. {KEY}".encode())
     assert file.count(TOKEN.encode()) >= 3
     (tmp_path / "story.jsonl").write_bytes(file)
-    refold("import", "story.jsonl")
+    refold("sync", "story.jsonl")
     return refold
 
 
@@ -69,7 +69,7 @@ def test_masked_files_can_be_imported(refold: Refold) -> None:
     for form in ["original", *(each.name for each in harnesses() if each.converts(its))]:
         refold("export", session["id"], "--format", form, "-o", f"{form}.jsonl", "--redact")
         assert not holds_a_secret(Path(f"{form}.jsonl").read_bytes())
-        (again,) = refold("import", f"{form}.jsonl", "--as", form, "--json").json["sessions"]
+        (again,) = refold("sync", f"{form}.jsonl", "--as", form, "--json").json["sessions"]
         assert (again["skipped"], again["events"] > 0) == ([], True)
 
 

@@ -33,7 +33,7 @@ def meant(refold: Refold, name: str | Path) -> str:
 def two(told: Refold, tmp_path: Path) -> Refold:
     """A store with the tale, and with another session that was written to later."""
     (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
-    told("import", "other.jsonl")
+    told("sync", "other.jsonl")
     return told
 
 
@@ -72,7 +72,7 @@ def agents(refold: Refold, tmp_path: Path) -> Refold:
         claude_code.said("y", None, "look elsewhere", agentId="b2", **aside),
     ]
     (tmp_path / "claude.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    refold("import", "claude.jsonl")
+    refold("sync", "claude.jsonl")
     return refold
 
 
@@ -118,9 +118,9 @@ def test_at_last_is_the_session_that_was_written_to_last(two: Refold) -> None:
 
 
 def test_at_last_of_an_empty_store_says_what_to_do(refold: Refold) -> None:
-    refold("import", "nothing.jsonl", code=1)
+    refold("sync", "nothing.jsonl", code=1)
     error = refold.refused(NotFoundError, "tree", "@last")
-    assert (error.name, error.remedy.endswith(": run refold import FILE")) == ("@last", True)
+    assert (error.name, error.remedy.endswith(": run refold sync")) == ("@last", True)
 
 
 def test_a_path_of_a_file_is_imported_first(refold: Refold, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_session_whose_id_looks_like_a_path_is_within_reach(refold: Refold) ->
 @pytest.mark.parametrize("name", ["session.jsonl", "x/y", "export.json", "there", "#3", "", "@last", "a\nb"])
 @pytest.mark.parametrize(
     "command",
-    [("fork", SESSION), ("import", "tale.jsonl"), ("handoff", SESSION, "--summarizer", "extractive")],
+    [("fork", SESSION), ("sync", "tale.jsonl"), ("handoff", SESSION, "--summarizer", "extractive")],
 )
 def test_a_name_that_a_person_gives_a_new_session_is_none_of_another_thing(
     told: Refold, tmp_path: Path, command: tuple[str, ...], name: str
@@ -189,7 +189,7 @@ def test_an_empty_name_means_no_session(told: Refold) -> None:
 def generations(told: Refold, tmp_path: Path) -> Refold:
     """A store in which the tale's file has been written anew since, with other ids: two generations."""
     (tmp_path / "tale.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
-    told("import", "tale.jsonl")
+    told("sync", "tale.jsonl")
     return told
 
 
@@ -437,16 +437,16 @@ def large(refold: Refold, tmp_path: Path) -> Refold:
 
 
 def test_on_a_terminal_a_large_file_is_imported_under_a_bar(large: Refold) -> None:
-    assert "importing large.jsonl" in large.on_terminal("import", "large.jsonl")
+    assert "importing large.jsonl" in large.on_terminal("sync", "large.jsonl")
 
 
 def test_off_a_terminal_there_is_no_bar(large: Refold) -> None:
-    assert large.program("import", "large.jsonl").errors == ""
+    assert large.program("sync", "large.jsonl").errors == ""
 
 
 def test_a_small_file_is_worth_no_bar(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "small.jsonl").write_bytes(header() + said("hello", "e1", None))
-    assert "importing" not in refold.on_terminal("import", "small.jsonl")
+    assert "importing" not in refold.on_terminal("sync", "small.jsonl")
 
 
 def test_a_file_that_holds_less_than_the_store_has_of_its_session_is_reported(

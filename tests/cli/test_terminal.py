@@ -131,7 +131,7 @@ texts = st.text(st.characters(exclude_categories=[]), max_size=30)
 @pytest.fixture
 def attacked(refold: Refold, tmp_path: Path) -> Refold:
     (tmp_path / "hostile.jsonl").write_bytes(hostile())
-    refold("import", "hostile.jsonl")
+    refold("sync", "hostile.jsonl")
     return refold
 
 

@@ -20,7 +20,7 @@ COLUMNS = ("message counts", "cached prefixes", "compacted contexts", "claimed s
 def checked(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Refold:
     refold = Refold(tmp_path_factory.mktemp("checks") / "store")
     for harness in HARNESSES:
-        refold("import", corpus / harness)
+        refold("sync", corpus / harness)
     return refold
 
 

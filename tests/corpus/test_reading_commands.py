@@ -58,7 +58,7 @@ def refold(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         # A bug ends in its exception.
         patch.setenv("REFOLD_TRACEBACK", "1")
         run = Refold(folder / "store")
-        run("import", corpus, code=None)
+        run("sync", corpus, code=None)
         yield run
 
 

@@ -87,7 +87,7 @@ def test_a_line_that_is_no_event_is_refused_with_its_number_and_what_is_wrong_wi
 def test_what_belongs_to_an_imported_file_is_refused(kind: str) -> None:
     with pytest.raises(BadInputError) as caught:
         event_of_line(b'{"type":"%s"}' % kind.encode(), number=1, clock=lambda: 1, new_id=lambda: "a")
-    assert "refold import" in caught.value.remedy
+    assert "refold sync" in caught.value.remedy
 
 
 @pytest.mark.parametrize("levels", [501, 980, 100_000])

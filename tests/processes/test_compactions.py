@@ -62,7 +62,7 @@ with open_store(sys.argv[1]) as log:
 def refold(tmp_path: Path) -> Refold:
     """The command with a store that holds a session which is due for a compaction."""
     refold = Refold(tmp_path / "store")
-    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    refold("sync", long_talk.write(tmp_path / "talk.jsonl"))
     return refold
 
 

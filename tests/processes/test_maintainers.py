@@ -23,7 +23,7 @@ from tests.support.patience import PATIENCE
 def refold(tmp_path: Path) -> Refold:
     """The command with a session that is due for a compaction, and a policy that says so."""
     refold = Refold(tmp_path / "store")
-    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    refold("sync", long_talk.write(tmp_path / "talk.jsonl"))
     (tmp_path / "tight.toml").write_text(
         'name = "tight"\nextends = "pi"\n[trigger]\nreserve = 300\n'
         '[cut]\npart = "keep-recent"\ntokens = 250\n[prompting]\ntemplate = "short"\nturn_prefix = ""\n'

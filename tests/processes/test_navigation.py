@@ -113,7 +113,7 @@ def test_of_two_that_go_to_one_place_with_a_summary_one_goes_and_nothing_is_summ
     tmp_path: Path, patient_service: LocalServer
 ) -> None:
     refold = Refold(tmp_path / "store")
-    refold("import", long_talk.write(tmp_path / "talk.jsonl"))
+    refold("sync", long_talk.write(tmp_path / "talk.jsonl"))
     asking = ("--summarize", "Briefly.", "--summarizer", "http", "--endpoint", patient_service.url, "--json")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [refold.started("go", SESSION, "a3", *asking, **streams) for _ in range(2)]

@@ -79,17 +79,27 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    """A gate before the work of each process that reads files."""
+def two_cores() -> Iterator[None]:
+    """Have two cores, so that commands import with two processes."""
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2:
+        pytest.skip("one core: one process imports")
+    os.sched_setaffinity(0, sorted(cores)[:2])
+    yield
+    os.sched_setaffinity(0, cores)
+
+
+@pytest.fixture
+def gate(two_cores: None) -> Iterator[Gate]:
+    """A gate before the work of each of two processes that read files."""
+    del two_cores
     with Gate("eventstore.workers:_serve") as gate:
         yield gate
 
 
 def start(refold: Refold, home: Path, gate: Gate) -> subprocess.Popen[bytes]:
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return refold.started(
-        *("sync", "--home", home, "--jobs", "2"), gate=gate, start_new_session=True, **streams
-    )
+    return refold.started(*("sync", "--home", home), gate=gate, start_new_session=True, **streams)
 
 
 def sessions(store: Path) -> int:
@@ -104,7 +114,7 @@ def test_killed_at_any_moments_and_run_again_it_makes_the_store_of_one_run(
     tmp_path: Path, home: Path, gate: Gate
 ) -> None:
     whole, killed = Refold(tmp_path / "whole"), Refold(tmp_path / "killed")
-    whole("sync", "--home", home, "--jobs", "1")
+    whole("sync", "--home", home)
     rng = random.Random(5)
     for number in range(12):
         if (before := sessions(killed.store)) > FEW_LEFT:

@@ -1,4 +1,4 @@
-"""`refold watch` beside programs that write, tear, truncate, rename and delete session files."""
+"""`refold sync --watch` beside programs that write, tear, truncate, rename and delete session files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RESTLESS = "from tests.support.restless import main; main()"
 
 
 class Watch:
-    """A running `refold watch --json`, and the objects that it prints."""
+    """A running `refold sync --watch --json`, and the objects that it prints."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
@@ -83,10 +83,11 @@ def place(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def watching(refold: Refold, **environment: str) -> Iterator[Watch]:
-    """A watch of a made-up home, which has looked at all files once."""
+def watching(refold: Refold, *paths: Path, **environment: str) -> Iterator[Watch]:
+    """A watch of these paths, or of a made-up home, which has looked at all files once."""
+    where = paths or ("--home", refold.store.parent / "home")
     process = subprocess.Popen(
-        command("watch", "--json", "--home", refold.store.parent / "home"),
+        command("sync", "--watch", "--json", *where),
         env=refold.environment(**environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -273,6 +274,26 @@ class TestChanges:
             assert watch.end() == (0, "")
 
 
+@pytest.mark.parametrize("environment", [{}, POLLING], ids=["notified", "polling"])
+def test_named_files_and_folders_are_watched_alone(
+    refold: Refold, place: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    file, folder = tmp_path / "file.jsonl", tmp_path / "folder"
+    file.write_bytes(header(3, session="file"))
+    folder.mkdir()
+    with watching(refold, file, folder, **environment) as watch:
+        begin(place, "elsewhere")
+        append(file, said("first", "first", None))
+        assert watch.hear()["session"] == "file"
+        other = file.with_suffix(".new")
+        other.write_bytes(file.read_bytes() + said("second", "second", None))
+        other.replace(file)
+        assert watch.hear()["added"] == 1
+        (folder / "more.jsonl").write_bytes(header(3, session="more") + said("a", "a", None))
+        assert watch.hear()["session"] == "more"
+        assert watch.end() == (0, "")
+
+
 def is_there(log: LmdbLog, event_id: str) -> bool:
     with log.snapshot() as snapshot:
         return snapshot.locate(SESSION, event_id) > 0
@@ -291,7 +312,9 @@ def test_ctrl_c_is_how_it_ends(refold: Refold) -> None:
 def test_lines_for_people_name_session_harness_and_count(refold: Refold, place: Path) -> None:
     path = begin(place, "first", "second")
     process = refold.started(
-        "watch", "--home", refold.store.parent / "home", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        *("sync", "--watch", "--home", refold.store.parent / "home"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     with process:
         try:

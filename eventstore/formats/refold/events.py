@@ -44,7 +44,9 @@ def event_of_line(
     if not isinstance(kind, str) or not kind:
         raise _bad(number, 'has no "type"', 'name the kind of event, such as "message"')
     if kind in BOOKKEEPING or kind == "session":
-        raise _bad(number, f"{kind!r} is a record of session files", "import the file with 'refold import'")
+        raise _bad(
+            number, f"{kind!r} is a record of session files", "import the file with 'refold sync FILE'"
+        )
     time = _time(fields, number)
     event_id, cause = (_text(fields, name, number) for name in ("id", "cause"))
     if is_reserved(event_id):

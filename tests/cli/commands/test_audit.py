@@ -124,7 +124,7 @@ def test_a_pipe_is_no_session_file(refold: Refold, tmp_path: Path) -> None:
 
 def test_all_leaves_out_earlier_generations_of_a_session(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "anew.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
-    told("import", "anew.jsonl")
+    told("sync", "anew.jsonl")
     found = audited(told, "--all", "--jobs", "1")
     assert [(each["session"], each["earlier"]) for each in found] == [(f"{SESSION}~2", SESSION)]
 
@@ -397,7 +397,7 @@ def test_on_a_terminal_all_sessions_are_audited_under_a_bar_that_goes_away(stock
 
 def test_on_a_terminal_json_of_all_sessions_commands_nothing(refold: Refold) -> None:
     Path("hostile.jsonl").write_bytes(hostile())
-    refold("import", "hostile.jsonl")
+    refold("sync", "hostile.jsonl")
     printed = refold.on_terminal("audit", "--all", "--json")
     assert "\x1b" not in printed
     assert len(json.loads(printed)["sessions"]) == 1
@@ -405,7 +405,7 @@ def test_on_a_terminal_json_of_all_sessions_commands_nothing(refold: Refold) -> 
 
 def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "my session.jsonl").write_bytes(tale().replace(SESSION.encode(), b"my session"))
-    refold("import", "my session.jsonl")
+    refold("sync", "my session.jsonl")
     commands = [
         shlex.split(line.partition(": refold ")[2])
         for line in refold("audit", "my session").lines

@@ -36,7 +36,7 @@ def test_where_something_was_undone_the_fold_is_said_to_give_other_messages(told
 
 
 def test_the_sessions_that_are_named_are_measured_each_once(told: Refold, tmp_path: Path) -> None:
-    told("import", long_talk.write(tmp_path / "talk.jsonl"), "--as", "talk")
+    told("sync", long_talk.write(tmp_path / "talk.jsonl"), "--as", "talk")
     sessions = told("bench", "talk", SESSION, "talk", "--json").json["sessions"]
     assert [each["session"] for each in sessions] == ["talk", SESSION]
 
@@ -100,7 +100,7 @@ def test_of_a_harness_without_a_fold_none_is_measured(refold: Refold, tmp_path: 
         "message": {"who": "person", "text": "x"},
     }
     (tmp_path / "file").write_bytes(madeup_format.HEADER + json.dumps(record).encode() + b"\n")
-    refold("import", "file")
+    refold("sync", "file")
     (found,) = refold("bench", "one", "--json").json["sessions"]
     assert found["rebuildSeconds"] > 0
     assert not {"foldSeconds", "foldRatio", "sameMessages"} & found.keys()

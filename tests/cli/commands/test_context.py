@@ -65,7 +65,7 @@ class TestAnotherHarness:
             {"kind": "exchange", "in": "one", "id": "d", "after": "c", "messages": [PERSON, MODEL]},
         ]
         (tmp_path / "file").write_bytes(madeup_format.HEADER + b"\n".join(map(dumped, records)))
-        refold("import", "file")
+        refold("sync", "file")
         return refold
 
     def test_the_native_format_is_what_its_own_harness_builds(self, told: Refold) -> None:

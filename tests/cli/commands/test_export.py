@@ -37,7 +37,7 @@ def test_the_original_is_as_it_was_at_the_newest_import(told: Refold, tmp_path: 
     told("label", SESSION, "--title", "Another title")
     grown = tale() + said("one more", "u9", "i1")
     (tmp_path / "tale.jsonl").write_bytes(grown)
-    told("import", "tale.jsonl")
+    told("sync", "tale.jsonl")
     assert told("export", SESSION, "-o", "-").raw == grown
 
 
@@ -64,7 +64,7 @@ def test_refolds_own_session_is_no_claude_code_file(refold: Refold) -> None:
 
 def test_what_was_added_to_a_file_is_counted(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_bytes(claude_code.said("a", None, "go") + b"\n")
-    refold("import", "s.jsonl")
+    refold("sync", "s.jsonl")
     refold("append", claude_code.SESSION, stdin=said("hello", role="user"))
     found = refold("export", "@last", "--format", "claude-code", "-o", "own.jsonl", "--json")
     assert (found.json["unconverted"], len(found.notes)) == (1, 1)
@@ -87,7 +87,7 @@ def test_a_pi_file_of_a_session_written_here_is_one_that_an_import_reads(refold:
     refold("append", "s", stdin=said("hello") + line({"type": "leaf_moved", "id": "m1", "parentId": None}))
     refold("export", "s", "--format", "pi", "-o", "s.jsonl")
     other = Refold(refold.store.with_name("other"))
-    assert other("import", "s.jsonl", "--json").json["sessions"][0]["skipped"] == []
+    assert other("sync", "s.jsonl", "--json").json["sessions"][0]["skipped"] == []
     assert other("tree", "s", "--json").json["leaf"] == "m1"
 
 
@@ -210,7 +210,7 @@ def test_a_file_is_exported_without_what_only_the_store_has(
     refold: Refold, tmp_path: Path, form: str
 ) -> None:
     (tmp_path / "now.jsonl").write_bytes(header() + said("shared", "e1", None) + said("private", "e2", "e1"))
-    refold("import", "now.jsonl")
+    refold("sync", "now.jsonl")
     (tmp_path / "then.jsonl").write_bytes(header() + said("shared", "e1", None))
     exported = refold("export", "then.jsonl", "--format", form, "-o", "-").raw
     assert (b"shared" in exported, b"private" in exported) == (True, False)

@@ -68,7 +68,7 @@ def test_a_link_says_where_a_fork_comes_from(told: Refold) -> None:
 def test_a_fork_can_be_taken_to_pi(told: Refold) -> None:
     told("fork", SESSION, "--as", "again")
     told("export", "again", "--format", "pi", "-o", "again.jsonl")
-    told("import", "again.jsonl", "--as", "back")
+    told("sync", "again.jsonl", "--as", "back")
     assert context(told, "back") == context(told, SESSION)
 
 

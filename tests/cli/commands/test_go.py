@@ -46,7 +46,7 @@ def test_what_is_printed_to_be_pasted_names_the_store_that_was_given_by_option(
     refold: Refold, tmp_path: Path
 ) -> None:
     store = ("--store", tmp_path / "another one")
-    refold(*store, "import", write(tmp_path / "tale.jsonl"))
+    refold(*store, "sync", write(tmp_path / "tale.jsonl"))
     before = refold(*store, "context", SESSION, "--format", "pi").raw
     *_, undo = refold(*store, "go", SESSION, "b2").lines
     refold(*shlex.split(undo.partition(": refold ")[2]))

@@ -125,7 +125,7 @@ def test_either_an_entry_or_a_title(told: Refold, arguments: tuple[str, ...]) ->
 
 def test_an_odd_id_is_reported_on_one_line(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").write_bytes(tale().replace(SESSION.encode(), rb"a\nb\u001b[31m"))
-    assert [line.split()[0] for line in refold("import", "odd.jsonl").lines] == [r"a\nb\x1b[31m"]
+    assert [line.split()[0] for line in refold("sync", "odd.jsonl").lines] == [r"a\nb\x1b[31m"]
     for text in ("Grammar", ""):
         lines = refold("label", "@last", "--title", text).lines
         assert [line.split()[0] for line in lines] == [r"a\nb\x1b[31m"]

@@ -85,7 +85,7 @@ def test_triggered_warns_if_the_provider_counted_much_more_than_the_estimate(ref
 def test_all_leaves_out_earlier_generations(told: Refold, tmp_path: Path) -> None:
     (session,) = replayed(told, "--all")
     (tmp_path / "anew.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
-    told("import", "anew.jsonl")
+    told("sync", "anew.jsonl")
     assert replayed(told, session) == [session]
     assert replayed(told, "--all") == [f"{session}~2"]
 

@@ -27,7 +27,7 @@ def two(told: Refold, tmp_path: Path) -> Refold:
     said = {"role": "user", "content": "Another parser, in Zürich"}
     lines = entry("z1", None, "message", message=said, timestamp="2026-01-02T00:00:00.000Z")
     (tmp_path / "other.jsonl").write_bytes(header(session="session-z", cwd="/home/user/web") + lines)
-    told("import", "other.jsonl")
+    told("sync", "other.jsonl")
     return told
 
 
@@ -107,7 +107,7 @@ def test_records_of_one_claude_message_are_found_one_by_one(refold: Refold, tmp_
         claude_code.result("r1", "a2", "k1", "no sparrow"),
     )
     (tmp_path / "session.jsonl").write_bytes(b"".join(lines))
-    refold("import", "session.jsonl")
+    refold("sync", "session.jsonl")
     assert sorted(ids(refold, "sparrow")) == ["a1", "a2", "r1"]
     assert ids(refold, "find", "sparrow") == ["a2"]
     assert ids(refold, "look sparrow") == ["a1"]
@@ -170,7 +170,7 @@ def test_an_earlier_generation_is_searched_only_by_name(refold: Refold, tmp_path
     for name in ("old", "new"):
         record = entry(name, None, "message", message=said)
         (tmp_path / "one.jsonl").write_bytes(header(session="one") + record)
-        refold("import", "one.jsonl")
+        refold("sync", "one.jsonl")
     assert ids(refold, "parser") == ids(refold, "parser", "--harness", "pi") == ["new"]
     assert ids(refold, "parser", "--session", "one~1") == ["old"]
 
@@ -179,5 +179,5 @@ def test_earlier_generations_are_mentioned_where_nothing_matches(refold: Refold,
     for name in ("old", "new"):
         record = entry(name, None, "message", message={"role": "user", "content": f"A {name} parser"})
         (tmp_path / "one.jsonl").write_bytes(header(session="one") + record)
-        refold("import", "one.jsonl")
+        refold("sync", "one.jsonl")
     assert "1 earlier generation" in refold("search", "old", code=1).notes[-1]

@@ -32,7 +32,7 @@ def three(refold: Refold, tmp_path: Path) -> Refold:
             for number in range(entries)
         ]
         (tmp_path / f"{name}.jsonl").write_bytes(header(session=f"session-{name}") + b"".join(lines))
-        refold("import", f"{name}.jsonl")
+        refold("sync", f"{name}.jsonl")
     return refold
 
 
@@ -132,7 +132,7 @@ def test_a_relative_folder_is_a_project(
     (tmp_path / "here.jsonl").write_bytes(
         header(session="session-h", cwd=str(Path.cwd() / "sub")) + entry("h1", None)
     )
-    three("import", "here.jsonl")
+    three("sync", "here.jsonl")
     assert listed(three, "--project", ".") == "h"
 
 
@@ -152,7 +152,7 @@ def family(refold: Refold, tmp_path: Path) -> Refold:
         folder.mkdir(exist_ok=True)
         file = folder / (f"agent-{name}.jsonl" if name else "main.jsonl")
         file.write_bytes(said + b"\n" + answered + b"\n")
-        refold("import", str(file))
+        refold("sync", str(file))
     return refold
 
 
@@ -214,7 +214,7 @@ def test_people_see_the_title_or_else_the_first_request(three: Refold) -> None:
 
 def test_sessions_without_answers_are_counted_in_one_line(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "begun.jsonl").write_bytes(header(session="begun") + said("hello", "m1", None))
-    told("import", "begun.jsonl")
+    told("sync", "begun.jsonl")
     *_, row, folded = told("sessions").lines
     assert row.startswith("0199aaaa-0000")
     assert folded == "1 session of a few events without an answer: refold sessions --all"
@@ -243,7 +243,7 @@ def test_a_wide_terminal_shows_more_of_a_title(refold: Refold, tmp_path: Path) -
     request = "look at " + "each of the words " * 5
     said = entry("m1", None, "message", message={"role": "user", "content": request})
     (tmp_path / "long.jsonl").write_bytes(header(session="long") + said)
-    refold("import", "long.jsonl")
+    refold("sync", "long.jsonl")
     assert request.strip() in refold.on_terminal("sessions", "--all", columns=260)
 
 

@@ -71,7 +71,7 @@ def used(refold: Refold, tmp_path: Path) -> Refold:
         time = f"2025-12-0{3 if name == 'd' else 2}T10:00:00.000Z"
         called = entry(f"{name}1", None, "message", message={**message, "usage": usage}, timestamp=time)
         (tmp_path / f"{name}.jsonl").write_bytes(header(session=name, cwd=folder) + called)
-        refold("import", f"{name}.jsonl")
+        refold("sync", f"{name}.jsonl")
     claude_code_lines = (
         claude_code.said("u", None, "hi", cwd="/code/alpha"),
         claude_code.answer("a", "u", "m1", "yes"),
@@ -84,8 +84,8 @@ def used(refold: Refold, tmp_path: Path) -> Refold:
     )
     (tmp_path / "subagents").mkdir()
     (tmp_path / "subagents" / "agent-7.jsonl").write_bytes(b"\n".join(agent_lines))
-    refold("import", "main.jsonl")
-    refold("import", "subagents/agent-7.jsonl")
+    refold("sync", "main.jsonl")
+    refold("sync", "subagents/agent-7.jsonl")
     return refold
 
 
@@ -144,7 +144,7 @@ def test_earlier_generations_of_a_rewritten_file_are_not_added_up(refold: Refold
         message = {"role": "assistant", "content": [], "usage": {"input": 10, "cost": {"total": 1}}}
         lines = [entry(f"{version}-{at}", None, "message", message=message) for at in range(5)]
         (tmp_path / "s.jsonl").write_bytes(header(session="s") + b"".join(lines))
-        refold("import", "s.jsonl")
+        refold("sync", "s.jsonl")
     assert refold("stats", "--by", "harness", "--json").json["total"]["calls"] == 5
     assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == ["s~2"]
     every = refold("sessions", "--all", "--json").json["sessions"]

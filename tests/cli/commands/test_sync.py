@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from eventstore.errors import StoreError
@@ -40,11 +39,11 @@ def counts(printed: dict[str, object]) -> dict[tuple[str, str], tuple[int, int, 
 
 
 def test_an_empty_file_is_noted_and_no_failure(refold: Refold, tmp_path: Path) -> None:
-    folder = tmp_path / "sessions"
-    folder.mkdir()
+    folder = tmp_path / PI / "one"
+    folder.mkdir(parents=True)
     (folder / "begun.jsonl").touch()
     (folder / "tale.jsonl").write_bytes(tale())
-    (note,) = refold("sync", "--path", folder, "--home", tmp_path).notes
+    (note,) = refold("sync", "--home", tmp_path).notes
     assert "1 file without a session yet" in note
 
 
@@ -131,7 +130,7 @@ def test_a_full_disk_ends_it_with_the_number_of_files_that_are_in(
 
     with monkeypatch.context() as patch:
         patch.setattr(LmdbLog, "append", until_full)
-        told = refold("sync", "--home", home, "--jobs", "1", code=code).errors
+        told = refold("sync", "--home", home, code=code).errors
     assert told.count("\n\n") == 0
     done = int(re.findall(r"([0-9]+) files? imported", told)[0])
     assert 0 < done < 18
@@ -284,12 +283,6 @@ def test_a_dry_run_does_not_count_as_a_report(refold: Refold, home: Path) -> Non
         assert str(bad) in refold("sync", "--home", home, *options, code=1).errors
 
 
-@pytest.mark.parametrize("name", ["sync", "watch"])
-def test_a_folder_without_its_option_is_told_of_it(refold: Refold, home: Path, name: str) -> None:
-    told = refold.refused(click.UsageError, name, home, code=2)
-    assert f"--path {home}" in str(told)
-
-
 def test_many_files_of_another_harness_in_one_place_are_reported_in_one_line(
     refold: Refold, home: Path
 ) -> None:
@@ -306,15 +299,6 @@ def test_harnesses_that_cannot_be_imported_are_named_and_no_failure(refold: Refo
     assert refold("sync", "--home", home, "--json").json["unread"] == ["Codex"]
 
 
-def test_another_folder_is_searched_beside_the_usual_places(
-    refold: Refold, home: Path, tmp_path: Path
-) -> None:
-    pi_session(tmp_path / "backup", "x", "kept")
-    found = counts(refold("sync", "--home", home, "--path", tmp_path / "backup", "--json").json)
-    assert len(found) == 7
-    assert found["pi", ".pi"] == (1, 0, 0, 3)
-
-
 def test_several_homes(refold: Refold, home: Path, tmp_path: Path) -> None:
     pi_session(tmp_path / "other", "x", "hers")
     found = counts(refold("sync", "--home", home, "--home", tmp_path / "other", "--json").json)
@@ -327,7 +311,7 @@ def test_where_no_session_is_found_it_says_where_it_looked(refold: Refold, tmp_p
     for option in ((), ("--dry-run",)):
         outcome = refold("sync", "--home", tmp_path / "empty", *option, code=1)
         assert str(tmp_path / "empty" / PI) in outcome.out
-        assert "sync --path DIR" in outcome.lines[-1]
+        assert "refold sync DIR" in outcome.lines[-1]
     assert refold("sync", "--home", tmp_path / "empty", "--json", code=1).json["projects"] == []
     assert not refold.store.exists()
 
@@ -339,10 +323,6 @@ def test_where_only_unsupported_harnesses_have_sessions_nothing_after_it_runs(
     outcome = refold("sync", "--home", tmp_path, code=1)
     assert "Codex" in outcome.out
     assert not refold.store.exists()
-    (tmp_path / "empty").mkdir()
-    for _ in range(2):
-        outcome = refold("sync", "--home", tmp_path / "empty", "--path", tmp_path, code=1)
-        assert "Codex" in outcome.out
 
 
 def test_a_file_whose_name_is_no_utf_8_is_imported_and_remembered(refold: Refold, home: Path) -> None:
@@ -353,6 +333,6 @@ def test_a_file_whose_name_is_no_utf_8_is_imported_and_remembered(refold: Refold
 
 
 def test_what_was_imported_by_its_path_is_known(refold: Refold, home: Path) -> None:
-    refold("import", home / PI / "one", home / PI / "two" / "two-0.jsonl")
+    refold("sync", home / PI / "one", home / PI / "two" / "two-0.jsonl")
     found = counts(refold("sync", "--home", home, "--json").json)
     assert (found["pi", "one"], found["pi", "two"][:3]) == ((0, 0, 4, 0), (3, 0, 1))

@@ -104,7 +104,7 @@ def test_where_there_is_nothing_to_undo_it_says_so(told: Refold) -> None:
 def test_the_commands_that_are_printed_work_whatever_the_session_is_called(
     refold: Refold, tmp_path: Path, name: str
 ) -> None:
-    refold("import", long_talk.write(tmp_path / "talk.jsonl"), "--as", name)
+    refold("sync", long_talk.write(tmp_path / "talk.jsonl"), "--as", name)
     done = refold("compact", "--keep-recent", "250", "--summarizer", "extractive", "--", name)
     for verb in ("undid compaction", "undid undo"):
         program, *arguments = shlex.split(done.lines[-1].partition(": ")[2])

@@ -28,17 +28,17 @@ def nothing(refold: Refold) -> None:
 
 
 def the_tale(refold: Refold) -> None:
-    refold("import", tale.write(Path("tale.jsonl")))
+    refold("sync", tale.write(Path("tale.jsonl")))
 
 
 def the_talk(refold: Refold) -> None:
-    refold("import", long_talk.write(Path("talk.jsonl")))
+    refold("sync", long_talk.write(Path("talk.jsonl")))
 
 
 def two_generations(refold: Refold) -> None:
     the_tale(refold)
     Path("tale.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale.tale()))
-    refold("import", "tale.jsonl")
+    refold("sync", "tale.jsonl")
 
 
 def the_demo(refold: Refold) -> None:

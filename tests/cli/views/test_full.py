@@ -73,7 +73,7 @@ def test_messages_that_no_summary_covers_are_warned_of(told: Refold) -> None:
     older = {"type": "compaction", "id": "c2", "parentId": "i1", "summary": "later", "firstKeptEntryId": "a4"}
     with open("tale.jsonl", "ab") as file:
         file.write(line({**older, "tokensBefore": 9, "timestamp": "2025-12-08T23:00:00.000Z"}))
-    told("import", "tale.jsonl")
+    told("sync", "tale.jsonl")
     warned = [line for line in told("audit", SESSION, "--full").lines if line.startswith("   ! ")]
     assert [line for line in warned if "3 messages (#" in line]
 

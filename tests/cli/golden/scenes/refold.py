@@ -20,7 +20,7 @@ from tests.support.pi_files import header, said
 def two_sessions(refold: Refold) -> None:
     the_tale(refold)
     Path("other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
-    refold("import", "other.jsonl")
+    refold("sync", "other.jsonl")
 
 
 def truncated(refold: Refold) -> None:
@@ -56,7 +56,7 @@ def _damage(change: Step) -> Scene:
 
 
 WITHOUT_A_STORE: Final = [
-    shlex.join(invocations("s")[name]) for name in NAMES if name not in ("sync", "import", "append")
+    shlex.join(invocations("s")[name]) for name in NAMES if name not in ("sync", "append")
 ]
 
 SCENES: Final[Sequence[Scene]] = [
@@ -94,7 +94,7 @@ SCENES: Final[Sequence[Scene]] = [
             "--counter words context a",
         ],
     ),
-    Scene(nothing, [*WITHOUT_A_STORE, "import nothing.jsonl", "tree @last"]),
+    Scene(nothing, [*WITHOUT_A_STORE, "sync nothing.jsonl", "tree @last"]),
     *map(
         _damage,
         (

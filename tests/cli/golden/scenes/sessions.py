@@ -20,7 +20,7 @@ def three_sessions(refold: Refold) -> None:
         }
         lines = [entry(f"{name}{number}", None, "message", **given) for number in range(entries)]
         Path(f"{name}.jsonl").write_bytes(header(session=f"session-{name}") + b"".join(lines))
-        refold("import", f"{name}.jsonl")
+        refold("sync", f"{name}.jsonl")
 
 
 SCENES: Final[Sequence[Scene]] = [

@@ -1,18 +1,17 @@
-"""refold watch."""
+"""Import sessions while their harnesses write them."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 import click
-
-from cli.options import homes_option, json_option, paths_option, require_no_folder
 
 if TYPE_CHECKING:
     from eventstore.files.discovery import SessionFile
@@ -23,32 +22,27 @@ _FORCE_POLLING: Final = "WATCHFILES_FORCE_POLLING"
 """The environment variable that all programs built on watchfiles obey."""
 
 
-@click.command("watch", context_settings={"allow_extra_args": True}, epilog="Example:  refold watch")
-@homes_option
-@paths_option
-@json_option
-@click.pass_context
-def command(ctx: click.Context, *, homes: tuple[str, ...], paths: tuple[str, ...], as_json: bool) -> None:
-    """Import sessions while their harnesses write them, until you press Ctrl-C.
-
-    It begins like `refold sync`, then prints a line for each session file with new events, mostly within
-    a second. With --json, each line is an object.
-    """
+def watch_files(ctx: click.Context, paths: Sequence[str], homes: Sequence[str], *, as_json: bool) -> None:
+    """Import what is new in these paths, or in the usual places; go on until Ctrl-C or SIGTERM."""
     from cli.output import counted, echo_json, echo_note, echo_text, progress_bar
     from cli.store import opened
-    from eventstore.files.discovery import session_files, session_places
+    from eventstore.files.discovery import named_files, session_files, session_places
     from eventstore.files.watching import Watcher
     from eventstore.formats import harnesses
     from eventstore.workers import cores
 
-    require_no_folder(ctx)
-    readable = {"", *(each.name for each in harnesses())}
     named = [os.path.abspath(path) for path in paths]
+    for path in paths:
+        if not Path(path).exists():
+            raise click.UsageError(f"--watch: {path} does not exist", ctx)
+    readable = {each.name for each in harnesses()}
     usual = [each.folder for each in session_places(os.environ, homes) if each.harness in readable]
-    folders = list(dict.fromkeys([*usual, *named]))
+    folders = list(dict.fromkeys(named or usual))
 
     def find() -> list[SessionFile]:
-        return [file for file in session_files(os.environ, homes, named) if file.harness in readable]
+        if named:
+            return [file for path in named for file in named_files(path)]
+        return [file for file in session_files(os.environ, homes) if file.harness in readable]
 
     def on_polling(reason: str) -> None:
         echo_note(f"change notifications do not work here ({reason}): polling the files instead")

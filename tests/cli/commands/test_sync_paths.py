@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from pathlib import Path
 
 import click
@@ -23,47 +22,47 @@ def test_json_tells_of_each_session_what_the_file_holds_and_what_was_new(
     refold: Refold, tmp_path: Path
 ) -> None:
     write(tmp_path / "tale.jsonl")
-    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     told = {name: session[name] for name in ("id", "format", "events", "added", "skipped")}
     assert told == {"id": SESSION, "format": "pi/3", "events": 16, "added": 16, "skipped": []}
 
 
 def test_a_line_is_printed_for_each_session(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
-    (told,) = refold("import", "tale.jsonl").lines
+    (told,) = refold("sync", "tale.jsonl").lines
     assert [told.split()[at] for at in (0, 1, 2, 4, -1)] == [SESSION, "pi/3", "16", "16", "tale.jsonl"]
 
 
 def test_importing_twice_adds_nothing(told: Refold) -> None:
     before = told("sessions", "--json").raw
-    (session,) = told("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = told("sync", "tale.jsonl", "--json").json["sessions"]
     assert (session["events"], session["added"]) == (16, 0)
     assert told("sessions", "--json").raw == before
 
 
 def test_importing_a_copy_under_another_name_adds_no_event(told: Refold, tmp_path: Path) -> None:
     write(tmp_path / "copy.jsonl")
-    assert told("import", "copy.jsonl", "--json").json["sessions"][0]["added"] == 0
+    assert told("sync", "copy.jsonl", "--json").json["sessions"][0]["added"] == 0
     assert len(told("sessions", "--json").json["sessions"]) == 1
 
 
 def test_a_file_that_grew_adds_what_is_new(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("one more", "u9", "i1"))
-    (session,) = told("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = told("sync", "tale.jsonl", "--json").json["sessions"]
     assert (session["events"], session["added"]) == (17, 1)
 
 
 def test_a_file_that_lost_its_end_adds_nothing(told: Refold, tmp_path: Path) -> None:
     shorter = b"".join(tale().splitlines(keepends=True)[:9])
     (tmp_path / "tale.jsonl").write_bytes(shorter)
-    assert told("import", "tale.jsonl", "--json").json["sessions"][0]["added"] == 0
+    assert told("sync", "tale.jsonl", "--json").json["sessions"][0]["added"] == 0
     assert told("tree", SESSION, "--json").json["leaf"] == "i1"
 
 
 def test_several_files_are_imported_in_the_order_given(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
     (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
-    imported = refold("import", "other.jsonl", "tale.jsonl", "--json").json["sessions"]
+    imported = refold("sync", "other.jsonl", "tale.jsonl", "--json").json["sessions"]
     assert [each["id"] for each in imported] == [OTHER, SESSION]
 
 
@@ -71,7 +70,7 @@ def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Re
     write(tmp_path / "tale.jsonl")
     (tmp_path / "notes.txt").write_text("a shopping list\n")
     (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
-    outcome = refold("import", "tale.jsonl", "notes.txt", "gone.jsonl", "other.jsonl", code=1)
+    outcome = refold("sync", "tale.jsonl", "notes.txt", "gone.jsonl", "other.jsonl", code=1)
     assert [line.split()[0] for line in outcome.lines] == [SESSION, OTHER]
     errors = outcome.errors.splitlines()
     assert [error.split(": ")[1] for error in errors] == ["notes.txt", "gone.jsonl"]
@@ -79,7 +78,7 @@ def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Re
 
 def test_json_is_printed_of_what_was_imported_beside_a_bad_file(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
-    outcome = refold("import", "gone.jsonl", "tale.jsonl", "--json", code=1)
+    outcome = refold("sync", "gone.jsonl", "tale.jsonl", "--json", code=1)
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
 
@@ -89,7 +88,7 @@ def test_a_folder_stands_for_the_session_files_in_it(refold: Refold, tmp_path: P
     write(folder / "b.jsonl")
     (folder / "a.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
     (folder / "notes.txt").write_text("a shopping list\n")
-    imported = refold("import", "sessions", "--json").json["sessions"]
+    imported = refold("sync", "sessions", "--json").json["sessions"]
     assert [each["id"] for each in imported] == [OTHER, SESSION]
 
 
@@ -100,7 +99,7 @@ def test_a_folder_without_session_files_is_reported(refold: Refold, tmp_path: Pa
 
 def test_a_session_of_another_harness_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(CODEX)
-    told = refold("import", "a.jsonl", code=1).errors
+    told = refold("sync", "a.jsonl", code=1).errors
     assert ("a.jsonl: " in told, "Codex" in told) == (True, True)
 
 
@@ -112,7 +111,7 @@ def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
     for name in ("a", "b"):
         (folder / f"{name}.jsonl").write_bytes(CODEX)
     write(folder / "c.jsonl")
-    outcome = refold("import", "sessions", "--json", code=1)
+    outcome = refold("sync", "sessions", "--json", code=1)
     (told,) = outcome.errors.splitlines()
     assert [each in told for each in ("sessions: ", "2 files", "Codex")] == [True] * 3
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
@@ -121,13 +120,13 @@ def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
 def test_a_folder_with_exports_of_opencode_alone_says_so(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / "a.json").write_text('{\n "info": {"id": "ses_1"}, "messages": []\n}')
-    told = refold("import", "exports", code=1).errors
+    told = refold("sync", "exports", code=1).errors
     assert ("exports/a.json: " in told, "opencode" in told) == (True, True)
 
 
 def told_of(refold: Refold, name: str) -> str:
     """The file that the one line is about which is told of what cannot be imported."""
-    (told,) = refold("import", name, code=1).errors.splitlines()
+    (told,) = refold("sync", name, code=1).errors.splitlines()
     return told.removeprefix("refold: ").partition(": ")[0]
 
 
@@ -141,13 +140,13 @@ def test_lines_that_hold_no_record_are_reported_with_their_number_and_why(
 ) -> None:
     lines = tale().splitlines(keepends=True)
     (tmp_path / "tale.jsonl").write_bytes(b"".join([*lines[:3], b"{broken\n", *lines[3:]]))
-    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     assert (session["events"], [each["line"] for each in session["skipped"]]) == (16, [4])
 
 
 def test_skipped_lines_are_told_to_people_with_file_and_line(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale() + b"[1]\n")
-    _, told = refold("import", "tale.jsonl").lines
+    _, told = refold("sync", "tale.jsonl").lines
     assert told.split(": ")[0].strip() == "tale.jsonl:18"
 
 
@@ -156,7 +155,7 @@ def test_a_session_of_version_1_gets_the_same_ids_in_every_store(tmp_path: Path)
     ids = []
     for name in ("one", "two"):
         store = Refold(tmp_path / name)
-        store("import", tmp_path / "old.jsonl")
+        store("sync", tmp_path / "old.jsonl")
         ids.append([node["id"] for node in store("tree", "@last", "--json").json["nodes"]])
     assert ids[0] == ids[1]
 
@@ -164,23 +163,23 @@ def test_a_session_of_version_1_gets_the_same_ids_in_every_store(tmp_path: Path)
 def test_a_file_whose_name_is_no_utf_8_is_imported(refold: Refold, tmp_path: Path) -> None:
     name = os.fsdecode(b"tale-\xff.jsonl")
     write(tmp_path / name)
-    assert json.loads(refold("import", name, "--json").raw)["sessions"][0]["added"] == 16
+    assert json.loads(refold("sync", name, "--json").raw)["sessions"][0]["added"] == 16
     assert refold("sessions", "--json").json["sessions"][0]["source"].endswith("tale-\ufffd.jsonl")
 
 
 def test_under_another_name_a_file_is_another_session(told: Refold) -> None:
-    (session,) = told("import", "tale.jsonl", "--as", "second", "--json").json["sessions"]
+    (session,) = told("sync", "tale.jsonl", "--as", "second", "--json").json["sessions"]
     assert (session["id"], session["added"]) == ("second", 16)
     assert len(told("sessions", "--json").json["sessions"]) == 2
 
 
 def test_another_name_is_for_one_file(told: Refold) -> None:
-    told.refused(click.UsageError, "import", "tale.jsonl", "tale.jsonl", "--as", "second", code=2)
+    told.refused(click.UsageError, "sync", "tale.jsonl", "tale.jsonl", "--as", "second", code=2)
 
 
 def test_a_record_that_its_harness_changed_is_counted(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale().replace(b"Fix the parser.", b"Mend the parser."))
-    (session,) = told("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = told("sync", "tale.jsonl", "--json").json["sessions"]
     assert (session["id"], session["rewritten"]) == (SESSION, 1)
 
 
@@ -189,20 +188,20 @@ def test_a_session_that_grew_here_and_elsewhere_is_said_to_have_diverged(
 ) -> None:
     told("append", SESSION, stdin=said("said here"))
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1"))
-    assert told("import", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is True
+    assert told("sync", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is True
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1") + said("more", "v9", "u9"))
-    assert len(told("import", "tale.jsonl").lines) == 2
+    assert len(told("sync", "tale.jsonl").lines) == 2
 
 
 def test_a_session_that_grew_in_one_place_has_not_diverged(told: Refold) -> None:
-    assert told("import", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is False
+    assert told("sync", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is False
 
 
 def test_where_the_harness_reads_otherwise_is_reported_with_line_and_reason(
     refold: Refold, tmp_path: Path
 ) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("an id once more", "u1", "i1"))
-    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     (remark,) = session["differs_from_harness"]
     assert remark["line"] == 18
     assert remark["reason"]
@@ -211,24 +210,24 @@ def test_where_the_harness_reads_otherwise_is_reported_with_line_and_reason(
 def test_many_remarks_of_a_kind_share_a_line(refold: Refold, tmp_path: Path) -> None:
     head, *records = tale().splitlines(keepends=True)
     (tmp_path / "tale.jsonl").write_bytes(head + b"".join(record * 2 for record in records))
-    _, remark = refold("import", "tale.jsonl").lines
+    _, remark = refold("sync", "tale.jsonl").lines
     assert ("tale.jsonl:3: " in remark, "3, 5, 7, 9, 11, 13, …" in remark) == (True, True)
-    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     assert [each["line"] for each in session["skipped"]] == list(range(3, 35, 2))
 
 
 def test_remarks_that_differ_in_names_alone_are_of_a_kind(refold: Refold, tmp_path: Path) -> None:
     orphans = b"".join(said("x", f"x{at}", f"'\"gone{at}") for at in range(9))
     (tmp_path / "tale.jsonl").write_bytes(tale() + orphans)
-    assert len(refold("import", "tale.jsonl").lines) == 2
+    assert len(refold("sync", "tale.jsonl").lines) == 2
 
 
 def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refold, tmp_path: Path) -> None:
     odd = said("caf?", "e1", "i1") + said("?", "e2", "e1")
     (tmp_path / "tale.jsonl").write_bytes(tale() + odd.replace(b"?", b"\xe9"))
-    _, remark = refold("import", "tale.jsonl").lines
+    _, remark = refold("sync", "tale.jsonl").lines
     assert ("tale.jsonl:18: " in remark, " 2 " in remark) == (True, True)
-    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     assert [each["line"] for each in session["not_utf8"]] == [18, 19]
 
 
@@ -240,10 +239,10 @@ def test_records_of_unknown_types_are_counted_in_one_line_and_in_the_log(
         for at, type_ in enumerate([b"hologram", *(b"t%d" % each for each in range(9)), b"hologram"])
     )
     (tmp_path / "tale.jsonl").write_bytes(tale() + odd)
-    _, counted = refold("import", "tale.jsonl").lines
+    _, counted = refold("sync", "tale.jsonl").lines
     assert ("11 " in counted, "hologram (2)" in counted, "t0 (1)" in counted) == (True, True, True)
     assert "t8" not in counted
-    (session,) = refold("import", "tale.jsonl", "--json").json["sessions"]
+    (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     assert session["unknown"] == {"hologram": 2, **{f"t{each}": 1 for each in range(9)}}
     assert "hologram (2)" in refold("log", SESSION, "--kind", "import").lines[-1]
 
@@ -255,10 +254,10 @@ def test_a_file_in_utf_16_is_reported(refold: Refold, tmp_path: Path) -> None:
 
 def test_a_file_that_was_written_anew_is_said_to_be_another_generation(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "anew.jsonl").write_bytes(header() + said("hello", "x1", None) + said("again", "x2", "x1"))
-    line, remark = told("import", "anew.jsonl").lines
+    line, remark = told("sync", "anew.jsonl").lines
     assert line.startswith(f"{SESSION}~2 ")
     assert f"'{SESSION}'" in remark
-    assert told("import", "anew.jsonl", "--json").json["sessions"][0]["earlier"] == SESSION
+    assert told("sync", "anew.jsonl", "--json").json["sessions"][0]["earlier"] == SESSION
 
 
 def test_a_text_that_quotes_a_session_is_refused_and_makes_none(refold: Refold, tmp_path: Path) -> None:
@@ -270,7 +269,7 @@ def test_a_text_that_quotes_a_session_is_refused_and_makes_none(refold: Refold, 
     )
     (tmp_path / "README.md").write_bytes(quoted)
     assert refold.refused(BadInputError, "audit", "README.md").source.endswith("README.md")
-    refold("import", "README.md", code=1)
+    refold("sync", "README.md", code=1)
     assert refold("sessions", "--json").json["sessions"] == []
 
 
@@ -295,9 +294,9 @@ class TestSeveralSessionsInAFile:
         return refold
 
     def test_each_is_told_of(self, several: Refold) -> None:
-        found = several("import", "file", "--json").json["sessions"]
+        found = several("sync", "file", "--json").json["sessions"]
         assert [(each["id"], each["events"]) for each in found] == [("one", 2), ("two", 1)]
-        assert [line.split()[0] for line in several("import", "file").lines] == ["one", "two"]
+        assert [line.split()[0] for line in several("sync", "file").lines] == ["one", "two"]
 
     def test_a_command_on_the_file_asks_for_one_of_them(self, several: Refold) -> None:
         refused = several.refused(BadInputError, "log", "file")
@@ -305,78 +304,12 @@ class TestSeveralSessionsInAFile:
         assert several("log", "two", "--json").code == 0
 
 
-class TestWithoutAPath:
-    @pytest.fixture(autouse=True)
-    def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A home folder; no variable of the tester's names another place."""
-        for name in ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR", "CODEX_HOME", "XDG_DATA_HOME"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-        monkeypatch.setenv("HOME", str(tmp_path))
-        return tmp_path
-
-    def put(self, path: Path, content: bytes, changed: int) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        os.utime(path, (changed, changed))
-
-    def test_the_folders_with_session_files_are_listed_the_newest_first_and_nothing_is_imported(
-        self, refold: Refold, home: Path
-    ) -> None:
-        sessions = home / ".pi/agent/sessions"
-        self.put(sessions / "--old--" / "a.jsonl", header(), 1000)
-        self.put(sessions / "--new--" / "b.jsonl", header(), 3000)
-        self.put(sessions / "--new--" / "c.jsonl", header(), 2000)
-        found = refold("import", "--json").json["found"]
-        assert [(Path(each["folder"]).name, each["files"], each["newest"]) for each in found] == [
-            ("--new--", 2, "1970-01-01T00:50:00.000Z"),
-            ("--old--", 1, "1970-01-01T00:16:40.000Z"),
-        ]
-        assert {(each["harness"], each["place"], each["importable"]) for each in found} == {
-            ("pi", str(sessions), True)
-        }
-        assert not refold.store.exists()
-
-    def test_the_command_that_is_printed_imports_them(self, refold: Refold, home: Path) -> None:
-        self.put(home / ".pi/agent/sessions/--with space--/a.jsonl", tale(), 1000)
-        (line,) = (line for line in refold("import").lines if "refold sync" in line)
-        refold(*shlex.split(line.partition("refold ")[2]))
-        assert [each["id"] for each in refold("sessions", "--json").json["sessions"]] == [SESSION]
-
-    def test_harnesses_that_cannot_be_imported_are_reported_as_such(self, refold: Refold, home: Path) -> None:
-        self.put(home / ".codex/sessions/2026/01/01/rollout-a.jsonl", CODEX, 1000)
-        self.put(home / ".local/share/opencode/opencode.db", b"SQLite format 3\0", 2000)
-        found = refold("import", "--json").json["found"]
-        assert [(each["harness"], each["importable"]) for each in found] == [
-            ("opencode", False),
-            ("Codex", False),
-        ]
-
-    def test_a_file_belongs_to_the_harness_that_wrote_it_not_to_the_folder(
-        self, refold: Refold, home: Path
-    ) -> None:
-        self.put(home / ".pi/agent/sessions/--a--/b.jsonl", CODEX, 1000)
-        assert [each["harness"] for each in refold("import", "--json").json["found"]] == ["Codex"]
-
-    def test_where_none_are_found_it_says_where_it_looked(self, refold: Refold, home: Path) -> None:
-        told = refold("import", "--json", code=1).json
-        assert told["found"] == []
-        assert {"harness": "pi", "folder": str(home / ".pi/agent/sessions")} in told["searched"]
-        assert {each["harness"] for each in told["searched"]} >= {"pi", "Codex", "opencode"}
-        _, *folders, last = refold("import", code=1).lines
-        assert len(folders) == len(told["searched"])
-        assert "sync --path DIR" in last
-
-    def test_a_new_name_needs_a_file(self, refold: Refold) -> None:
-        refold.refused(click.UsageError, "import", "--as", "new", code=2)
-
-
 def test_a_session_whose_id_no_log_can_have_is_reported_with_its_file(refold: Refold, tmp_path: Path) -> None:
     write_to = tmp_path / "long.jsonl"
     write_to.write_bytes(header(session="s" * 600) + said("hello", "a", None))
-    assert refold("import", "long.jsonl", code=1).errors.startswith("refold: long.jsonl: session 'sss")
+    assert refold("sync", "long.jsonl", code=1).errors.startswith("refold: long.jsonl: session 'sss")
     assert refold.refused(BadInputError, "audit", "long.jsonl").source == "long.jsonl"
-    refold("import", "long.jsonl", "--as", "shorter")
+    refold("sync", "long.jsonl", "--as", "shorter")
 
 
 def test_a_folder_names_its_exports_of_other_harnesses_beside_its_sessions(
@@ -386,7 +319,7 @@ def test_a_folder_names_its_exports_of_other_harnesses_beside_its_sessions(
     folder.mkdir()
     write(folder / "tale.jsonl")
     (folder / "export.json").write_text('{"info": {"id": "ses_1"}, "messages": []}')
-    outcome = refold("import", "both", code=1)
+    outcome = refold("sync", "both", code=1)
     assert (len(outcome.lines), "export.json" in outcome.errors) == (1, True)
 
 
@@ -396,7 +329,58 @@ def test_a_file_whose_session_is_damaged_in_the_store_is_reported_and_the_others
 ) -> None:
     damage(told.store, 1, 3)
     (tmp_path / "z.jsonl").write_bytes(header(session="z") + said("one", "a", None))
-    outcome = told("import", "tale.jsonl", "z.jsonl", *options, code=1)
+    outcome = told("sync", "tale.jsonl", "z.jsonl", *options, code=1)
     (problem,) = outcome.errors.splitlines()
     assert (repr(SESSION) in problem, "run 'refold verify'" in problem) == (True, True)
     assert "z" in [each["id"] for each in told("sessions", "--json").json["sessions"]]
+
+
+def test_a_folder_among_paths_fails_alone(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "tale.jsonl")
+    printed = refold("sync", "empty", "gone.jsonl", "tale.jsonl", "--json", code=1).json
+    assert [(each["file"], each["known"]) for each in printed["failed"]] == [
+        ("empty", False),
+        ("gone.jsonl", False),
+    ]
+    (project,) = printed["projects"]
+    assert (project["folder"], project["new"], project["events"]) == (".", 1, 16)
+
+
+def test_a_dry_run_of_paths_counts_them_and_imports_nothing(refold: Refold, tmp_path: Path) -> None:
+    write(tmp_path / "tale.jsonl")
+    (tmp_path / "codex.jsonl").write_bytes(CODEX)
+    (tmp_path / "empty").mkdir()
+    paths = ("tale.jsonl", "codex.jsonl", "empty", "gone.jsonl")
+    dry = refold("sync", *paths, "--dry-run", "--json", code=1)
+    assert not refold.store.exists()
+    real = refold("sync", *paths, "--json", code=1)
+    assert (dry.json["failed"], dry.errors) == (real.json["failed"], real.errors)
+    assert [each["new"] for each in dry.json["projects"]] == [each["new"] for each in real.json["projects"]]
+    assert (dry.json["dryRun"], dry.json["sessions"]) == (True, [])
+
+
+def test_a_file_that_sync_reported_fails_again_when_named(refold: Refold, tmp_path: Path) -> None:
+    folder = tmp_path / ".pi/agent/sessions/one"
+    folder.mkdir(parents=True)
+    (folder / "bad.jsonl").write_text("a shopping list\n")
+    refold("sync", "--home", tmp_path, code=1)
+    refold("sync", "--home", tmp_path)
+    again = refold("sync", folder / "bad.jsonl", "--json", code=1)
+    assert str(folder / "bad.jsonl") in again.errors
+    assert again.json["failed"][0]["known"] is True
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--as", "new"],
+        ["tale.jsonl", "--as", "new", "--dry-run"],
+        ["tale.jsonl", "--as", "new", "--watch"],
+        ["tale.jsonl", "--home", "."],
+        ["--watch", "--dry-run"],
+        ["--watch", "gone.jsonl"],
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(told: Refold, arguments: list[str]) -> None:
+    told.refused(click.UsageError, "sync", *arguments, code=2)
