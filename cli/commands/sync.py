@@ -156,7 +156,7 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
     from cli.store import check_new_name, import_with_progress, opened
     from cli.views.imports import print_imported
     from eventstore.checked import require_sound
-    from eventstore.errors import RefoldError, StoreError
+    from eventstore.errors import CorruptionError, RefoldError, StoreError
     from eventstore.files.syncing import FileImport, compare_sources, reported_before
     from eventstore.formats import format_of
 
@@ -176,13 +176,17 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
                 summary.sessions += imported
                 has_news = any(each.added or each.rewritten for each in imported)
                 summary.add(source, format_of(imported[0].format).name, imported, has_news=has_news)
-                for each in imported:
-                    if each.added < each.events:
-                        require_sound(log, each.id)
             except StoreError:
                 raise
             except RefoldError as error:
                 summary.failed.append(FileImport(file=source.file, error=error))
+                continue
+            for each in imported:
+                if each.added < each.events:
+                    try:
+                        require_sound(log, each.id)
+                    except CorruptionError as error:
+                        summary.failed.append(FileImport(file=source.file, error=error))
         with log.snapshot() as snapshot:
             summary.known = reported_before(snapshot, summary.failed)
 

@@ -10,6 +10,7 @@ import pytest
 from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale, write
+from tests.support.claude_code import line
 from tests.support.madeup.format import HEADER, register
 from tests.support.pi_files import header, said
 from tests.support.stores import damage
@@ -384,3 +385,25 @@ def test_a_file_that_sync_reported_fails_again_when_named(refold: Refold, tmp_pa
 )
 def test_options_that_exclude_each_other_are_refused(told: Refold, arguments: list[str]) -> None:
     told.refused(click.UsageError, "sync", *arguments, code=2)
+
+
+def test_each_damaged_session_of_a_file_is_reported(refold: Refold, tmp_path: Path) -> None:
+    lines = [
+        line(
+            type="user",
+            uuid=f"{chain}{number}",
+            parentUuid=f"{chain}{number - 1}" if number else None,
+            isSidechain=chain == "side",
+            sessionId="s",
+            message={"role": "user", "content": "go on"},
+        )
+        for chain in ("main", "side")
+        for number in range(4)
+    ]
+    (tmp_path / "two.jsonl").write_bytes(b"".join(each + b"\n" for each in lines))
+    sessions = refold("sync", "two.jsonl", "--json").json["sessions"]
+    for number in range(len(sessions)):
+        damage(refold.store, number + 1, 2)
+    problems = refold("sync", "two.jsonl", code=1).errors.splitlines()
+    named = [repr(each["id"]) in problem for each, problem in zip(sessions, problems, strict=True)]
+    assert named == [True, True]
