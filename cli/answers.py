@@ -28,7 +28,7 @@ from compaction.replay.model_answers import (
 )
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.recorded import RecordedSummarizer
-from compaction.summarizers.registry import SummarizerContext, endpoint_of, make_summarizer
+from compaction.summarizers.registry import SummarizerContext, make_summarizer
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.log import StoredLog
 from eventstore.workers import WorkerLostError, map_in_processes, worker_store
@@ -68,15 +68,12 @@ def get_answers(
     *,
     jobs: int,
 ) -> Answers:
-    """Get the missing answers of a replay's variants; `--summarizer recorded` requests none.
+    """Get the missing answers of a replay's variants; those with `@recorded` request none.
 
     Raises UsageError without consent, BadInputError for a budget without a price, CancelledError.
     """
     model_variants = _model_variants(wanted, log)
     if not model_variants:
-        if wanted.endpoint:
-            problem = "--endpoint needs a variant with a model: name one, or add --summarizer"
-            raise click.UsageError(problem, click.get_current_context(silent=True))
         return Answers()
     planned, unplanned = _planned(log, store, sessions, wanted, consent.prices, jobs=jobs)
     stored = {digest for each in planned for digest in each.stored}
@@ -98,14 +95,8 @@ def get_answers(
         @cache
         def summarizer_for(name: str, model: str) -> CachingSummarizer:
             """Return one summarizer for all variants, so that none requests what another has."""
-            context = SummarizerContext(log=log, model=model, endpoint=wanted.endpoint)
-            return CachingSummarizer(
-                log,
-                make_summarizer(name, context),
-                endpoint=endpoint_of(name, wanted.endpoint),
-                budget=budget,
-                price_of=price_of,
-            )
+            asked = make_summarizer(name, SummarizerContext(log=log, model=model))
+            return CachingSummarizer(log, asked, budget=budget, price_of=price_of)
 
         summarizers = [
             (each.variant, [summarizer_for(each.summarizer, model) for model in each.models])
@@ -143,13 +134,10 @@ def _model_variants(wanted: ReplayOptions, log: StoredLog | None) -> list[ModelV
     for variant in variants_of(wanted, log):
         if variant.policy is None or variant.drops or not variant.policy.summarizes:
             continue
-        choice = summarizer_of(variant.name, wanted)
+        choice = summarizer_of(variant.name)
         if choice.summarizer != ExtractiveSummarizer.name:
             models = choice.models or ("",)
-            endpoint = endpoint_of(choice.summarizer, wanted.endpoint)
-            found.append(
-                ModelVariant(variant=variant, summarizer=choice.summarizer, models=models, endpoint=endpoint)
-            )
+            found.append(ModelVariant(variant=variant, summarizer=choice.summarizer, models=models))
     return found
 
 

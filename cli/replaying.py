@@ -17,7 +17,7 @@ from compaction.policy.model import Policy
 from compaction.replay import replay_session
 from compaction.replay.boundaries import Where
 from compaction.replay.model_answers import stored_answers
-from compaction.replay.program import TIMEOUT, Program
+from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult
 from compaction.replay.triggered import TriggeredRun, triggered_runs
 from compaction.replay.variants import DROP, RECORDED, Variant
@@ -25,8 +25,7 @@ from compaction.summarizers import Summarizer
 from compaction.summarizers.anthropic import DEFAULT_MODEL
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summarizers.recorded import RecordedSummarizer
-from compaction.summarizers.registry import SUMMARIZERS, endpoint_of
+from compaction.summarizers.registry import ANTHROPIC
 from compaction.templates import find_template
 from eventstore import open_store
 from eventstore.checked import require_sound
@@ -41,28 +40,21 @@ from projections.mentions.message_facts import SessionFacts
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
-    `commands` are the command lines of programs that are variants too, `timeout` their seconds for a context.
-    `matches_size`: keep as much as makes a context as large as the recorded one. `is_triggered`: policies decide when
-    to compact; `prices` is a file of prices for that, None for those of the library.
-    `template` is for variants that summarize and name none, `summarizer`, `models` and `endpoint` for those that name
-    no model. With `redacts`, models get no secrets. `only` are the boundaries to replay, by session and number of the
-    last entry; None for all. `errors` say why a variant has no summary at a boundary. Summaries are returned if
-    `has_summaries`.
+    `commands` are the command lines of programs that are variants too. `matches_size`: keep as much as makes a context
+    as large as the recorded one. `is_triggered`: policies decide when to compact; `prices` is a file of prices for
+    that, None for those of the library. With `redacts`, models get no secrets. `only` are the boundaries to replay, by
+    session and number of the last entry; None for all. `errors` say why a variant has no summary at a boundary.
+    Summaries are returned if `has_summaries`.
     """
 
     variants: tuple[str, ...]
     commands: tuple[str, ...] = ()
-    timeout: float = TIMEOUT
     at: Where = "clean"
     is_triggered: bool = False
     matches_size: bool = False
     prices: str | None = None
     keep_recent: int | None = None
     window: int
-    template: str = ""
-    summarizer: str | None = None
-    models: tuple[str, ...] = ()
-    endpoint: str = ""
     redacts: bool = True
     only: frozenset[tuple[str, int]] | None = None
     unplanned: frozenset[str] = frozenset()
@@ -109,12 +101,12 @@ def variants_of(
     extractive = ExtractiveSummarizer(facts=facts)
     return [
         *(_variant(name, wanted, log, extractive) for name in wanted.variants),
-        *(_program(command, wanted.timeout) for command in wanted.commands),
+        *map(_program, wanted.commands),
     ]
 
 
-def _program(command: str, timeout: float) -> Variant:
-    program = Program(command=command, timeout=timeout)
+def _program(command: str) -> Variant:
+    program = Program(command=command)
     if shutil.which(program.words[0]) is None:
         raise NotFoundError("program", program.words[0], "give its path, or install it")
     return Variant(name=command, policy=None, chain=SummarizerChain(summarizers=[]), program=program)
@@ -122,58 +114,43 @@ def _program(command: str, timeout: float) -> Variant:
 
 def uses_models(wanted: ReplayOptions) -> bool:
     """Return True if the summaries of a variant are those of a model."""
-    chosen = (summarizer_of(name, wanted).summarizer for name in wanted.variants)
-    return any(each != ExtractiveSummarizer.name for each in chosen)
+    return any(summarizer_of(name).summarizer != ExtractiveSummarizer.name for name in wanted.variants)
 
 
-def summarizer_of(name: str, wanted: ReplayOptions) -> SummarizerChoice:
-    """Return who writes a variant's summaries: as its `@` or the options say, else `extractive`.
+def summarizer_of(variant: str) -> SummarizerChoice:
+    """Return who writes a variant's summaries: whom its `@` names, else `extractive`.
 
-    A policy's own summarizer counts only if an option asks for a model. Raises UsageError, NotFoundError.
+    A policy's own models count only behind `@anthropic`. Raises NotFoundError.
     """
-    named, _, model = name.partition("@")
-    if name in (RECORDED, DROP) or not (model or wanted.summarizer or wanted.models):
+    named, _, given = variant.partition("@")
+    if not given:
         return SummarizerChoice(ExtractiveSummarizer.name, (), is_chosen=False)
-    if model in SUMMARIZERS and not SUMMARIZERS[model].takes_model:
-        summarizer_options = SummarizerOptions(summarizer=model, models=(), endpoint="", no_redact=False)
-    elif model and wanted.summarizer == RecordedSummarizer.name:
-        return SummarizerChoice(RecordedSummarizer.name, (model,), is_chosen=True)
-    elif model:
-        summarizer_options = SummarizerOptions(summarizer=None, models=(model,), endpoint="", no_redact=False)
-    else:
-        summarizer_options = SummarizerOptions(
-            summarizer=wanted.summarizer, models=wanted.models, endpoint=wanted.endpoint, no_redact=False
-        )
-    policy = policy_named(named.partition(":")[0])
-    choice = choose_summarizer(click.get_current_context(silent=True), summarizer_options, policy)
-    if not choice.models and SUMMARIZERS[choice.summarizer].takes_model:
-        choice = choice._replace(models=(DEFAULT_MODEL,))
+    choice = choose_summarizer(
+        click.get_current_context(silent=True),
+        SummarizerOptions(summarizers=(given,), no_redact=False),
+        policy_named(named.partition(":")[0]),
+    )
+    if choice.summarizer == ANTHROPIC and not choice.models:
+        return choice._replace(models=(DEFAULT_MODEL,))
     return choice
-
-
-def own_template(name: str) -> str:
-    """Return the template that a variant names, "" for none."""
-    return name.partition("@")[0].partition(":")[2]
 
 
 def _variant(
     name: str, wanted: ReplayOptions, log: EventLog | None, extractive: ExtractiveSummarizer
 ) -> Variant:
-    choice = summarizer_of(name, wanted)
+    choice = summarizer_of(name)
     summarizers: list[Summarizer] = [extractive]
     if choice.summarizer != ExtractiveSummarizer.name:
         models = choice.models or ("",)
-        endpoint = endpoint_of(choice.summarizer, wanted.endpoint)
-        summarizers = (
-            [stored_answers(log, choice.summarizer, model, endpoint) for model in models] if log else []
-        )
+        summarizers = [stored_answers(log, choice.summarizer, model) for model in models] if log else []
     chain = SummarizerChain(summarizers=summarizers)
     if name == RECORDED:
         return Variant(name=name, policy=None, chain=chain)
     if name == DROP:
         return Variant(name=name, policy=_policy(DEFAULT_POLICY, wanted), chain=chain, drops=True)
-    policy = _policy(name.partition("@")[0].partition(":")[0], wanted)
-    sources, template = with_template(own_template(name) or (wanted.template if policy.summarizes else ""))
+    of_policy, _, of_template = name.partition("@")[0].partition(":")
+    policy = _policy(of_policy, wanted)
+    sources, template = with_template(of_template)
     if template:
         find_template(template, sources)
     return Variant(name=name, policy=policy, chain=chain, template=template, sources=sources)

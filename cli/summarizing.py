@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 import click
 
-from cli.options import Decorator, LazyChoice
+from cli.options import Decorator
 from cli.output import echo_note, error_console
 
 if TYPE_CHECKING:
@@ -172,50 +172,19 @@ _WHO_ASKS: Final = {
 class SummarizerOptions(TypedDict):
     """The values of `summarizer_options`, as a command receives them."""
 
-    summarizer: str | None
-    models: tuple[str, ...]
-    endpoint: str
+    summarizers: tuple[str, ...]
     no_redact: bool
 
 
-def _summarizers() -> list[str]:
+def _complete_summarizer(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     from compaction.summarizers.registry import SUMMARIZERS
 
-    return list(SUMMARIZERS)
+    return [name for name in SUMMARIZERS if name.startswith(incomplete)]
 
 
-def _require_address(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Return "" or an address with a host; raise BadParameter without quoting a password."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        parts = urlsplit("")
-    if value and not (parts.scheme in ("http", "https") and parts.netloc):
-        raise click.BadParameter("it is not an address with http:// or https://", ctx, param)
-    return value
-
-
-SUMMARIZER: Final = LazyChoice("summarizer", _summarizers)
-"""The type of an option that names a summarizer."""
-_ASKING: Final[list[Decorator]] = [
-    click.option(
-        "--model",
-        "models",
-        metavar="NAME",
-        multiple=True,
-        help="The model that anthropic asks; repeat to name models to try next.",
-    ),
-    click.option(
-        "--endpoint",
-        metavar="URL",
-        default="",
-        callback=_require_address,
-        help="The URL for http, or of an Anthropic-compatible server.",
-    ),
-    click.option("--no-redact", is_flag=True, help="Send secrets, such as API keys, to the model unmasked."),
-]
+no_redact_option: Final[Decorator] = click.option(
+    "--no-redact", is_flag=True, help="Send secrets, such as API keys, to the model unmasked."
+)
 
 
 def summarizer_options_with(
@@ -223,13 +192,17 @@ def summarizer_options_with(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the summarizer options, with words for the help."""
     choice: Decorator = click.option(
-        "--summarizer", type=SUMMARIZER, help=f"Who {task}.  [default: {default}]"
+        "--summarizer",
+        "summarizers",
+        metavar="NAME|MODEL",
+        multiple=True,
+        shell_complete=_complete_summarizer,
+        help=f"Who {task}: anthropic, extractive, http, recorded, or a model of Anthropic by its name; repeat to name"
+        f" models to try next.  [default: {default}]",
     )
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed([choice, *_ASKING]):
-            command = option(command)
-        return command
+        return choice(no_redact_option(command))
 
     return add
 
@@ -254,31 +227,27 @@ def choose_summarizer(
 ) -> SummarizerChoice:
     """Choose the summarizer and models from the options, else the policy, else the defaults.
 
-    Raises UsageError for options that do not apply to the summarizer, and NotFoundError for an unknown one in
-    the policy.
+    Raises UsageError for a summarizer among others, and NotFoundError for an unknown one in the policy.
     """
-    from compaction.summarizers.registry import SUMMARIZERS, default_summarizer
+    from compaction.summarizers.registry import (
+        ANTHROPIC,
+        SUMMARIZERS,
+        default_summarizer,
+        summarizer_named,
+    )
     from eventstore.errors import NotFoundError
 
-    name, models, endpoint = (
-        summarizer_options["summarizer"],
-        summarizer_options["models"],
-        summarizer_options["endpoint"],
-    )
-    if models and name is not None and not SUMMARIZERS[name].takes_model:
-        raise click.UsageError(f"--summarizer {name} takes no --model", ctx)
-    of_models = next(each for each, kind in SUMMARIZERS.items() if kind.takes_model)
-    by_policy = policy.prompting.summarizer if policy is not None and not models else ""
-    choice = name or by_policy or (of_models if models else "")
+    named = [summarizer_named(each) for each in summarizer_options["summarizers"]]
+    models = tuple(model for _, model in named if model)
+    if len(named) > 1 and len(models) < len(named):
+        alone = next(name for name, model in named if not model)
+        raise click.UsageError(f"--summarizer {alone} excludes others: only models can be tried in turn", ctx)
+    by_policy = policy.prompting.summarizer if policy is not None else ""
+    choice = named[0][0] if named else by_policy
     chosen = choice or default_summarizer()
     if chosen not in SUMMARIZERS:
         raise NotFoundError("summarizer", chosen, f"choose from: {', '.join(SUMMARIZERS)}")
-    if endpoint and not (choice and SUMMARIZERS[choice].endpoint):
-        whose = [
-            f"--summarizer {each} ({kind.endpoint})" for each, kind in SUMMARIZERS.items() if kind.endpoint
-        ]
-        raise click.UsageError(f"--endpoint needs {' or '.join(whose)}: add one of them", ctx)
-    if not models and policy is not None and SUMMARIZERS[chosen].takes_model:
+    if not models and policy is not None and chosen == ANTHROPIC:
         models = policy.prompting.models
     return SummarizerChoice(chosen, models, is_chosen=bool(choice))
 
@@ -298,8 +267,7 @@ def build_summarizer_chain(
 
     Before the first request, print which summarizer is used if the user chose none, and a warning if it ignores
     the instructions. `remote` is the address of a service to ask first, if any. Raises what
-    `choose_summarizer` raises, BadInputError for http without an address, and SummarizerError for anthropic
-    without a key.
+    `choose_summarizer` and `make_summarizer` raise.
     """
     from compaction.summarizers.chain import SummarizerChain
     from compaction.summarizers.registry import SummarizerContext, make_summarizer
@@ -315,9 +283,7 @@ def build_summarizer_chain(
         summarizers=[
             make_summarizer(
                 choice.summarizer,
-                SummarizerContext(
-                    log=log, session=session, model=model, endpoint=summarizer_options["endpoint"]
-                ),
+                SummarizerContext(log=log, session=session, model=model),
             )
             for model in choice.models or ("",)
         ],

@@ -392,7 +392,7 @@ class Session:
 
     def _summarizers(self, policy: Policy, chosen: Summarizer | str | None) -> list[Summarizer]:
         from compaction.summarizers.registry import (
-            SUMMARIZERS,
+            ANTHROPIC,
             SummarizerContext,
             default_summarizer,
             make_summarizer,
@@ -406,8 +406,7 @@ class Session:
                 raise BadInputError("argument 'summarizer'", problem, "see docs/summaries.md")
             return [chosen]
         name = policy.prompting.summarizer or default_summarizer() if chosen is None else chosen
-        takes_model = name in SUMMARIZERS and SUMMARIZERS[name].takes_model
-        models = policy.prompting.models if takes_model else ()
+        models = policy.prompting.models if name == ANTHROPIC else ()
         return [
             make_summarizer(name, SummarizerContext(log=self._log, session=self.id, model=model))
             for model in models or ("",)

@@ -98,7 +98,7 @@ def _check_options(
     ctx: click.Context, summary: str | None, instructions: str | None, summarizer_options: SummarizerOptions
 ) -> None:
     if instructions is None and any(summarizer_options.values()):
-        raise click.UsageError("--summarizer, --model, --endpoint and --no-redact need --summarize", ctx)
+        raise click.UsageError("--summarizer and --no-redact need --summarize", ctx)
     if instructions is not None and summary is not None:
         raise click.UsageError("--summary and --summarize are mutually exclusive", ctx)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal
 
 import click
 from msgspec import structs
 
 from cli.compacting import window_option
 from cli.options import chosen_prices, json_option, require_all_or_names, session_filters
-from cli.summarizing import SummarizerOptions, summarizer_options_with
+from cli.summarizing import no_redact_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     "variants",
     metavar="VARIANT",
     multiple=True,
-    help="A policy by name or TOML file, or POLICY:TEMPLATE, or POLICY@MODEL; 'recorded' for what the session did,"
-    " 'drop' for no summary at all; repeatable."
+    help="A policy by name or TOML file, POLICY:TEMPLATE, POLICY@MODEL, or POLICY:TEMPLATE@MODEL; 'recorded' for what"
+    " the session did, 'drop' for no summary at all; repeatable."
     "  [default: refold's policies, and drop; with --at recorded, recorded before them]",
 )
 @click.option(
@@ -49,19 +49,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A variant made by your own program, which reads a context as JSON and prints the compacted one; repeatable.",
 )
-@click.option(
-    "--timeout",
-    type=click.IntRange(1),
-    metavar="SECONDS",
-    help="How long a program may take for one context.  [default: 60]",
-)
-@click.option(
-    "--template",
-    metavar="NAME|FILE",
-    default="",
-    help="Use this template instead of the policies', in each variant that names none.",
-)
-@summarizer_options_with("extractive, whatever the policies say")
+@no_redact_option
 @click.option("--yes", "is_agreed", is_flag=True, help="Send requests to models without asking you first.")
 @click.option(
     "--budget",
@@ -103,8 +91,7 @@ def command(
     chosen: SessionFilter,
     variants: tuple[str, ...],
     commands: tuple[str, ...],
-    timeout: int | None,
-    template: str,
+    no_redact: bool,
     is_agreed: bool,
     budget: float | None,
     at: Where | Literal["triggered"],
@@ -114,13 +101,12 @@ def command(
     jobs: int | None,
     output: str | None,
     as_json: bool,
-    **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Show what contexts other policies and templates would have made of recorded sessions.
 
     Each variant compacts the same contexts, without changing the session. refold measures how much of their
     size is left, or with --at triggered the calls and costs of whole sessions. Summaries are extracted from
-    the log without a model, unless --summarizer or --model names one, or a VARIANT does, as POLICY@MODEL.
+    the log without a model, unless a VARIANT names one, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent, get_answers
@@ -128,7 +114,6 @@ def command(
     from cli.replaying import (
         ReplayOptions,
         default_variants,
-        own_template,
         replay_sessions,
         uses_models,
         variants_of,
@@ -137,7 +122,6 @@ def command(
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from cli.summarizing import EXIT_INTERRUPTED
     from cli.views.page.replay_page import Origin
-    from compaction.replay.program import TIMEOUT
     from compaction.summarizers import CancelledError
     from eventstore.event import epoch_milliseconds
     from eventstore.workers import cores
@@ -146,28 +130,19 @@ def command(
     wanted = ReplayOptions(
         variants=variants or default_variants(at),
         commands=commands,
-        timeout=timeout or TIMEOUT,
         at="clean" if at == "triggered" else at,
         is_triggered=at == "triggered",
         matches_size=matches_size,
         prices=chosen_prices(ctx),
         keep_recent=keep_recent,
         window=window,
-        template=template,
-        summarizer=summarizer_options["summarizer"],
-        models=summarizer_options["models"],
-        endpoint=summarizer_options["endpoint"],
-        redacts=not summarizer_options["no_redact"],
+        redacts=not no_redact,
     )
-    if timeout is not None and not commands:
-        raise click.UsageError("--timeout is for programs: name one with --command")
     # Complain about a policy or template before anything is done.
-    found = variants_of(wanted)
-    if template and not any(each.template and not own_template(each.name) for each in found):
-        raise click.UsageError("--template needs a variant that summarizes and names no template")
+    variants_of(wanted)
     _require_consistent(wanted, output)
     if (is_agreed or budget is not None) and not uses_models(wanted):
-        raise click.UsageError("--yes and --budget are for models: name one with --model or POLICY@MODEL")
+        raise click.UsageError("--yes and --budget are for models: name one, as POLICY@MODEL")
     if prices := wanted.prices:
         # Each session would only be reported as one that cannot be replayed.
         prices_of_file(prices)
@@ -228,10 +203,8 @@ def _require_consistent(wanted: ReplayOptions, output: str | None) -> None:
     ):
         problem = "--match-size needs --at recorded, and excludes --keep-recent and summaries by models"
         raise click.UsageError(problem)
-    if wanted.is_triggered and (output is not None or wanted.endpoint or uses_models(wanted)):
-        raise click.UsageError(
-            "--at triggered asks no model and has no page: leave out --output, --summarizer, --endpoint and --model"
-        )
+    if wanted.is_triggered and (output is not None or uses_models(wanted)):
+        raise click.UsageError("--at triggered asks no model and has no page: leave out --output and @MODEL")
     if output is not None:
         refuse_other_files(output)
 

@@ -46,7 +46,7 @@ def command(
     A message stands in the context if the context has its text literally, in the message itself or quoted in
     another, such as a summary. What a summary says in other words does not count.
 
-    With --summarizer or --model, a model first reads the messages that none has read yet, and finds rules that you
+    With --summarizer, a model first reads the messages that none has read yet, and finds rules that you
     gave for good. The log keeps them.
     """
     from cli.output import echo_json, echo_note
@@ -56,9 +56,9 @@ def command(
     from projections.audit.said import said_messages
     from projections.context.cursor import resolve_cursor
 
-    asks = any(value for name, value in summarizer_options.items() if name != "no_redact")
+    asks = bool(summarizer_options["summarizers"])
     if not asks and (again or summarizer_options["no_redact"]):
-        raise click.UsageError("--again and --no-redact need --summarizer or --model", ctx)
+        raise click.UsageError("--again and --no-redact need --summarizer", ctx)
     if asks and as_of is not None:
         raise click.UsageError("--as-of shows the log before a model's answer: leave one of them out", ctx)
     failure = advise_on_failure(ctx, "what was read before it is kept; try again later")

@@ -35,6 +35,7 @@ from compaction.summarizers.chain import (
 )
 from compaction.summarizers.recorded import AnswerSource, RecordedSummarizer
 from compaction.summarizers.refusals import strip_credentials
+from compaction.summarizers.registry import endpoint_of
 from eventstore.errors import RefoldError
 from eventstore.log import EventLog, Snapshot
 from eventstore.records import Attempt
@@ -65,17 +66,19 @@ def answers_session(summarizer: str, model: str) -> str:
     return ANSWERS + (model or summarizer)
 
 
-def stored_answers(log: EventLog, summarizer: str, model: str, endpoint: str) -> RecordedSummarizer:
+def stored_answers(log: EventLog, summarizer: str, model: str) -> RecordedSummarizer:
     """Return a summarizer that gives the stored answers of a summarizer, model and address.
 
-    With `recorded`, those of any summarizer, and of any model or address that is "".
+    With `recorded`, those of any. Raises BadInputError for a wrong address.
     """
-    address = strip_credentials(endpoint)
     if summarizer == RecordedSummarizer.name:
-        source = AnswerSource(model=model or None, endpoint=address or None)
-        return RecordedSummarizer(log, prefix=answers_session("", model), source=source)
-    source = AnswerSource(summarizer=summarizer, model=model, endpoint=address)
+        return RecordedSummarizer(log, prefix=ANSWERS)
+    source = AnswerSource(summarizer=summarizer, model=model, endpoint=_address(summarizer))
     return RecordedSummarizer(log, prefix=answers_session(summarizer, model), source=source)
+
+
+def _address(summarizer: str) -> str:
+    return strip_credentials(endpoint_of(summarizer))
 
 
 class BudgetError(RefoldError):
@@ -201,17 +204,15 @@ class CachingSummarizer:
     """Store every answer of a summarizer; request only the missing ones, within a budget.
 
     Answers, and failures of requests that were sent, are appended to the summarizer's session of answers. An empty
-    answer is a failure. `endpoint` is the address that `inner` asks, "" for its own.
+    answer is a failure.
     """
 
-    def __init__(
-        self, log: EventLog, inner: Summarizer, *, endpoint: str, budget: Budget, price_of: PriceOf
-    ) -> None:
+    def __init__(self, log: EventLog, inner: Summarizer, *, budget: Budget, price_of: PriceOf) -> None:
         self.name, self._budget, self._price_of = inner.name, budget, price_of
         self._inner = _UnreachableGuard(inner)
         self.model = inner.model if isinstance(inner, HasModel) else ""
-        self._endpoint = strip_credentials(endpoint)
-        self._stored = stored_answers(log, self.name, self.model, endpoint)
+        self._endpoint = _address(self.name)
+        self._stored = stored_answers(log, self.name, self.model)
         self._writer = SessionWriter(log, answers_session(self.name, self.model))
         self._locks: dict[str, Lock] = {}
         self._failures: dict[str, str] = {}
@@ -303,13 +304,12 @@ class _EstimatingSummarizer:
 class ModelVariant(msgspec.Struct, frozen=True, kw_only=True):
     """A variant whose summaries a model writes.
 
-    `models` are those of the summarizer to ask in order, ("",) for its own; `endpoint` is its address, "" for its own.
+    `models` are those of the summarizer to ask in order, ("",) for its own.
     """
 
     variant: Variant
     summarizer: str
     models: tuple[str, ...]
-    endpoint: str
 
 
 class PlannedBoundary(msgspec.Struct, frozen=True, kw_only=True):
@@ -338,8 +338,7 @@ def plan_boundaries(
     """Yield the boundaries of a session with the requests that they still need; send none."""
     # Stored answers are read once, not at every boundary.
     stored = [
-        [stored_answers(log, each.summarizer, model, each.endpoint) for model in each.models]
-        for each in model_variants
+        [stored_answers(log, each.summarizer, model) for model in each.models] for each in model_variants
     ]
     for seq, boundary in _boundaries(snapshot, session, at):
         requests, lacking, found = list[PlannedRequest](), list[str](), list[str]()

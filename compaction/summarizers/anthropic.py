@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,9 +52,9 @@ _PASSING: Final = frozenset({"api_error", "overloaded_error", "rate_limit_error"
 class AnthropicSummarizer:
     """Ask an Anthropic model through the official client.
 
-    Base URL and key come from the environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless given.
-    Requests that the API would refuse are not sent. Answers are streamed, so that long ones do not time out.
-    The client's own retries are off, so that each failure is recorded. `timeout` is in seconds, for each
+    Base URL and key come from the environment (`ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`) unless given; with a base
+    URL, a key is optional. Requests that the API would refuse are not sent. Answers are streamed, so that long ones do
+    not time out. The client's own retries are off, so that each failure is recorded. `timeout` is in seconds, for each
     wait. A live prefix that the provider may still cache is marked for reading from there; `now` returns
     epoch milliseconds. Redirects are not followed, because the key would be sent along. Keys are masked in
     errors.
@@ -116,7 +117,7 @@ class AnthropicSummarizer:
         except anthropic.AnthropicError as error:
             raise self._failed(single_line_message(str(error))) from None
         if client.credentials is None and not _KEYS & {name.lower() for name in client.default_headers}:
-            if self._base_url is None:
+            if self._base_url is None and not os.environ.get("ANTHROPIC_BASE_URL"):
                 raise self._failed("no key is configured: set ANTHROPIC_API_KEY")
             # A private server may need no key, but the client must send one.
             return client.with_options(api_key=_NO_KEY)
@@ -193,7 +194,7 @@ class AnthropicSummarizer:
         if error.status_code in _UNAUTHORIZED:
             return "; check ANTHROPIC_API_KEY"
         if error.status_code == _NOT_FOUND:
-            return "; name another model (--model)" if error.type else f"; check {self._where}"
+            return "; name another model" if error.type else f"; check {self._where}"
         return ""
 
     def _unconnected(self, client: anthropic.Anthropic, error: BaseException) -> SummarizerError:

@@ -21,19 +21,16 @@ _HOLDERS: Final = frozenset({"compaction", "branch_summary", "attempt", "decisio
 
 
 class AnswerSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A model behind an address, "" for a summarizer's own ones; None means any."""
+    """A model behind an address, "" for a summarizer's own ones."""
 
-    summarizer: str | None = None
-    model: str | None = None
-    endpoint: str | None = None
+    summarizer: str
+    model: str
+    endpoint: str
 
     def gave(self, request: RequestView) -> bool:
         """Return True if a request was sent there."""
-        return (
-            self.summarizer in (None, request.summarizer)
-            and self.model in (None, request.model or "")
-            and self.endpoint in (None, request.endpoint)
-        )
+        of_request = request.summarizer, request.model or "", request.endpoint
+        return of_request == (self.summarizer, self.model, self.endpoint)
 
 
 class RecordedSummarizer:

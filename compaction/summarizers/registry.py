@@ -1,10 +1,15 @@
-"""Map names to summarizers. To add one, write a function and a line here."""
+"""Map names to summarizers, and say whom a name or a model's name means.
+
+To add a summarizer, write a function and a line here.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,33 +17,28 @@ from compaction.summarizers import Summarizer
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.log import EventLog
 
-ENDPOINT: Final = "REFOLD_SUMMARIZER_ENDPOINT"
-"""The environment variable with the address of `http`."""
+ANTHROPIC: Final = "anthropic"
+"""The summarizer that asks models by their names."""
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+_MODEL: Final = re.compile(r"[^\s,]*[-.:/\d][^\s,]*")
+"""Names of models, which no summarizer's name, however misspelt, looks like."""
 
 
 class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments of a summarizer: log, session, model name, address.
-
-    "" means no particular session, and the default model and address.
-    """
+    """The arguments of a summarizer; "" means no particular session, and the default model."""
 
     log: EventLog
     session: str = ""
     model: str = ""
-    endpoint: str = ""
 
 
 class SummarizerKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of summarizer: its constructor, and the options and instructions that it supports.
+    """A kind of summarizer: its constructor, and whether it follows instructions.
 
-    `endpoint` says what its address is for, "" if it takes none; the environment variable `endpoint_variable` may name
-    it too.
+    The environment variable `endpoint_variable` has its address, "" if it takes none.
     """
 
     make: Callable[[SummarizerContext], Summarizer]
-    takes_model: bool = False
-    endpoint: str = ""
     endpoint_variable: str = ""
     follows_instructions: bool = True
 
@@ -46,8 +46,8 @@ class SummarizerKind(msgspec.Struct, frozen=True, kw_only=True):
 def _anthropic(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.anthropic import DEFAULT_MODEL, AnthropicSummarizer  # noqa: PLC0415  its renderer
 
-    summarizer = AnthropicSummarizer(model=choice.model or DEFAULT_MODEL, base_url=choice.endpoint or None)
-    if not choice.endpoint and not _has_key():
+    summarizer = AnthropicSummarizer(model=choice.model or DEFAULT_MODEL)
+    if not endpoint_of(ANTHROPIC) and not _has_key():
         # The client also finds keys elsewhere, but takes long to load.
         summarizer.require_key()
     return summarizer
@@ -56,9 +56,11 @@ def _anthropic(choice: SummarizerContext) -> Summarizer:
 def _http(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.http import HttpSummarizer  # noqa: PLC0415  as the others
 
-    endpoint = endpoint_of("http", choice.endpoint)
+    del choice
+    endpoint = endpoint_of("http")
     if not endpoint:
-        raise BadInputError("summarizer 'http'", "has no address", f"give its address, or set {ENDPOINT}")
+        variable = SUMMARIZERS["http"].endpoint_variable
+        raise BadInputError("summarizer 'http'", "has no address", f"set {variable}")
     return HttpSummarizer(endpoint)
 
 
@@ -76,36 +78,57 @@ def _recorded(choice: SummarizerContext) -> Summarizer:
 
 
 SUMMARIZERS: Final = {
-    "anthropic": SummarizerKind(
-        make=_anthropic,
-        takes_model=True,
-        endpoint="an Anthropic-compatible server",
-        endpoint_variable="ANTHROPIC_BASE_URL",
-    ),
+    ANTHROPIC: SummarizerKind(make=_anthropic, endpoint_variable="ANTHROPIC_BASE_URL"),
     "extractive": SummarizerKind(make=_extractive, follows_instructions=False),
-    "http": SummarizerKind(make=_http, endpoint="a service of your own", endpoint_variable=ENDPOINT),
+    "http": SummarizerKind(make=_http, endpoint_variable="REFOLD_SUMMARIZER_ENDPOINT"),
     "recorded": SummarizerKind(make=_recorded),
 }
+
+
+def summarizer_named(given: str) -> tuple[str, str]:
+    """Return the summarizer that a name means, and the model, "" for none.
+
+    Every name of a model is one of `anthropic`. Raises NotFoundError for other words: a misspelt `extractive` must not
+    send anything.
+    """
+    if given in SUMMARIZERS:
+        return given, ""
+    if not _MODEL.fullmatch(given):
+        known = ", ".join(SUMMARIZERS)
+        raise NotFoundError("summarizer", given, f"choose from: {known}; or a model such as claude-haiku-4-5")
+    return ANTHROPIC, given
 
 
 def make_summarizer(name: str, choice: SummarizerContext) -> Summarizer:
     """Return a summarizer without contacting it.
 
-    Raises NotFoundError, BadInputError if it lacks an address, SummarizerError if it lacks a key.
+    Raises NotFoundError, BadInputError if its address is missing or wrong, SummarizerError if it lacks a key.
     """
     if name not in SUMMARIZERS:
         raise NotFoundError("summarizer", name, f"there are: {', '.join(SUMMARIZERS)}")
     return SUMMARIZERS[name].make(choice)
 
 
-def endpoint_of(name: str, given: str) -> str:
-    """Return the given address, else the environment's; "" for the summarizer's own."""
-    return given or os.environ.get(SUMMARIZERS[name].endpoint_variable, "")
+def endpoint_of(name: str) -> str:
+    """Return the address that the environment gives a summarizer, "" for its own.
+
+    Raises BadInputError for what is no address, without quoting it: it may hold a password.
+    """
+    variable = SUMMARIZERS[name].endpoint_variable
+    address = os.environ.get(variable, "")
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if address and not is_address:
+        raise BadInputError(variable, "is not an address", "give one with http:// or https://")
+    return address
 
 
 def default_summarizer() -> str:
     """Return `anthropic` if the environment has a key, else `extractive`."""
-    return "anthropic" if _has_key() else "extractive"
+    return ANTHROPIC if _has_key() else "extractive"
 
 
 def _has_key() -> bool:

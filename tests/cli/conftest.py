@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TypeVar
 
 import pytest
 
 from tests.cli import long_talk
 from tests.cli.running import UNWANTED, Refold
 from tests.cli.tale import write
-from tests.support.local_http import LocalServer
+from tests.support.local_http import LocalServer, name_server
 from tests.support.messages_api import MessagesApi
+
+S = TypeVar("S", bound=LocalServer)
 
 
 @pytest.fixture(autouse=True)
@@ -54,14 +57,19 @@ def o200k(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def messages_api() -> Iterator[Callable[..., MessagesApi]]:
-    """From replies to a server of the Messages API on this machine that gives them in turn."""
+def messages_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., MessagesApi]]:
+    """From replies to a server of the Messages API that gives them in turn, and that summarizers ask."""
     with ExitStack() as servers:
-        yield lambda *replies: servers.enter_context(MessagesApi(*replies))
+        yield lambda *replies: _asked(monkeypatch, servers.enter_context(MessagesApi(*replies)))
 
 
 @pytest.fixture
-def service() -> Iterator[Callable[..., LocalServer]]:
-    """From replies to a server on this machine that gives them in turn."""
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., LocalServer]]:
+    """From replies to a server that gives them in turn, and that summarizers ask."""
     with ExitStack() as servers:
-        yield lambda *replies: servers.enter_context(LocalServer(*replies))
+        yield lambda *replies: _asked(monkeypatch, servers.enter_context(LocalServer(*replies)))
+
+
+def _asked(patch: pytest.MonkeyPatch, server: S) -> S:
+    name_server(patch, server.url)
+    return server

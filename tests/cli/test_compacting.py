@@ -11,11 +11,11 @@ import click
 import pytest
 
 from cli import compacting
+from cli.commands import compact
 from cli.compacting import new_session_name, policy_named, with_template
-from cli.summarizing import SUMMARIZER, build_summarizer_chain
+from cli.summarizing import SummarizerOptions, build_summarizer_chain, choose_summarizer
 from compaction import part
 from compaction.policy.load import load_preset, parse_policy
-from compaction.policy.model import Policy
 from compaction.summarizers import SummarizerError, registry
 from compaction.summarizers.chain import never
 from compaction.validation import InvalidInputError
@@ -27,7 +27,13 @@ from tests.compaction.scripted import Scripted
 from tests.support.local_http import NO_SERVER
 
 CHEAP = parse_policy('name = "cheap"\n[prompting]\nmodels = ["cheap", "dear"]\n', source="here")
-ASKING = {"summarizer": None, "models": (), "endpoint": "", "no_redact": False}
+ASKING: SummarizerOptions = {"summarizers": (), "no_redact": False}
+
+
+def asking(*summarizers: str) -> SummarizerOptions:
+    return {**ASKING, "summarizers": summarizers}
+
+
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
@@ -49,12 +55,21 @@ class TestSummarizerName:
         self, ctx: click.Context, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(registry.SUMMARIZERS, "mine", registry.SummarizerKind(make=lambda _: Scripted()))
-        assert SUMMARIZER.convert("mine", None, ctx) == "mine"
-        assert [item.value for item in SUMMARIZER.shell_complete(ctx, click.Option(["--x"]), "m")] == ["mine"]
+        assert choose_summarizer(ctx, asking("mine")) == ("mine", (), True)
+        (option,) = (each for each in compact.command.params if each.name == "summarizers")
+        assert [item.value for item in option.shell_complete(ctx, "m")] == ["mine"]
 
-    def test_another_name_is_reported_with_those_that_there_are(self, ctx: click.Context) -> None:
-        with pytest.raises(click.BadParameter, match="'anthropic', 'extractive', 'http', 'recorded'"):
-            SUMMARIZER.convert("nobody", None, ctx)
+    @pytest.mark.parametrize(
+        "name", ["nobody", "extractve", "Extractive", "extractive ", "http,recorded", ""]
+    )
+    def test_another_word_is_no_model_but_reported(self, ctx: click.Context, name: str) -> None:
+        with pytest.raises(NotFoundError, match="anthropic, extractive, http, recorded"):
+            choose_summarizer(ctx, asking(name))
+
+    def test_every_name_is_in_the_help(self, refold: Refold) -> None:
+        for command in ("compact", "go", "handoff", "maintain", "rules"):
+            told = refold(command, "--help").out.partition("--summarizer")[2]
+            assert [name for name in registry.SUMMARIZERS if name not in told] == []
 
     def test_the_assumed_window_is_that_of_compactions(self) -> None:
         assert compacting.DEFAULT_WINDOW == part.DEFAULT_WINDOW
@@ -101,9 +116,7 @@ class TestAsker:
     def test_instructions_that_nobody_follows_are_reported(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str], name: str, notes: int
     ) -> None:
-        chain = build_summarizer_chain(
-            ctx, store, {**ASKING, "summarizer": name}, never, instructions="Be brief."
-        )
+        chain = build_summarizer_chain(ctx, store, asking(name), never, instructions="Be brief.")
         with chain.listener.waiting_for(name):
             assert capsys.readouterr().err.count(f"refold: note: {name} ") == notes
 
@@ -120,7 +133,7 @@ class TestAsker:
     def test_a_choice_is_not_talked_about(
         self, ctx: click.Context, store: LmdbLog, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        build_summarizer_chain(ctx, store, {**ASKING, "summarizer": "extractive"}, never)
+        build_summarizer_chain(ctx, store, asking("extractive"), never)
         assert capsys.readouterr() == ("", "")
 
     def test_a_models_name_is_a_choice_of_anthropic(
@@ -131,10 +144,10 @@ class TestAsker:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        chain = build_summarizer_chain(ctx, store, {**ASKING, "models": ("a", "b")}, never)
+        chain = build_summarizer_chain(ctx, store, asking("a-1", "b-1"), never)
         assert [(each.name, each.model) for each in chain.summarizers] == [
-            ("anthropic", "a"),
-            ("anthropic", "b"),
+            ("anthropic", "a-1"),
+            ("anthropic", "b-1"),
         ]
         assert capsys.readouterr().err == ""
 
@@ -149,65 +162,47 @@ class TestAsker:
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
-        chain = build_summarizer_chain(ctx, store, {**ASKING, "models": ("mine",)}, never, CHEAP)
-        assert [each.model for each in chain.summarizers] == ["mine"]
+        chain = build_summarizer_chain(ctx, store, asking("mine-1"), never, CHEAP)
+        assert [each.model for each in chain.summarizers] == ["mine-1"]
 
-    @pytest.mark.parametrize("name", [None, "extractive"])
+    @pytest.mark.parametrize("names", [(), ("extractive",)])
     def test_models_that_a_policy_names_say_nothing_to_one_that_asks_no_model(
-        self, ctx: click.Context, store: LmdbLog, name: str | None
+        self, ctx: click.Context, store: LmdbLog, names: tuple[str, ...]
     ) -> None:
-        (summarizer,) = build_summarizer_chain(
-            ctx, store, {**ASKING, "summarizer": name}, never, CHEAP
-        ).summarizers
+        (summarizer,) = build_summarizer_chain(ctx, store, asking(*names), never, CHEAP).summarizers
         assert summarizer.name == "extractive"
-
-    @pytest.mark.parametrize(
-        ("asking", "policy"),
-        [
-            ({"models": ("a",)}, CHEAP),
-            ({}, parse_policy('name = "mine"\n[prompting]\nsummarizer = "http"\n', source="here")),
-        ],
-    )
-    def test_an_address_is_of_whom_models_or_the_policy_choose(
-        self, ctx: click.Context, store: LmdbLog, asking: dict[str, object], policy: Policy
-    ) -> None:
-        given = {**ASKING, "endpoint": "http://127.0.0.1:1/x", **asking}
-        (summarizer,) = build_summarizer_chain(ctx, store, given, never, policy).summarizers
-        assert summarizer.name == ("anthropic" if asking else "http")
-
-    def test_an_address_alone_is_refused_with_all_that_could_be_meant(
-        self, ctx: click.Context, store: LmdbLog
-    ) -> None:
-        with pytest.raises(click.UsageError) as raised:
-            build_summarizer_chain(ctx, store, {**ASKING, "endpoint": "http://x"}, never)
-        meant = ("--summarizer anthropic", "--summarizer http")
-        assert [each in raised.value.message for each in meant] == [True, True]
 
     def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
         assert build_summarizer_chain(ctx, store, ASKING, never).is_cancelled is never
 
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            {"summarizer": "extractive", "models": ("a",)},
-            {"summarizer": "extractive", "endpoint": "http://x"},
-            {"summarizer": "recorded", "endpoint": "http://x"},
-            {"endpoint": "http://x"},
-        ],
-    )
-    def test_options_that_say_nothing_to_it_are_wrong_usage(
-        self, ctx: click.Context, store: LmdbLog, wrong: dict[str, object]
+    @pytest.mark.parametrize("names", [("extractive", "a-1"), ("a-1", "http"), ("http", "recorded")])
+    def test_a_summarizer_excludes_others(
+        self, ctx: click.Context, store: LmdbLog, names: tuple[str, ...]
     ) -> None:
-        with pytest.raises(click.UsageError):
-            build_summarizer_chain(ctx, store, {**ASKING, **wrong}, never)
+        with pytest.raises(click.UsageError, match="excludes others"):
+            build_summarizer_chain(ctx, store, asking(*names), never)
+
+    @pytest.mark.parametrize("address", ["notaurl", "127.0.0.1:9", "http://", "ftp://x", "http://me:pa/ss@x"])
+    @pytest.mark.parametrize("name", ["anthropic", "http"])
+    def test_what_is_no_address_is_refused_without_a_password(
+        self,
+        ctx: click.Context,
+        store: LmdbLog,
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+        address: str,
+    ) -> None:
+        variable = registry.SUMMARIZERS[name].endpoint_variable
+        monkeypatch.setenv(variable, address)
+        with pytest.raises(BadInputError, match=f"^{variable}: is not an address") as info:
+            build_summarizer_chain(ctx, store, asking(name), never)
+        assert "ss@x" not in str(info.value)
 
     def test_the_address_of_http_may_come_from_the_environment(
         self, ctx: click.Context, store: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("REFOLD_SUMMARIZER_ENDPOINT", "http://127.0.0.1:1/x")
-        (summarizer,) = build_summarizer_chain(
-            ctx, store, {**ASKING, "summarizer": "http"}, never
-        ).summarizers
+        (summarizer,) = build_summarizer_chain(ctx, store, asking("http"), never).summarizers
         assert summarizer.endpoint == "http://127.0.0.1:1/x"
 
 
@@ -271,9 +266,9 @@ def test_new_sessions_have_names_of_their_own() -> None:
 
 
 class TestAPolicysSummarizer:
-    def of(self, ctx: click.Context, store: LmdbLog, toml: str, **asking: object) -> list[str]:
+    def of(self, ctx: click.Context, store: LmdbLog, toml: str, *names: str) -> list[str]:
         policy = parse_policy(f'name = "mine"\n[prompting]\n{toml}\n', source="here")
-        chain = build_summarizer_chain(ctx, store, {**ASKING, **asking}, never, policy)  # type: ignore[typeddict-item]
+        chain = build_summarizer_chain(ctx, store, asking(*names), never, policy)
         return [summarizer.name for summarizer in chain.summarizers]
 
     def test_it_is_asked_and_nobody_is_told_whom_they_chose(
@@ -283,7 +278,7 @@ class TestAPolicysSummarizer:
         assert capsys.readouterr().err == ""
 
     def test_the_option_leads_over_it(self, ctx: click.Context, store: LmdbLog) -> None:
-        assert self.of(ctx, store, 'summarizer = "recorded"', summarizer="extractive") == ["extractive"]
+        assert self.of(ctx, store, 'summarizer = "recorded"', "extractive") == ["extractive"]
 
     def test_one_that_there_is_not_is_reported(self, ctx: click.Context, store: LmdbLog) -> None:
         with pytest.raises(NotFoundError) as info:
@@ -330,8 +325,11 @@ class TestWithoutKey:
     def test_a_dry_run_needs_no_key(self, talked: Refold, arguments: tuple[str, ...]) -> None:
         talked(*arguments, "--dry-run")
 
-    def test_a_server_that_is_named_needs_no_key(self, talked: Refold) -> None:
-        talked("compact", SESSION, *ASKS_ANTHROPIC, "--endpoint", NO_SERVER)
+    def test_a_server_that_is_named_needs_no_key(
+        self, talked: Refold, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", NO_SERVER)
+        talked("compact", SESSION, *ASKS_ANTHROPIC)
 
     def test_a_token_in_place_of_a_key_will_do(self, talked: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a-token")

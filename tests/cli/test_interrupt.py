@@ -66,10 +66,12 @@ def interrupted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     refold("sync", long_talk.write(folder / "talk.jsonl"))
     before = seen(refold)
     with MessagesApi(reply) as api:
-        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+        asking = ("--summarizer", "anthropic")
         process = subprocess.Popen(
             command(*arguments, *asking),
-            env=refold.environment(ANTHROPIC_API_KEY="no-key", NO_PROXY="127.0.0.1"),
+            env=refold.environment(
+                ANTHROPIC_API_KEY="no-key", ANTHROPIC_BASE_URL=api.url, NO_PROXY="127.0.0.1"
+            ),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )

@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "go": (("go", SESSION, "#1", "--summarize"), ""),
     "handoff": (("handoff", SESSION), ""),
     "maintain": (("maintain", SESSION, "--policy", "all.toml"), '{"on":"compact"}'),
-    "replay": (("replay", SESSION, "--at", "recorded", "--with", "refold", "--yes", *ALL), ""),
+    "replay": (("replay", SESSION, "--at", "recorded", "--with", "refold@anthropic", "--yes", *ALL), ""),
     "rules": (("rules", SESSION), ""),
 }
 POLICY: Final = 'name = "all"\n[cut]\npart = "keep-recent"\ntokens = 1\n'
@@ -47,7 +47,7 @@ def bodies(refold: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch) -
         if command == "replay":
             refold("compact", SESSION, "--summarizer", "extractive", *ALL)
         api: MessagesApi = messages_api(says("[]" if command == "rules" else complete))
-        asking = ("--summarizer", "anthropic", "--endpoint", api.url)
+        asking = () if command == "replay" else ("--summarizer", "anthropic")
         refold(*arguments, *asking, *options, stdin=given)
         assert api.requests
         return json.dumps([request.json for request in api.requests])

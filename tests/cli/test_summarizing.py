@@ -25,19 +25,19 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_on_a_terminal_one_sees_who_is_asked_and_for_how_long(talked: Refold, service) -> None:
     own = service(ANSWER)
-    printed = talked.on_terminal(*BRIEF, "--summarizer", "http", "--endpoint", own.url, columns=120)
+    printed = talked.on_terminal(*BRIEF, "--summarizer", "http", columns=120)
     assert f"asking http {own.url}" in printed
     assert re.search(r"\d:\d\d:\d\d", printed)
 
 
 def test_elsewhere_one_sees_nothing_of_it(talked: Refold, service) -> None:
-    own = service(answers({"summary": "In short."}))
-    assert talked(*BRIEF, "--summarizer", "http", "--endpoint", own.url).errors == ""
+    service(answers({"summary": "In short."}))
+    assert talked(*BRIEF, "--summarizer", "http").errors == ""
 
 
 def test_a_request_that_is_sent_again_is_a_note_anywhere(talked: Refold, service) -> None:
     own = service(refuses(529, "overloaded", retry_after="0.01"), answers({"summary": "In short."}))
-    done = talked(*BRIEF, "--summarizer", "http", "--endpoint", own.url)
+    done = talked(*BRIEF, "--summarizer", "http")
     (note,) = done.notes
     assert [each in note for each in (own.url, "529", "overloaded", " short ", " 0.01 s ", "1 of 2")] == [
         True
@@ -52,8 +52,8 @@ def test_notes_say_which_of_two_requests_is_sent_again(talked: Refold, service) 
         both.wait(PATIENCE)
         refuses(529, retry_after="0.01")(exchange)
 
-    own = service(busy, busy, answers({"summary": "In short."}))
-    split = ("compact", SESSION, "--keep-recent", "350", "--summarizer", "http", "--endpoint", own.url)
+    service(busy, busy, answers({"summary": "In short."}))
+    split = ("compact", SESSION, "--keep-recent", "350", "--summarizer", "http")
     notes = [line for line in talked(*split).errors.splitlines() if "asked again" in line]
     assert sorted(re.findall(r"for (\S+) in", "\n".join(notes))) == ["compaction", "turn-prefix"]
 
@@ -66,8 +66,8 @@ def test_who_is_asked_is_told_only_where_somebody_is(talked: Refold) -> None:
 
 
 def test_on_a_terminal_a_note_stands_on_a_line_of_its_own(talked: Refold, service) -> None:
-    own = service(refuses(529, "overloaded", retry_after="0.01"), ANSWER)
-    printed = talked.on_terminal(*BRIEF, "--summarizer", "http", "--endpoint", own.url, columns=160)
+    service(refuses(529, "overloaded", retry_after="0.01"), ANSWER)
+    printed = talked.on_terminal(*BRIEF, "--summarizer", "http", columns=160)
     assert any(line.startswith("refold: note: summarizer http: ") for line in printed.splitlines())
 
 
@@ -80,7 +80,7 @@ def test_two_that_are_asked_at_once_have_a_line_each(talked: Refold, service) ->
 
     own = service(reply)
     split = ("compact", SESSION, "--keep-recent", "350")
-    printed = talked.on_terminal(*split, "--summarizer", "http", "--endpoint", own.url, columns=120)
+    printed = talked.on_terminal(*split, "--summarizer", "http", columns=120)
     assert re.search(f"asking http {own.url}.*\n.*asking http {own.url}", printed)
 
 
@@ -105,7 +105,7 @@ def test_it_depends_on_how_the_last_one_failed(summarizer: str, failed: dict[str
 def test_it_stands_at_the_end_of_one_line(talked: Refold, service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     own: LocalServer = service(refuses(429, "Spent.", retry_after="3600"))
-    asking = ("--keep-recent", "250", "--summarizer", "http", "--endpoint", own.url)
+    asking = ("--keep-recent", "250", "--summarizer", "http")
     told = talked("compact", SESSION, *asking, code=1).errors
     assert told.count("\n") == 1
     assert [each in told for each in (own.url, "429", "Spent.", "60 min", "--summarizer extractive")] == [

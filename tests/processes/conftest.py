@@ -8,13 +8,13 @@ from threading import Barrier
 
 import pytest
 
-from tests.support.local_http import Exchange, LocalServer
+from tests.support.local_http import Exchange, LocalServer, name_server
 from tests.support.patience import PATIENCE
 
 
 @pytest.fixture
-def patient_service() -> Iterator[LocalServer]:
-    """A service that answers nobody until two have asked."""
+def patient_service(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A service for summarizers to ask, that answers nobody until two have asked."""
     both = Barrier(2)
 
     def reply(exchange: Exchange) -> None:
@@ -22,4 +22,5 @@ def patient_service() -> Iterator[LocalServer]:
         exchange.answer(200, json.dumps({"summary": "In short."}).encode())
 
     with LocalServer(reply) as server:
-        yield server
+        name_server(monkeypatch, server.url)
+        yield

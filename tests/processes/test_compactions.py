@@ -16,7 +16,6 @@ from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support.events import events
-from tests.support.local_http import LocalServer
 from tests.support.patience import PATIENCE
 from tests.support.processes import Program, running
 
@@ -83,11 +82,10 @@ def ends(program: Program) -> str:
     return program.finish()[-1]
 
 
-def test_of_two_commands_at_once_one_compacts_and_the_other_finds_nothing_to_do(
-    refold: Refold, patient_service: LocalServer
-) -> None:
+@pytest.mark.usefixtures("patient_service")
+def test_of_two_commands_at_once_one_compacts_and_the_other_finds_nothing_to_do(refold: Refold) -> None:
     cut = ("--keep-recent", "250", "--template", "short")
-    asking = ("--summarizer", "http", "--endpoint", patient_service.url, "--json")
+    asking = ("--summarizer", "http", "--json")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [refold.started("compact", SESSION, *cut, *asking, **streams) for _ in range(2)]
     said = [process.communicate(timeout=PATIENCE) for process in both]

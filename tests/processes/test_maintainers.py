@@ -15,7 +15,6 @@ from eventstore.verify import verify
 from tests.cli import long_talk
 from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
-from tests.support.local_http import LocalServer
 from tests.support.patience import PATIENCE
 
 
@@ -31,10 +30,10 @@ def refold(tmp_path: Path) -> Refold:
     return refold
 
 
-def maintained(refold: Refold, service: LocalServer, line: bytes) -> list[Any]:
+def maintained(refold: Refold, line: bytes) -> list[Any]:
     """Send a line to two processes at once; return both answers, ordered by their content."""
     policy = ("--policy", refold.store.parent / "tight.toml", "--window", "1000")
-    asking = ("--summarizer", "http", "--endpoint", service.url)
+    asking = ("--summarizer", "http")
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     both = [refold.started("maintain", SESSION, *policy, *asking, **streams) for _ in range(2)]
     for process in both:
@@ -52,19 +51,19 @@ def kinds(refold: Refold) -> list[str]:
     return [event["kind"] for event in refold("log", SESSION, "--json").json_lines]
 
 
+@pytest.mark.usefixtures("patient_service")
 def test_of_two_at_the_threshold_one_compacts_and_both_are_told_that_the_history_is_another(
-    refold: Refold, patient_service: LocalServer
+    refold: Refold,
 ) -> None:
-    ours, theirs = maintained(refold, patient_service, b'{"on":"after_turn"}\n')
+    ours, theirs = maintained(refold, b'{"on":"after_turn"}\n')
     assert (ours["reason"], theirs["reason"]) == ("threshold", COMPACTED)
     assert (ours["historyRewritten"], theirs["historyRewritten"]) == (True, True)
     assert (ours["error"], theirs["error"]) == (None, None)
     assert kinds(refold).count("compaction") == 1
 
 
-def test_of_two_that_recover_one_compacts_and_both_send_their_request_again(
-    refold: Refold, patient_service: LocalServer
-) -> None:
-    said = maintained(refold, patient_service, b'{"on":"error","error":"prompt is too long"}\n')
+@pytest.mark.usefixtures("patient_service")
+def test_of_two_that_recover_one_compacts_and_both_send_their_request_again(refold: Refold) -> None:
+    said = maintained(refold, b'{"on":"error","error":"prompt is too long"}\n')
     assert [(advice["do"], advice["error"]) for advice in said] == [("retry", None), ("retry", None)]
     assert kinds(refold).count("compaction") == 1

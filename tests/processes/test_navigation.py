@@ -18,7 +18,6 @@ from tests.cli.long_talk import SESSION
 from tests.cli.running import Refold
 from tests.support import sentences
 from tests.support.events import events, message, version
-from tests.support.local_http import LocalServer
 from tests.support.patience import PATIENCE
 from tests.support.processes import running
 
@@ -109,12 +108,13 @@ def test_a_fork_is_of_the_session_as_it_was_when_it_was_planned(store: Path) -> 
         assert [event.id for event in events(log, "f")][1:] == ["a", "b", "moved"]
 
 
+@pytest.mark.usefixtures("patient_service")
 def test_of_two_that_go_to_one_place_with_a_summary_one_goes_and_nothing_is_summarized_twice(
-    tmp_path: Path, patient_service: LocalServer
+    tmp_path: Path,
 ) -> None:
     refold = Refold(tmp_path / "store")
     refold("sync", long_talk.write(tmp_path / "talk.jsonl"))
-    asking = ("--summarize", "Briefly.", "--summarizer", "http", "--endpoint", patient_service.url, "--json")
+    asking = ("--summarize", "Briefly.", "--summarizer", "http", "--json")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     both = [refold.started("go", SESSION, "a3", *asking, **streams) for _ in range(2)]
     said = [process.communicate(timeout=PATIENCE) for process in both]

@@ -12,10 +12,17 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
+import pytest
 
 _LOOK_EVERY: Final = 0.01
 NO_SERVER: Final = "http://127.0.0.1:1"
 """The address of a server that is not there: no system gives this port to a server that asks for any."""
+
+
+def name_server(patch: pytest.MonkeyPatch, address: str) -> None:
+    """Let the environment name a server to all summarizers that ask one."""
+    for variable in ("ANTHROPIC_BASE_URL", "REFOLD_SUMMARIZER_ENDPOINT"):
+        patch.setenv(variable, address)
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from tests.cli.hostile import hostile
 from tests.cli.long_talk import NEVER, SESSION, long_talk
 from tests.cli.running import Refold
 from tests.cli.test_terminal import COMMANDING, PROGRESS
-from tests.support.local_http import LocalServer, answers
+from tests.support.local_http import answers
 from tests.support.messages_api import MessagesApi, complete, errs, says
 from tests.support.talk import PiSession, assistant, call, result, user
 
@@ -108,9 +108,9 @@ class TestDryRun:
         assert read.split() == ["read", "src/parser.py"]
 
     def test_the_template_and_the_models_that_are_chosen_are_reported(self, talked: Refold) -> None:
-        chosen = ("--template", "five-sections", "--model", "a", "--model", "b")
+        chosen = ("--template", "five-sections", "--summarizer", "a-1", "--summarizer", "b-1")
         said = talked(*KEEPING, *chosen, "--dry-run").lines[0]
-        assert said.endswith(", by policy refold, template five-sections, anthropic a or b")
+        assert said.endswith(", by policy refold, template five-sections, anthropic a-1 or b-1")
 
     def test_a_likely_size_stands_alone_where_the_bound_is_no_smaller_than_the_context(
         self, refold: Refold, tmp_path: Path
@@ -162,7 +162,7 @@ class TestDryRun:
     def test_nobody_is_asked_and_nothing_is_stored(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api()
         before = events(talked)
-        talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, "--dry-run")
+        talked(*KEEPING, "--summarizer", "anthropic", "--dry-run")
         assert (api.requests, events(talked)) == ([], before)
 
 
@@ -212,8 +212,8 @@ class TestCompacting:
         self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        api: MessagesApi = messages_api(errs(404, "no such model", "not_found_error"), says(complete))
-        asking = ("--model", "first", "--model", "second", "--endpoint", api.url)
+        messages_api(errs(404, "no such model", "not_found_error"), says(complete))
+        asking = ("--summarizer", "first-1", "--summarizer", "second-1")
         told = talked(*KEEPING, *asking).lines[0]
         answered = record(talked, told.split()[2].rstrip(":"))["request"]["requests"][-1]["model"]
         assert told.endswith(f", template compaction, anthropic {answered}")
@@ -295,7 +295,7 @@ class TestTemplates:
         self, talked: Refold, messages_api
     ) -> None:
         api: MessagesApi = messages_api()
-        asking = (*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, "--template")
+        asking = (*KEEPING, "--summarizer", "anthropic", "--template")
         assert talked.refused(NotFoundError, *asking, "nope").name == "nope"
         for path in ("nope.md", "talk.jsonl/x.md"):
             assert talked.refused(BadInputError, *asking, path).source == f"template {path}"
@@ -310,30 +310,20 @@ class TestAsking:
 
     def test_a_model_writes_the_summary(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api()
-        asking = ("--summarizer", "anthropic", "--endpoint", api.url, "--model", "a-model")
+        asking = ("--summarizer", "a-model")
         event = talked(*KEEPING, *asking, "--json").json["events"][0]
         assert api.requests[0].json["model"] == "a-model"
         assert record(talked, event)["summary"].startswith(complete(api.requests[0]))
 
     def test_instructions_reach_it(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api()
-        talked(*KEEPING, "Name every test.", "--summarizer", "anthropic", "--endpoint", api.url)
+        talked(*KEEPING, "Name every test.", "--summarizer", "anthropic")
         assert "Name every test." in api.asked[0]
 
     def test_where_one_model_fails_the_next_is_asked(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api(errs(404, "no such model", "not_found_error"), says(complete))
-        talked(
-            *KEEPING,
-            "--model",
-            "first",
-            "--model",
-            "second",
-            "--summarizer",
-            "anthropic",
-            "--endpoint",
-            api.url,
-        )
-        assert [request.json["model"] for request in api.requests] == ["first", "second"]
+        talked(*KEEPING, "--summarizer", "first-1", "--summarizer", "second-1")
+        assert [request.json["model"] for request in api.requests] == ["first-1", "second-1"]
 
     def test_the_next_model_that_the_policy_names_is_asked_where_the_one_before_has_to_be_waited_for(
         self, talked: Refold, messages_api, tmp_path: Path
@@ -343,22 +333,20 @@ class TestAsking:
         (tmp_path / "cheap.toml").write_text(
             'name = "cheap"\nextends = "refold"\n[prompting]\nmodels = ["small", "large"]\n'
         )
-        asking = ("--policy", "cheap.toml", "--summarizer", "anthropic", "--endpoint", api.url)
+        asking = ("--policy", "cheap.toml", "--summarizer", "anthropic")
         event = talked(*KEEPING, *asking, "--json").json["events"][0]
         assert [request.json["model"] for request in api.requests] == ["small", "large"]
         said = [request.get("error") for request in record(talked, event)["request"]["requests"]]
         assert said == ["529: Overloaded", None]
 
     def test_a_service_of_ones_own_is_asked(self, talked: Refold, service) -> None:
-        own: LocalServer = service(answers({"summary": "In short."}))
-        event = talked(*KEEPING, "--summarizer", "http", "--endpoint", own.url, "--json").json["events"][0]
+        service(answers({"summary": "In short."}))
+        event = talked(*KEEPING, "--summarizer", "http", "--json").json["events"][0]
         assert record(talked, event)["summary"].startswith("In short.")
 
     def test_an_answer_is_asked_for_once_and_then_recorded(self, talked: Refold, messages_api) -> None:
         api: MessagesApi = messages_api()
-        first = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, "--json").json["events"][
-            0
-        ]
+        first = talked(*KEEPING, "--summarizer", "anthropic", "--json").json["events"][0]
         talked("undo", SESSION)
         again = talked(*KEEPING, "--summarizer", "recorded", "--json").json["events"][0]
         assert record(talked, again)["summary"] == record(talked, first)["summary"]
@@ -371,14 +359,14 @@ class TestAsking:
         (tmp_path / "prompt.md").write_text("You are an agent.")
         (tmp_path / "tools.json").write_text('[{"name":"read","input_schema":{"type":"object"}}]')
         before = ("--policy", "opencode", "--system", "prompt.md", "--tools", "tools.json")
-        talked(*KEEPING, *before, "--summarizer", "anthropic", "--endpoint", api.url)
+        talked(*KEEPING, *before, "--summarizer", "anthropic")
         asked = api.requests[0].json
         assert "You are an agent." in str(asked["system"])
         assert [tool["name"] for tool in asked["tools"]] == ["read"]
 
     def test_sections_that_an_answer_lacks_are_reported(self, talked: Refold, messages_api) -> None:
-        api: MessagesApi = messages_api(says("## Goal\nall of it"))
-        done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url)
+        messages_api(says("## Goal\nall of it"))
+        done = talked(*KEEPING, "--summarizer", "anthropic")
         (note,) = done.notes
         lacking = "Constraints & Preferences, Progress, Key Decisions, Next Steps, Critical Context"
         assert (f": {lacking}; " in note, f"refold undo {SESSION} " in note) == (True, True)
@@ -386,9 +374,9 @@ class TestAsking:
     def test_a_request_that_fails_leaves_the_session_as_it_was_and_an_attempt(
         self, talked: Refold, messages_api
     ) -> None:
-        api: MessagesApi = messages_api(errs(401, "invalid x-api-key", "authentication_error"))
+        messages_api(errs(401, "invalid x-api-key", "authentication_error"))
         before = context(talked)["messages"]
-        problem = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, code=1).errors
+        problem = talked(*KEEPING, "--summarizer", "anthropic", code=1).errors
         assert context(talked)["messages"] == before
         assert problem.count("\n") == 1
         error = newest(talked, "attempt")["error"]
@@ -400,7 +388,7 @@ class TestAsking:
         key = "configured-key-0123456789"
         monkeypatch.setenv("ANTHROPIC_API_KEY", key)
         api: MessagesApi = messages_api(errs(401, f"no key {key}", "authentication_error"))
-        done = talked(*KEEPING, "--summarizer", "anthropic", "--endpoint", api.url, code=1)
+        done = talked(*KEEPING, "--summarizer", "anthropic", code=1)
         assert key in str(api.requests[0].headers)
         assert key not in done.errors + str(newest(talked, "attempt"))
 
@@ -445,23 +433,23 @@ class TestNothing:
         assert talked(*asking, "--json").json["outcome"] == "nothing"
 
     def test_a_summary_that_gains_nothing_is_not_used(self, talked: Refold, service) -> None:
-        own: LocalServer = service(answers({"summary": "word " * 4000}))
+        service(answers({"summary": "word " * 4000}))
         before = context(talked)["messages"]
-        asking = (*KEEPING, "--summarizer", "http", "--endpoint", own.url)
+        asking = (*KEEPING, "--summarizer", "http")
         told = talked(*asking, code=1).errors
         assert (told.count("\n"), " 1,107 -> 5,211 tokens by utf16/4" in told) == (1, True)
         assert context(talked)["messages"] == before
         assert newest(talked, "decision")["outcome"] == "no-gain"
 
     def test_json_tells_why_not(self, talked: Refold, service) -> None:
-        own: LocalServer = service(answers({"summary": "word " * 4000}))
-        done = talked(*KEEPING, "--summarizer", "http", "--endpoint", own.url, "--json", code=1).json
+        service(answers({"summary": "word " * 4000}))
+        done = talked(*KEEPING, "--summarizer", "http", "--json", code=1).json
         assert (done["outcome"], done["events"], done["tokensAfter"]) == ("no-gain", [], 5211)
 
 
 def test_options_that_make_no_sense_are_refused(talked: Refold) -> None:
-    for arguments in (["--model", "x", "--summarizer", "extractive"], ["--endpoint", "http://x"]):
-        talked.refused(click.UsageError, "compact", SESSION, *arguments, code=2)
+    both = ("--summarizer", "x-1", "--summarizer", "extractive")
+    talked.refused(click.UsageError, "compact", SESSION, *both, code=2)
     for option, value in (
         ("--keep-recent", "-1"),
         ("--window", "0"),

@@ -207,7 +207,7 @@ class TestSummarize:
 
     def test_instructions_take_the_place_of_the_template(self, told: Refold, service: Any) -> None:
         own = service(answers({"summary": "It was fixed."}))
-        asking = ("--summarizer", "http", "--endpoint", own.url)
+        asking = ("--summarizer", "http")
         told("go", SESSION, "b2", "--summarize", "Say what was fixed.", *asking)
         assert own.requests[0].json["prompt"].endswith("\n\nSay what was fixed.")
         assert "It was fixed." in leaf(told)["record"]["summary"]
@@ -217,30 +217,33 @@ class TestSummarize:
         nodes = told("tree", SESSION, "--json").json["nodes"]
         assert next(node["label"] for node in nodes if node["id"] == done["events"][0]) == "once more"
 
-    def test_where_nothing_is_left_nobody_is_asked(self, told: Refold) -> None:
+    def test_where_nothing_is_left_nobody_is_asked(
+        self, told: Refold, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REFOLD_SUMMARIZER_ENDPOINT", NO_SERVER)
         told("go", SESSION, "root")
-        told("go", SESSION, "i1", "--summarize", "--summarizer", "http", "--endpoint", NO_SERVER)
+        told("go", SESSION, "i1", "--summarize", "--summarizer", "http")
         assert leaf(told)["kind"] == "leaf_moved"
 
     def test_a_dry_run_asks_nobody_and_stores_nothing(self, told: Refold) -> None:
-        asking = ("--summarize", "--summarizer", "http", "--endpoint", NO_SERVER)
+        asking = ("--summarize", "--summarizer", "http")
         told("go", SESSION, "b2", *asking, "--dry-run")
         assert events(told) == 17
 
     def test_a_request_that_fails_leaves_the_session_where_it_was_and_an_attempt(
         self, told: Refold, service: Any
     ) -> None:
-        own = service(refuses(400, "no"))
+        service(refuses(400, "no"))
         before = told("tree", SESSION, "--json").raw
-        asking = ("--summarize", "--summarizer", "http", "--endpoint", own.url)
+        asking = ("--summarize", "--summarizer", "http")
         refused = told("go", SESSION, "b2", *asking, code=1)
         assert refused.errors.count("\n") == 1
         assert told("tree", SESSION, "--json").raw == before
         assert told("log", SESSION, "--json").json_lines[-1]["kind"] == "attempt"
 
     def test_sections_that_it_lacks_are_reported(self, told: Refold, service: Any) -> None:
-        own = service(answers({"summary": "## Goal\nto fix it"}))
-        asking = ("--summarize", "--summarizer", "http", "--endpoint", own.url)
+        service(answers({"summary": "## Goal\nto fix it"}))
+        asking = ("--summarize", "--summarizer", "http")
         (note,) = told("go", SESSION, "b2", *asking).notes
         assert ["Constraints & Preferences" in note, "Goal" in note] == [True, False]
 

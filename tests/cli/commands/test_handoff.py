@@ -76,7 +76,7 @@ def test_people_are_shown_the_document_and_the_sessions_name(talked: Refold) -> 
 
 def test_a_name_that_is_taken_is_reported_before_anybody_is_asked(talked: Refold, api: Any) -> None:
     server: MessagesApi = api()
-    asking = ("handoff", SESSION, "--summarizer", "anthropic", "--endpoint", server.url)
+    asking = ("handoff", SESSION, "--summarizer", "anthropic")
     assert talked.refused(BadInputError, *asking, "--as", SESSION).source == f"session '{SESSION}'"
     assert server.requests == []
 
@@ -88,8 +88,8 @@ def test_a_name_that_is_taken_meanwhile_is_reported_with_how_to_have_the_documen
         talked.program("append", "next", stdin=b'{"type":"custom","customType":"x"}\n')
         return complete(request)
 
-    server: MessagesApi = api(says(taken))
-    asking = ("handoff", SESSION, "--as", "next", "--summarizer", "anthropic", "--endpoint", server.url)
+    api(says(taken))
+    asking = ("handoff", SESSION, "--as", "next", "--summarizer", "anthropic")
     told = talked.refused(BadInputError, *asking)
     assert (told.source, "--summarizer recorded" in told.remedy) == ("session 'next'", True)
     assert kinds(talked, SESSION)[-1] == "attempt"
@@ -108,7 +108,7 @@ def test_the_model_gets_the_real_messages_behind_the_harnesss_prompt_and_tools(
     server: MessagesApi = api(says(complete))
     (tmp_path / "prompt.md").write_text("You are an agent.")
     (tmp_path / "tools.json").write_text('[{"name":"read","input_schema":{"type":"object"}}]')
-    asking = ("--summarizer", "anthropic", "--endpoint", server.url)
+    asking = ("--summarizer", "anthropic")
     before = ("--system", "prompt.md", "--tools", "tools.json")
     talked("handoff", SESSION, "Next: the tests.", *asking, *before)
     asked = server.requests[0].json
@@ -119,8 +119,8 @@ def test_the_model_gets_the_real_messages_behind_the_harnesss_prompt_and_tools(
 
 
 def test_a_request_that_fails_begins_no_session_and_leaves_an_attempt(talked: Refold, api: Any) -> None:
-    server: MessagesApi = api(errs(400, "no", "invalid_request_error"))
-    asking = ("handoff", SESSION, "--summarizer", "anthropic", "--endpoint", server.url)
+    api(errs(400, "no", "invalid_request_error"))
+    asking = ("handoff", SESSION, "--summarizer", "anthropic")
     refused = talked(*asking, code=1)
     assert (refused.errors.count("\n"), "400" in refused.errors) == (1, True)
     assert list(events(talked)) == [SESSION]

@@ -257,8 +257,8 @@ class TestBadLines:
         assert recommendation["do"] == "retry"
 
     def test_what_goes_wrong_is_answered_too(self, talked: Refold, service: Any) -> None:
-        api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
-        asking = ("maintain", SESSION, "--summarizer", "http", "--endpoint", api.url, "--policy", "layered")
+        service(lambda exchange: exchange.answer(400, b"no"))
+        asking = ("maintain", SESSION, "--summarizer", "http", "--policy", "layered")
         failed, then = talked(*asking, stdin='{"on":"compact"}\n{"on":"after_turn"}\n').json_lines
         assert "400" in failed["error"]
         assert [talked("show", SESSION, each, "--json").json["kind"] for each in failed["events"]] == [
@@ -328,7 +328,7 @@ class TestTheSessionsModel:
         (tmp_path / "settings.toml").write_text('strategy = "handoff"\n')
         (tmp_path / "prompt.md").write_text("You are an agent.")
         (tmp_path / "tools.json").write_text('[{"name":"read","input_schema":{"type":"object"}}]')
-        asking = ("--summarizer", "anthropic", "--endpoint", api.url, "--settings", "settings.toml")
+        asking = ("--summarizer", "anthropic", "--settings", "settings.toml")
         before = ("--system", "prompt.md", "--tools", "tools.json")
         tight("maintain", SESSION, *asking, *before, *TIGHT, stdin='{"on":"after_turn"}')
         asked = api.requests[0].json
@@ -392,8 +392,8 @@ class TestFieldsThatAreNotKnown:
         assert recommendation["ignored"] == ["seconds"]
 
     def test_they_are_named_also_where_something_goes_wrong(self, talked: Refold, service: Any) -> None:
-        api: MessagesApi = service(lambda exchange: exchange.answer(400, b"no"))
-        asking = ("maintain", SESSION, "--summarizer", "http", "--endpoint", api.url, "--policy", "layered")
+        service(lambda exchange: exchange.answer(400, b"no"))
+        asking = ("maintain", SESSION, "--summarizer", "http", "--policy", "layered")
         (failed,) = talked(*asking, stdin='{"on":"compact","instruction":"x"}').json_lines
         assert (failed["error"] is None, failed["ignored"]) == (False, ["instruction"])
 
@@ -401,7 +401,7 @@ class TestFieldsThatAreNotKnown:
 @contextmanager
 def stalled(refold: Refold, service: LocalServer, summarizer: str = "http") -> Iterator[Harness]:
     """A harness that has been told of a turn, while the summary that is due does not come."""
-    asking = ("--summarizer", summarizer, "--endpoint", service.url)
+    asking = ("--summarizer", summarizer)
     with harness(refold, "maintain", SESSION, *asking, *TIGHT) as told:
         told.says(on="after_turn")
         while not service.requests:

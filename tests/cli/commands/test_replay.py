@@ -36,24 +36,22 @@ def test_all_leaves_out_forks_which_would_count_the_same_events_twice(refold: Re
     assert replayed(refold, "--all") == [DEMO]
 
 
-def test_a_template_is_for_the_variants_that_summarize_and_name_none(refold: Refold) -> None:
-    def sizes(*options: str) -> list[int | None]:
+def test_a_variants_template_is_a_name_or_a_file(refold: Refold) -> None:
+    def sizes(*variants: str) -> list[int | None]:
         run = ("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json")
-        return [each["tokensAfter"] for each in refold(*run, *options).json["trials"]]
+        return [each["tokensAfter"] for each in refold(*run, *named(*variants)).json["trials"]]
 
     refold("--store", str(refold.store), "demo")
-    with_option = sizes(*named("refold", "refold:compaction", "drop"), "--template", "five-sections")
-    assert with_option == sizes(*named("refold:five-sections", "refold:compaction", "drop"))
-    assert with_option != sizes(*named("refold", "refold:compaction", "drop"))
-
-
-def test_a_template_that_no_variant_would_use_is_a_mistake(told: Refold) -> None:
-    options = ("--template", "five-sections", *named("refold:compaction", "mask", "drop"))
-    assert "--template needs a variant" in told("replay", "--all", *options, code=2).errors
+    Path("own.md").write_bytes((PROJECT / "compaction/templates/texts/five-sections.md").read_bytes())
+    assert sizes("refold:five-sections", "drop") == sizes("refold:own.md", "drop") != sizes("refold", "drop")
 
 
 def test_a_template_that_is_not_there_is_refused_at_once(told: Refold) -> None:
-    assert told.refused(NotFoundError, "replay", "--all", "--template", "nope").name == "nope"
+    assert told.refused(NotFoundError, "replay", "--all", *named("refold:nope")).name == "nope"
+
+
+def test_a_misspelt_summarizer_is_refused_at_once(told: Refold) -> None:
+    assert told.refused(NotFoundError, "replay", "--all", *named("refold@extractve")).what == "summarizer"
 
 
 def test_recorded_comes_first_by_default_at_recorded_boundaries(refold: Refold) -> None:
@@ -116,19 +114,7 @@ def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> Non
 
 def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
-    program = shlex.join([sys.executable, "-c", "import time; time.sleep(60)"])
-    options = (
-        "--at",
-        "recorded",
-        "--with",
-        "recorded",
-        "--command",
-        program,
-        "--timeout",
-        "1",
-        "--jobs",
-        "1",
-    )
+    options = ("--at", "recorded", "--with", "recorded", "--command", "false", "--jobs", "1")
     found = refold("replay", DEMO, *options, "--json", code=1).json
     recorded, theirs = found["variants"]
     assert (recorded["failed"], recorded["trials"]) == (0, len(found["boundaries"]))
@@ -147,17 +133,12 @@ def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--timeout", "9"), "--timeout is for programs"),
         (("--match-size",), "--match-size needs --at recorded"),
         (("--match-size", "--at", "recorded", "--keep-recent", "9"), "--match-size needs --at recorded"),
         (("--at", "triggered", "-o", "page.html"), "--at triggered asks no model"),
-        (
-            ("--at", "triggered", "--endpoint", "http://127.0.0.1:9"),
-            "--at triggered asks no model",
-        ),
+        (("--at", "triggered", "--with", "refold@a-1"), "--at triggered asks no model"),
         (("--yes",), "--yes and --budget are for models"),
         (("--budget", "1"), "--yes and --budget are for models"),
-        (("--endpoint", "http://127.0.0.1:9"), "--endpoint needs a variant"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

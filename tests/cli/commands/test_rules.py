@@ -27,7 +27,7 @@ def asking(messages_api: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def options(answer: str | Reply) -> tuple[tuple[str, ...], MessagesApi]:
         server: MessagesApi = messages_api(says(answer) if isinstance(answer, str) else answer)
-        return ("--summarizer", "anthropic", "--endpoint", server.url), server
+        return ("--summarizer", "anthropic"), server
 
     return options
 
@@ -78,7 +78,7 @@ def test_a_place_that_is_not_there_is_reported_before_anybody_is_asked(talked: R
     assert server.asked == []
 
 
-@pytest.mark.parametrize("options", [("--as-of", "3", "--model", "m"), ("--again",)])
+@pytest.mark.parametrize("options", [("--as-of", "3", "--summarizer", "m-1"), ("--again",)])
 def test_options_that_exclude_each_other_are_refused(talked: Refold, options: tuple[str, ...]) -> None:
     talked.refused(click.UsageError, "rules", SESSION, *options, code=2)
 
@@ -93,6 +93,6 @@ def test_a_failed_request_advises_nothing_that_this_command_refuses(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = messages_api(errs(400, "no"))
-    done = talked("rules", SESSION, "--summarizer", "anthropic", "--endpoint", server.url, code=1)
+    messages_api(errs(400, "no"))
+    done = talked("rules", SESSION, "--summarizer", "anthropic", code=1)
     assert "extractive" not in done.errors

@@ -76,8 +76,14 @@ NO_TEMPLATE: Final = (
 
 NAMES_FOR_NO_SESSION: Final = ("session.jsonl", "x/y", "export.json", "tale.jsonl", "#3", "", "@last", "a\nb")
 EXTRACTING: Final = "--summarizer extractive"
-BY_A_MODEL: Final = f"--summarizer anthropic --endpoint {API}"
-BY_A_SERVICE: Final = f"--summarizer http --endpoint {API}"
+
+
+def by_a_model(line: str) -> Run:
+    return Run(f"{line} --summarizer anthropic", env={**KEY, "ANTHROPIC_BASE_URL": API})
+
+
+def by_a_service(line: str, stdin: str = "") -> Run:
+    return Run(f"{line} --summarizer http", stdin, env={"REFOLD_SUMMARIZER_ENDPOINT": API})
 
 
 def hooked(command: str, **functions: Any) -> Run:

@@ -116,7 +116,6 @@ def caching_of(stub: Stub, budget: Budget | None = None, log: EventLog | None = 
     return CachingSummarizer(
         log or MemoryLog(clock=lambda: 0),
         stub,
-        endpoint="",
         budget=budget or Budget(),
         price_of=lambda _model, _tokens: PRICE,
     )
@@ -134,7 +133,7 @@ def fetched(stub: Stub, *, times: float = 100, seq: int | None = None) -> tuple[
     variant = Variant(
         name="refold", policy=load_preset("refold").keeping(2_000), chain=SummarizerChain(summarizers=[])
     )
-    model_variant = ModelVariant(variant=variant, summarizer=stub.name, models=(stub.model,), endpoint="")
+    model_variant = ModelVariant(variant=variant, summarizer=stub.name, models=(stub.model,))
     price = lambda _model, _tokens: PRICE  # noqa: E731
     limits = Limits(window=200_000)
     with log.snapshot() as snapshot:
@@ -143,7 +142,7 @@ def fetched(stub: Stub, *, times: float = 100, seq: int | None = None) -> tuple[
         )
     place = first if seq is None else structs.replace(first, seq=seq)
     budget = Budget(times * sum(request.most or 0 for request in first.requests))
-    caching = CachingSummarizer(log, stub, endpoint="", budget=budget, price_of=price)
+    caching = CachingSummarizer(log, stub, budget=budget, price_of=price)
     run = fetch_answers(
         log, [place], [(variant, [caching])], budget, at="clean", limits=limits, is_cancelled=lambda: False
     )
@@ -253,7 +252,7 @@ def together(*, times: float) -> int:
     variant = Variant(
         name="refold", policy=load_preset("refold").keeping(2_000), chain=SummarizerChain(summarizers=[])
     )
-    model_variant = ModelVariant(variant=variant, summarizer="anthropic", models=("m",), endpoint="")
+    model_variant = ModelVariant(variant=variant, summarizer="anthropic", models=("m",))
     price = lambda _model, _tokens: PRICE  # noqa: E731
     limits = Limits(window=200_000)
     with log.snapshot() as snapshot:
@@ -262,7 +261,7 @@ def together(*, times: float) -> int:
         )
     assert len(found) > 1
     budget = Budget(times * max(sum(request.most or 0 for request in each.requests) for each in found))
-    caching = CachingSummarizer(log, Stub(COMPLETE), endpoint="", budget=budget, price_of=price)
+    caching = CachingSummarizer(log, Stub(COMPLETE), budget=budget, price_of=price)
     run = fetch_answers(
         log, found, [(variant, [caching])], budget, at="clean", limits=limits, is_cancelled=lambda: False
     )

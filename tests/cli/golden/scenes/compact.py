@@ -7,12 +7,12 @@ from typing import Final
 
 from tests.cli.golden import API, File, Run, Scene
 from tests.cli.golden.steps import (
-    BY_A_MODEL,
-    BY_A_SERVICE,
     EXTRACTING,
     KEY,
     NO_TEMPLATE,
     broken,
+    by_a_model,
+    by_a_service,
     closed,
     help_of,
     hooked,
@@ -62,7 +62,7 @@ SCENES: Final[Sequence[Scene]] = [
         the_talk,
         [
             "compact @last --keep-recent 350 --dry-run",
-            f"{KEEPING} --template five-sections --model a --model b --dry-run",
+            f"{KEEPING} --template five-sections --summarizer a-1 --summarizer b-1 --dry-run",
             f"compact @last 'Be brief.' {EXTRACTING} --keep-recent 250 --dry-run",
             "compact @last --dry-run",
             "compact @last 'Be brief.'",
@@ -103,20 +103,25 @@ SCENES: Final[Sequence[Scene]] = [
     Scene(the_talk, [Run(KEEPING, env={**KEY, "ANTHROPIC_BASE_URL": API})], [says(complete)]),
     Scene(
         the_talk,
-        [Run(f"{KEEPING} --model first --model second --endpoint {API}", env=KEY)],
+        [
+            Run(
+                f"{KEEPING} --summarizer first-1 --summarizer second-1",
+                env={"ANTHROPIC_BASE_URL": API},
+            )
+        ],
         [errs(404, "no such model", "not_found_error"), says(complete)],
     ),
-    Scene(the_talk, [Run(f"{KEEPING} {BY_A_MODEL}", env=KEY)], [says("## Goal\nall of it")]),
+    Scene(the_talk, [by_a_model(KEEPING)], [says("## Goal\nall of it")]),
     Scene(
         the_talk,
-        [Run(f"{KEEPING} {BY_A_MODEL}", env=KEY)],
+        [by_a_model(KEEPING)],
         [errs(401, "invalid x-api-key", "authentication_error")],
     ),
-    Scene(the_talk, [f"{KEEPING} {BY_A_SERVICE}"], [answers({"summary": "word " * 4000})]),
-    Scene(the_talk, [f"{KEEPING} {BY_A_SERVICE}"], [refuses(429, "Spent.", retry_after="3600")]),
+    Scene(the_talk, [by_a_service(KEEPING)], [answers({"summary": "word " * 4000})]),
+    Scene(the_talk, [by_a_service(KEEPING)], [refuses(429, "Spent.", retry_after="3600")]),
     Scene(
         the_talk,
-        [f"{KEEPING} --template short {BY_A_SERVICE}"],
+        [by_a_service(f"{KEEPING} --template short")],
         [refuses(529, "overloaded", retry_after="0.01"), answers({"summary": "In short."})],
     ),
     Scene(
@@ -129,8 +134,12 @@ SCENES: Final[Sequence[Scene]] = [
     Scene(
         the_talk,
         [
-            f"compact @last --model x {EXTRACTING}",
-            "compact @last --endpoint http://x",
+            f"compact @last --summarizer x-1 {EXTRACTING}",
+            "compact @last --summarizer extractve",
+            Run(
+                "compact @last --summarizer claude-haiku-4-5",
+                env={"ANTHROPIC_BASE_URL": "http://me:pass/word@127.0.0.1"},
+            ),
             "compact @last --keep-recent -1",
             "compact @last --window 0",
             "compact @last --system nope",

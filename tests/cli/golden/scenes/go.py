@@ -7,9 +7,9 @@ from typing import Final
 
 from tests.cli.golden import Run, Scene
 from tests.cli.golden.steps import (
-    BY_A_SERVICE,
     EXTRACTING,
     broken,
+    by_a_service,
     closed,
     help_of,
     hooked,
@@ -44,8 +44,8 @@ SCENES: Final[Sequence[Scene]] = [
     Scene(the_tale, ["label @last a3 here", f"go @last i1 --summarize {EXTRACTING}"]),
     Scene(
         the_tale,
-        [f"go @last b2 --summarize {BY_A_SERVICE}"],
+        [by_a_service("go @last b2 --summarize")],
         [answers({"summary": "## Goal\nto fix it"})],
     ),
-    Scene(the_tale, [f"go @last b2 --summarize {BY_A_SERVICE}"], [refuses(400, "no")]),
+    Scene(the_tale, [by_a_service("go @last b2 --summarize")], [refuses(400, "no")]),
 ]

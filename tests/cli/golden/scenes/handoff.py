@@ -7,10 +7,9 @@ from typing import Final
 
 from tests.cli.golden import Run, Scene
 from tests.cli.golden.steps import (
-    BY_A_MODEL,
     CUSTOM,
     EXTRACTING,
-    KEY,
+    by_a_model,
     help_of,
     named,
     the_tale,
@@ -38,7 +37,7 @@ SCENES: Final[Sequence[Scene]] = [
     ),
     Scene(
         the_talk,
-        [Run(f"handoff @last {BY_A_MODEL}", env=KEY)],
+        [by_a_model("handoff @last")],
         [errs(400, "no", "invalid_request_error")],
     ),
 ]

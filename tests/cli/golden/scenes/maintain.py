@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.cli.golden import File, Run, Scene
-from tests.cli.golden.steps import BY_A_SERVICE, EXTRACTING, NO_TEMPLATE, help_of, the_talk
+from tests.cli.golden.steps import EXTRACTING, NO_TEMPLATE, by_a_service, help_of, the_talk
 from tests.support.local_http import refuses
 
 AFTER_TURN: Final = '{"on":"after_turn"}\n'
@@ -79,7 +79,7 @@ SCENES: Final[Sequence[Scene]] = [
     ),
     Scene(
         the_talk,
-        [Run(f"maintain @last {BY_A_SERVICE} --policy layered", '{"on":"compact"}\n' + AFTER_TURN)],
+        [by_a_service("maintain @last --policy layered", '{"on":"compact"}\n' + AFTER_TURN)],
         [refuses(400, "no")],
     ),
 ]
