@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     `seq` is its record. `parent` is the node above, 0 for none; of session `of`, "" for its own. `replaces` is the node
     whose newer meaning it is: it stands in that one's place. `off`: in no path; a compaction may keep it. `span` is
     where its content lies in the record; `blocks` may lie in several. `missing` names a session that is not there.
+    `model`, a provider and a name, and `thinking` are settings from here on.
     """
 
     seq: int
@@ -53,6 +54,8 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     span: tuple[int, int] = (0, 0)
     blocks: tuple[Block, ...] = ()
     compaction: Compaction | None = None
+    model: tuple[Any, Any] | None = None
+    thinking: Any = None
     missing: str = ""
 
 
