@@ -96,13 +96,14 @@ class _Reader:
         if self.version == 1:
             above = len(nodes.made)
         name = self._own_id(seq, entry)
-        nodes.add(_node(nodes, seq, entry, name, above, self.version))
+        node = Node(seq=seq, id=name, kind=str(entry.type), parent=above)
+        nodes.add(_filled(node, entry, nodes, self.version))
         for each in self.waiting.pop(name, ()):
             self._place(*each)
 
 
-def _node(nodes: Nodes, seq: int, entry: _Entry, name: str, above: int, version: int) -> Node:
-    node = Node(seq=seq, id=name, kind=str(entry.type), parent=above)
+def _filled(node: Node, entry: _Entry, nodes: Nodes, version: int) -> Node:
+    """Return an entry's node with what the entry says."""
     if entry.type == "compaction":
         kept = entry.firstKeptEntryId
         first = nodes.ids.get(kept, 0) if isinstance(kept, str) else 0
@@ -114,7 +115,7 @@ def _node(nodes: Nodes, seq: int, entry: _Entry, name: str, above: int, version:
     if entry.type == "thinking_level_change":
         return msgspec.structs.replace(node, thinking=entry.thinkingLevel)
     if entry.type == "message" and bytes(entry.message).startswith(b"{"):
-        message, raw = _message(bytes(entry.message)), nodes.records[seq - 1]
+        message, raw = _message(bytes(entry.message)), nodes.records[node.seq - 1]
         start = raw.index(bytes(entry.message), raw.index(b'"message"'))
         by = (message.provider, message.model) if message.role == "assistant" else None
         is_hook = version < 3 and message.role == "hookMessage"
