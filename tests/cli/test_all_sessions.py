@@ -144,6 +144,7 @@ def test_a_file_that_grows_is_followed_through_torn_lines(
     refold("verify")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("polls", [False, True], ids=["notified", "polling"])
 def test_a_watch_imports_what_is_appended(
     harness: Format, file: Path, home: Path, tmp_path: Path, *, polls: bool
@@ -206,6 +207,7 @@ def test_a_document_has_the_whole_session_or_a_branch(synced: Refold) -> None:
     assert ("They pass." in whole, "They pass." in branch) == (True, False)
 
 
+@pytest.mark.slow
 def test_redaction_leaves_no_secret_in_any_output(
     refold: Refold, file: Path, home: Path, tmp_path: Path
 ) -> None:

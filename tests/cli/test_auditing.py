@@ -73,12 +73,14 @@ def of_all(store: str, wanted: AuditOptions, *, jobs: int) -> list[AuditResult]:
     return list(audit_sessions(store, SESSIONS, wanted, jobs=jobs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 16])
 def test_sessions_are_audited_in_the_order_given_however_many_work(store: str, jobs: int) -> None:
     names = [SESSIONS[2], SESSIONS[0], SESSIONS[1]]
     assert [each.session for each in audit_sessions(store, names, AuditOptions(), jobs=jobs)] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wanted", [AuditOptions(), AuditOptions(is_json=True), AuditOptions(fail_on=(Condition.LARGER,))]
 )
@@ -104,6 +106,7 @@ def test_a_condition_that_holds_is_a_problem(store: str) -> None:
     assert problem.startswith("session 'session-00000', compaction 1 (c1 #4): its list lacks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_damaged_session_is_reported_with_its_name_and_the_others_are_audited(
     store: str, jobs: int
@@ -131,6 +134,7 @@ def test_a_failing_audit_without_damage_raises(store: str, monkeypatch: pytest.M
         audit_session(log, SESSIONS[0], AuditOptions())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_session_that_is_not_there_any_more_is_reported(store: str, jobs: int) -> None:
     (gone, _) = audit_sessions(store, ["gone", SESSIONS[0]], AuditOptions(), jobs=jobs)

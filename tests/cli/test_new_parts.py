@@ -212,6 +212,7 @@ def policy(folder: Path, text: str) -> str:
     return "mine.toml"
 
 
+@pytest.mark.slow
 def test_a_rewrite(extended: Extended, tmp_path: Path) -> None:
     extended.add(REWRITE)
     mine = policy(tmp_path, '[trigger]\ntokens = 1_050\n[[rewrites]]\npart = "hush"\nword = "[still]"\n')

@@ -204,6 +204,7 @@ FEW = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
 def test_no_command_is_at_fault(refold: Refold, tmp_path: Path, name: str) -> None:
     assert_no_fault(refold, tmp_path, name)

@@ -114,6 +114,7 @@ flat = st.dictionaries(names, scalars | st.lists(scalars))
 tables = st.dictionaries(names, scalars | st.lists(scalars) | flat | st.lists(flat, min_size=1))
 
 
+@pytest.mark.slow
 @given(tables)
 def test_what_is_written_is_read_as_it_was(values: dict[str, Any]) -> None:
     assert tomllib.loads(toml_text(values)) == values

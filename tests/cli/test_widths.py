@@ -151,6 +151,7 @@ def test_a_table_of_checks_with_thousands_fits() -> None:
     assert max(map(len, printed_view(lambda out: out.print(_sessions_table(found)), width=80))) <= 80
 
 
+@pytest.mark.slow
 def test_variants_with_long_names_fit(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     variants = ("--with", "refold:compaction@extractive", "--with", "refold:nine-sections@extractive")

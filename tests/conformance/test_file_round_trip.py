@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def test_a_file_comes_back_in_all_its_states(content: bytes, cuts: list[int]) ->
     assert_all_come_back(MemoryLog(), [*states, content])
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(files, bodies)
 def test_a_file_that_grew_has_the_entries_of_a_whole_one(content: bytes, more: bytes) -> None:
@@ -142,6 +144,7 @@ def test_repeats_of_records_add_none(parents: list[Any], repeats: list[int], cut
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(st.lists(files, min_size=2, max_size=3))
 def test_files_that_say_otherwise_of_a_session_all_come_back(contents: list[bytes]) -> None:

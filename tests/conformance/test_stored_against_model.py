@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -260,10 +261,12 @@ class LmdbAgainstModel(StoredAgainstModel):
             self.folder.cleanup()
 
 
+@pytest.mark.slow
 def test_lmdb() -> None:
     run_state_machine_as_test(LmdbAgainstModel, settings=EXAMPLES)
 
 
+@pytest.mark.slow
 def test_postgres(postgres: Server) -> None:
     class PostgresAgainstModel(StoredAgainstModel):
         def new_store(self) -> str:

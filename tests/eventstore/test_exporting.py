@@ -169,6 +169,7 @@ class TestPi:
             ("x", None),
         ]
 
+    @pytest.mark.slow
     def test_an_export_of_an_import_is_importable_with_the_same_tree(
         self, log: EventLog, tmp_path: Path
     ) -> None:

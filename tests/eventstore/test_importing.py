@@ -147,6 +147,7 @@ class TestOnce:
         assert told[-1] == (len(H + A + B), len(H + A + B))
         assert told == sorted(told)
 
+    @pytest.mark.slow
     def test_many_records_go_in_several_appends(self, store: LmdbLog, tmp_path: Path) -> None:
         lines = [entry(f"e{number}", None) for number in range(5000)]
         assert bring(store, tmp_path, H + b"".join(lines)).added == 5000
@@ -253,6 +254,7 @@ class TestGrown:
         assert (grown.events, grown.added) == (3, 2)
         assert entry_ids(log) == ["a", "b", "c"]
 
+    @pytest.mark.slow
     def test_every_way_of_growing_ends_at_the_same_entries(self, log: EventLog, tmp_path: Path) -> None:
         content = H + A + b"\r\n" + B[:-1] + b" " + C + b"broken\n" + D.rstrip()
         for name, steps in {"once": [], "bytes": range(len(H), len(content), 7), "half": [300]}.items():
@@ -367,6 +369,7 @@ class TestCut:
         assert entry_ids(log) == ["a", "b", "c"]
         assert original(log) == content
 
+    @pytest.mark.slow
     def test_states_of_a_file_may_come_in_any_order(self, log: EventLog, tmp_path: Path) -> None:
         states = [H + A + B, H + A, H + A + B + C, H, H + A + B + C, H + A[:-5], H + A + B, H + A + B + C + D]
         for content in [*states, *states]:

@@ -26,6 +26,7 @@ print(done.added, len(done.skipped), same, (after - before) * 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "records", "skipped"),
     [

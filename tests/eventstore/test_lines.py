@@ -90,6 +90,7 @@ def test_what_belongs_to_an_imported_file_is_refused(kind: str) -> None:
     assert "refold sync" in caught.value.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [501, 980, 100_000])
 def test_a_line_that_is_nested_too_deeply_is_reported_with_its_number(levels: int) -> None:
     text = b'{"type":"weather","sky":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"

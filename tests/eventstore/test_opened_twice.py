@@ -85,6 +85,7 @@ def test_the_last_that_is_closed_closes_the_store(folder: Path, first: int) -> N
     assert is_let_go(folder / "store")
 
 
+@pytest.mark.slow
 def test_a_log_that_is_forgotten_keeps_nothing_open(folder: Path) -> None:
     kept = open_store("store")
     open_store("store")
@@ -176,6 +177,7 @@ def test_a_store_whose_lock_file_is_gone_is_not_shared() -> None:
         assert version(log, "s") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system knows no fork")
 def test_nothing_is_shared_with_a_child(tmp_path: Path) -> None:
     lines = output_of(OPEN_IN_A_CHILD, tmp_path / "store").splitlines()

@@ -148,6 +148,7 @@ class TestOpening:
         assert "secret" not in str(caught.value)
         assert not list(tmp_path.iterdir())
 
+    @pytest.mark.slow
     def test_a_server_that_says_nothing_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(LIMITS, "connect_timeout", 2)
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -329,6 +330,7 @@ class TestDamage:
 
 
 class TestConnections:
+    @pytest.mark.slow
     def test_a_log_goes_on_after_the_server_has_restarted(self, own_server: Server) -> None:
         with open_store(own_server.new_store()) as log:
             log.append("s", [message("a")])
@@ -341,6 +343,7 @@ class TestConnections:
             log.append("s", [message("b")])
             assert ids(log) == ["a", "b"]
 
+    @pytest.mark.slow
     def test_all_idle_connections_are_replaced_after_the_server_has_restarted(
         self, own_server: Server
     ) -> None:
@@ -380,6 +383,7 @@ class TestConnections:
     def test_a_store_is_refused_after_a_fork_and_may_be_opened_anew(self, url: str) -> None:
         assert output_of(FORK, url).split() == ["True", "True", "2", "3"]
 
+    @pytest.mark.slow
     def test_a_server_that_is_gone_is_an_error_of_the_store(self, own_server: Server) -> None:
         with open_store(own_server.new_store()) as log:
             log.append("s", [message("a")])
@@ -387,6 +391,7 @@ class TestConnections:
             with pytest.raises(StoreError), log.snapshot():
                 pass
 
+    @pytest.mark.slow
     def test_each_of_two_stores_has_its_own_errors(self, url: str, own_server: Server) -> None:
         with (
             open_store(own_server.new_store()) as gone,
@@ -414,6 +419,7 @@ class TestConnections:
             assert ids(log) == ["a"]
         assert len(made) == 1
 
+    @pytest.mark.slow
     def test_a_thousand_sessions_are_written_at_once(self, url: str) -> None:
         with open_store(url) as log, ThreadPoolExecutor(64) as pool:
             for round_ in range(2):

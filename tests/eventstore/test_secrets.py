@@ -310,6 +310,7 @@ def test_any_text_keeps_its_length(text: str) -> None:
     assert len(masked(text).encode()) == len(text.encode())
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_masked_in_seconds() -> None:
     said = "an ordinary line of output, /a/path/to/file.py:12\n" * 200
     line = json.dumps({"text": f"{said}use {TOKENS['github']}"}).encode()

@@ -184,6 +184,7 @@ class TestDamagedCopies:
         assert (newest.kind, newest.parent) == ("leaf_moved", "d")
         assert verify(log).findings == []
 
+    @pytest.mark.slow
     def test_as_many_new_records_as_fill_several_batches_leave_the_leaf(
         self, log: EventLog, tmp_path: Path
     ) -> None:
@@ -192,6 +193,7 @@ class TestDamagedCopies:
         assert (found.diverged, len(found.inserted)) == (False, 2 * BATCH_EVENTS + 8)
         assert stored(log, SESSION, leaf(log, SESSION)).parent == "c"
 
+    @pytest.mark.slow
     def test_growth_behind_as_many_new_records_moves_the_leaf(self, log: EventLog, tmp_path: Path) -> None:
         bring(log, tmp_path, H + A + B + C)
         found = bring(log, tmp_path, H + A + MANY + B + C + D)

@@ -225,6 +225,7 @@ class TestProcesses:
     def small_files_are_worth_a_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(syncing, "_WORTH_A_PROCESS", 1)
 
+    @pytest.mark.slow
     def test_several_processes_make_the_store_that_one_makes(
         self, store: LmdbLog, other_store: LmdbLog, tmp_path: Path
     ) -> None:

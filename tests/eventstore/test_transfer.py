@@ -168,6 +168,7 @@ def events_of(log: EventLog, session: str) -> list[Event]:
         return []
 
 
+@pytest.mark.slow
 def test_sessions_longer_than_an_append_are_copied_whole(log: EventLog, other: LmdbLog) -> None:
     count = 2 * BATCH_EVENTS + 3
     other.append("s", many("a", count))
@@ -189,6 +190,7 @@ class Interrupted(MemoryLog):
         return super().append(*arguments, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_transfer_that_was_stopped_after_any_append_continues(other: LmdbLog) -> None:
     other.append("s", many("a", 2 * BATCH_EVENTS))
     other.append("t", many("a", 5))
@@ -252,6 +254,7 @@ def test_a_damaged_event_is_not_copied_and_other_sessions_are(
     assert list(chains(log)) == ["t"]
 
 
+@pytest.mark.slow
 def test_several_transfers_at_the_same_time_copy_each_event_once(other: LmdbLog, store: LmdbLog) -> None:
     for session in ("s", "t", "u"):
         other.append(session, many("a", BATCH_EVENTS + 100))

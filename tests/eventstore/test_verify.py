@@ -128,6 +128,7 @@ class TestChangedEvents:
         found = after(path, frame_changed(3, lambda frame: frame.replace(b"longer", b"shorty")))
         assert [(finding.session, finding.seq) for finding in found] == [("s", 3)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seq", [1, 3, 5, 6, 7, 8, 9, 11])
     def test_every_changed_byte_of_a_frame_is_found(self, tmp_path: Path, seq: int) -> None:
         with open_store(tmp_path / "store", clock=lambda: NOW) as log:

@@ -66,6 +66,7 @@ def test_without_the_means_for_notifications_it_polls_and_says_so_once(tmp_path:
     assert output_of(WITHOUT_A_FREE_DESCRIPTOR, tmp_path / "store", folder).split() == ["polling", "1"]
 
 
+@pytest.mark.slow
 def test_where_changes_are_not_reported_it_polls_from_then_on(
     log: LmdbLog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_what_the_system_reports_is_imported_before_the_next_wait(
         reports.clear()
 
 
+@pytest.mark.slow
 def test_reported_changes_are_no_reason_to_poll(
     log: LmdbLog, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def oh_my_pis(messages: Iterable[dict[str, Any]]) -> list[NewEvent]:
     ]
 
 
+@pytest.mark.slow
 def test_settings_along_a_path_without_answers_take_linear_time(log: EventLog) -> None:
     log.append("s", oh_my_pis([user("x")] * 2_000))
     with log.snapshot() as snapshot:

@@ -100,6 +100,7 @@ def run_loop(loop: str, folder: Path, answer: Reply) -> subprocess.CompletedProc
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> None:
     done = run_loop(loop, tmp_path, answer)
@@ -126,6 +127,7 @@ def answer_without_streaming(exchange: Exchange) -> None:
         answer(exchange)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_loop_prints_why_a_compaction_failed(loop: str, tmp_path: Path) -> None:
     done = run_loop(loop, tmp_path, answer_without_streaming)

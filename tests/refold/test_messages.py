@@ -223,6 +223,7 @@ def test_every_block_that_the_client_sends_is_known_but_for_the_state_of_a_brows
     assert types_of(Content) - set(messages._RESULT) == {"browser_state"}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(turn=turns(), is_object=st.booleans())
 def test_the_request_has_the_blocks_that_were_appended(

@@ -116,6 +116,7 @@ def test_chat_streams_reasoning_text_and_calls() -> None:
     assert streamed[-2]["choices"][0]["finish_reason"] == "tool_calls"
 
 
+@pytest.mark.slow
 def test_each_api_answers_whole_without_a_stream() -> None:
     for api, path in PATHS.items():
         with ModelServer([always(SAID)]) as model:

@@ -312,6 +312,7 @@ def shown(refold: Refold, *options: str, code: int = 0) -> list[str]:
     return [line.split()[0] for line in refold("audit", "--all", *options, code=code).lines[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [[], ["--jobs", "1"], ["--jobs", "2"]])
 def test_all_sessions_of_the_store_have_a_line_each(stocked: Refold, jobs: list[str]) -> None:
     assert shown(stocked, *jobs) == NAMES
@@ -325,6 +326,7 @@ def test_the_worst_sessions_come_first(stocked: Refold) -> None:
     assert shown(stocked, "--jobs", "1")[0] == "worst"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_all_audits_as_json_are_those_of_each_session_in_order_of_their_ids(
     stocked: Refold, jobs: str
@@ -346,6 +348,7 @@ def test_all_may_be_of_every_branch_of_each(told: Refold) -> None:
     assert [each["id"] for each in session["compactions"]] == ["c1", "c2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_damaged_session_is_reported_on_stderr_and_the_others_are_shown(
@@ -383,12 +386,14 @@ def test_a_condition_that_holds_exits_with_1(stocked: Refold, options: list[str]
     assert (failing.raw, refused(failing.errors)) == (passing.raw, [NAMES[0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--jobs", "1"], ["--jobs", "1", "--json"], ["--jobs", "2"]])
 def test_conditions_hold_for_all_sessions_of_the_store(stocked: Refold, options: list[str]) -> None:
     outcome = stocked("audit", "--all", *options, "--fail-on", "files", code=1)
     assert refused(outcome.errors) == NAMES
 
 
+@pytest.mark.slow
 def test_on_a_terminal_all_sessions_are_audited_under_a_bar_that_goes_away(stocked: Refold) -> None:
     printed = stocked.on_terminal("audit", "--all", "--jobs", "2")
     assert "auditing" in printed
@@ -415,6 +420,7 @@ def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Pat
     assert [refold(*command).code for command in commands] == [0, 0]
 
 
+@pytest.mark.slow
 def test_all_may_be_those_that_are_chosen(told: Refold) -> None:
     told("fork", SESSION, "--as", "again")
     found = told("audit", "--all", "--harness", "pi", "--json").json["sessions"]

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from eventstore.errors import StoreError
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import SESSION
@@ -32,6 +34,7 @@ def test_json_tells_where_it_is_and_what_was_verified(told: Refold, tmp_path: Pa
     assert found == {"folder": "copy", "heads": "copy.heads", "sessions": 1, "events": 17}
 
 
+@pytest.mark.slow
 def test_a_store_is_backed_up_while_another_process_holds_it_open(told: Refold, tmp_path: Path) -> None:
     holding = subprocess.Popen(
         [

@@ -426,6 +426,7 @@ class TestNothing:
         assert ["20,000" in line for line in talked(*plan).lines] == [True]
         assert talked(*plan, "--json").json is None
 
+    @pytest.mark.slow
     def test_a_policy_that_makes_no_summaries_is_reported(self, talked: Refold) -> None:
         asking = ("compact", SESSION, "--policy", "mask", "--summarizer", "extractive")
         (told,) = talked(*asking).lines

@@ -48,6 +48,7 @@ def completed(refold: Refold, words: str, index: int) -> list[str]:
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_commands_are_completed(refold: Refold) -> None:
     assert completed(refold, "refold ", 1) == list(COMMANDS)
     assert completed(refold, "refold te", 1) == ["templates"]

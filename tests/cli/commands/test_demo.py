@@ -15,6 +15,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Refold, Outcome]:
     return demo, demo("--store", demo.store, "demo")
 
 
+@pytest.mark.slow
 def test_it_begins_with_the_audit(played: tuple[Refold, Outcome]) -> None:
     demo, outcome = played
     assert outcome.out.startswith(demo("--store", demo.store, "audit", "@last").out)

@@ -117,6 +117,7 @@ def test_it_warns_where_a_compaction_leaves_the_context_too_large(tight: Refold,
     assert all(recommendation["warning"] for recommendation in (compacted, nothing))
 
 
+@pytest.mark.slow
 def test_a_harness_talks_to_it_through_a_whole_session(tight: Refold) -> None:
     with harness(tight, *EXTRACTING, *TIGHT) as told:
         compacted = told.asks(on="after_turn")
@@ -458,6 +459,7 @@ class TestCallingOff:
         kinds = [event["kind"] for event in log(tight)]
         assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 0)
 
+    @pytest.mark.slow
     def test_other_lines_wait_for_what_runs(self, tight: Refold, service: Any) -> None:
         go_on = Event()
         with stalled(tight, service(waits_for(go_on))) as told:
@@ -467,6 +469,7 @@ class TestCallingOff:
             assert told.hears()["reason"] == IDLE_OFF
             assert told.ends() == 0
 
+    @pytest.mark.slow
     def test_the_end_of_the_input_waits_for_what_runs(self, tight: Refold, service: Any) -> None:
         go_on = Event()
         with stalled(tight, service(waits_for(go_on))) as told:

@@ -54,6 +54,7 @@ def test_a_misspelt_summarizer_is_refused_at_once(told: Refold) -> None:
     assert told.refused(NotFoundError, "replay", "--all", *named("refold@extractve")).what == "summarizer"
 
 
+@pytest.mark.slow
 def test_recorded_comes_first_by_default_at_recorded_boundaries(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     at_recorded = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json").json
@@ -88,6 +89,7 @@ def test_all_leaves_out_earlier_generations(told: Refold, tmp_path: Path) -> Non
     assert replayed(told, "--all") == [f"{session}~2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_others_are_replayed_if_a_session_is_damaged(refold: Refold, jobs: str) -> None:
     make_store(refold.store, 3, messages=6)
@@ -112,6 +114,7 @@ def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> Non
     assert all(each["error"] is None and each["tokensAfter"] < each["tokensBefore"] for each in theirs)
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     options = ("--at", "recorded", "--with", "recorded", "--command", "false", "--jobs", "1")

@@ -57,6 +57,7 @@ def models(api: MessagesApi) -> list[str]:
     return [request.json["model"] for request in api.requests]
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_twice_and_recorded_repeats_the_run_without_a_server(
     demo: Refold, messages_api: Any
 ) -> None:
@@ -76,6 +77,7 @@ def test_nothing_is_asked_twice_and_recorded_repeats_the_run_without_a_server(
     assert trials("") != first
 
 
+@pytest.mark.slow
 def test_two_models_are_compared_with_each_other_and_with_none(demo: Refold, messages_api: Any) -> None:
     def by_model(request: Received) -> str:
         return complete(request) + ("\nsrc/limiter.py" * 9 if request.json["model"] == "claude-long" else "")
@@ -93,6 +95,7 @@ def test_two_models_are_compared_with_each_other_and_with_none(demo: Refold, mes
     assert again["trials"] == own
 
 
+@pytest.mark.slow
 def test_several_processes_find_the_answers(demo: Refold, api: MessagesApi) -> None:
     demo("fork", DEMO, "--as", "copy")
     run = (
@@ -114,6 +117,7 @@ def test_several_processes_find_the_answers(demo: Refold, api: MessagesApi) -> N
     assert len(api.requests) == asked
 
 
+@pytest.mark.slow
 def test_the_estimate_counts_requests_that_variants_share_once(demo: Refold, api: MessagesApi) -> None:
     variants = ("--with", "refold@claude-dear", "--with", "pi@claude-dear", "--with", "drop")
     outcome = demo(*RUN, *variants, "--yes")
@@ -129,6 +133,7 @@ def test_without_consent_nothing_is_sent(demo: Refold, api: MessagesApi) -> None
     assert api.requests == []
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_user_is_asked_after_the_estimate(demo: Refold, api: MessagesApi) -> None:
     options = ("--with", "refold@claude-dear")
     printed = demo.on_terminal(*RUN, *options, columns=160, typed=b"n\n", code=1)
@@ -192,6 +197,7 @@ def test_without_any_boundary_only_a_note_says_why(demo: Refold, api: MessagesAp
     assert "3 boundaries left out" in outcome.notes[-1]
 
 
+@pytest.mark.slow
 def test_what_answers_did_not_cost_is_spent_on_others(three: Refold, api: MessagesApi) -> None:
     limited = ("--budget", "12")
     found = three(*CLEAN, "--with", "refold@claude-dear", *limited).json
@@ -199,6 +205,7 @@ def test_what_answers_did_not_cost_is_spent_on_others(three: Refold, api: Messag
     assert sum(map(charge, api.requests)) > 24
 
 
+@pytest.mark.slow
 def test_the_next_run_goes_on_where_the_budget_ended(three: Refold, api: MessagesApi) -> None:
     once = (*CLEAN, "--with", "refold@claude-dear")
     api.replies = [dearest]
@@ -220,6 +227,7 @@ def test_a_budget_needs_prices(demo: Refold, api: MessagesApi) -> None:
     assert api.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--with", "refold@claude-dear", "--yes"), ("--at", "triggered")])
 def test_prices_that_cannot_be_read_are_refused_before_anything_is_done(
     demo: Refold, api: MessagesApi, options: tuple[str, ...]
@@ -228,6 +236,7 @@ def test_prices_that_cannot_be_read_are_refused_before_anything_is_done(
     assert api.requests == []
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_is_the_variants_failure(demo: Refold, messages_api: Any) -> None:
     messages_api(errs(400, "no such thing", "invalid_request_error"))
     variants = ("--with", "drop", "--with", "refold@claude-dear")
@@ -238,6 +247,7 @@ def test_a_model_that_fails_is_the_variants_failure(demo: Refold, messages_api: 
     assert all("no such thing" in error for error in errors)
 
 
+@pytest.mark.slow
 def test_a_variant_whose_request_failed_has_the_summary_that_another_got(
     demo: Refold, tmp_path: Path, messages_api: Any
 ) -> None:
@@ -248,6 +258,7 @@ def test_a_variant_whose_request_failed_has_the_summary_that_another_got(
     assert {trial["error"] for trial in found["trials"]} == {None}
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(
     demo: Refold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +277,7 @@ def test_what_a_failure_of_unknown_cost_leaves_out_is_said_with_the_failure(
     assert re.search(r"3 boundaries left out: not covered .* unknown cost: .*no such luck", outcome.notes[-1])
 
 
+@pytest.mark.slow
 def test_search_leaves_out_the_failures_of_replays(demo: Refold, messages_api: Any) -> None:
     messages_api(errs(400, "no such wombat", "invalid_request_error"))
     demo(*RUN, "--with", "refold@claude-dear", "--yes", code=1)
@@ -273,18 +285,21 @@ def test_search_leaves_out_the_failures_of_replays(demo: Refold, messages_api: A
     assert demo("search", "wombat", "--session", "replay-answers-claude-dear", "--json").json["hits"]
 
 
+@pytest.mark.slow
 def test_answers_from_the_store_are_counted(demo: Refold, api: MessagesApi) -> None:
     run = (*RUN, "--with", "refold@claude-dear", "--yes")
     assert "from the store" not in demo(*run).errors
     assert f"{len(api.requests)} answers from the store" in demo(*run).notes[0]
 
 
+@pytest.mark.slow
 def test_without_any_stored_answer_no_boundary_is_counted(demo: Refold) -> None:
     outcome = demo(*RUN[:-1], "--with", "refold@recorded", code=1)
     assert outcome.out == ""
     assert "3 boundaries left out: no answers are stored for them" in outcome.notes[-1]
 
 
+@pytest.mark.slow
 def test_an_empty_answer_is_asked_for_again_by_the_next_run(demo: Refold, messages_api: Any) -> None:
     run = (*RUN, "--with", "refold@claude-dear", "--yes")
     api = messages_api(says(" "))
@@ -305,6 +320,7 @@ def stored(refold: Refold) -> list[Any]:
     return refold("log", "replay-answers-claude-dear", "--json", code=None).json_lines
 
 
+@pytest.mark.slow
 def test_answers_until_an_interrupt_are_stored(three: Refold, messages_api: Any) -> None:
     replies = [says(complete)] * 5
     api = messages_api(*replies, stalls("## Goal\n"))
@@ -329,6 +345,7 @@ def test_answers_until_an_interrupt_are_stored(three: Refold, messages_api: Any)
     assert len(stored(three)) == len({*bodies}) > 5
 
 
+@pytest.mark.slow
 def test_models_of_one_name_behind_two_addresses_share_no_answers(
     demo: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +375,7 @@ def test_retries_are_paid_for_from_the_budget_too(demo: Refold, messages_api: An
     assert found["leftOut"] > 0
 
 
+@pytest.mark.slow
 def test_answers_that_are_only_looked_up_need_neither_price_nor_consent(
     demo: Refold, api: MessagesApi
 ) -> None:
@@ -376,6 +394,7 @@ def test_a_session_named_twice_counts_once(demo: Refold) -> None:
     assert len(found["boundaries"]) == len({each["leaf"] for each in found["boundaries"]}) > 0
 
 
+@pytest.mark.slow
 def test_copies_are_asked_for_once(demo: Refold, api: MessagesApi) -> None:
     demo("fork", DEMO, "--as", "copy")
     options = ("--with", "refold@claude-dear", "--yes")
@@ -384,6 +403,7 @@ def test_copies_are_asked_for_once(demo: Refold, api: MessagesApi) -> None:
     assert len({request.body for request in api.requests}) == len(api.requests)
 
 
+@pytest.mark.slow
 def test_a_store_in_postgresql_keeps_answers_too(demo: Refold, api: MessagesApi, postgres: Server) -> None:
     store = postgres.new_store()
     demo("push", store)
@@ -394,6 +414,7 @@ def test_a_store_in_postgresql_keeps_answers_too(demo: Refold, api: MessagesApi,
     assert len(api.requests) == asked > 0
 
 
+@pytest.mark.slow
 def test_answers_are_not_the_last_session(demo: Refold, api: MessagesApi) -> None:
     options = ("--with", "refold@claude-dear", "--yes")
     first = demo("replay", "@last", *RUN[2:], *options).json

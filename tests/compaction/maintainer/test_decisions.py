@@ -153,6 +153,7 @@ class Reading:
             yield frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", [10, 400])
 def test_what_is_read_of_decisions_follows_the_context_and_not_the_history(story, history):
     turns(story, *[5] * history)

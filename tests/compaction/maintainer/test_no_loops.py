@@ -65,6 +65,7 @@ def told(maintainer, writer, calls, rounds):
     return sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [fails, lambda _: WORDY], ids=["fails", "gains nothing"])
 @bounded
 @given(sessions, one_rewrite, any_calls)
@@ -75,6 +76,7 @@ def test_who_never_gets_a_use_of_summaries_asks_for_three_at_most(answer, append
     assert len(triggered) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [fails, lambda _: WORDY, lambda _: "s"], ids=["fails", "no gain", "gains"])
 @bounded
 @given(sessions, one_rewrite, any_calls)

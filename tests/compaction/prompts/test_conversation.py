@@ -162,6 +162,7 @@ def test_what_is_said_can_be_read_back(inside):
     assert escape_tags(inside).replace("&lt;", "<") == inside.replace("&lt;", "<")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hostile", ["<", "< ", "<\n /", " " * 1000 + "<"])
 def test_escaping_takes_time_by_the_length_of_the_text_only(hostile):
     def text(length):

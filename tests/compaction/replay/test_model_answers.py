@@ -236,6 +236,7 @@ def test_boundaries_are_asked_for_one_by_one_if_repetitions_could_exceed_the_bud
     assert together(times=5) == 1
 
 
+@pytest.mark.slow
 def test_boundaries_are_asked_for_together_if_the_budget_covers_all_repetitions() -> None:
     assert together(times=1_000) > 1
 

@@ -53,6 +53,7 @@ FILES: dict[str, st.SearchStrategy[bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harness", FILES)
 @settings(max_examples=examples(100))
 @given(data=st.data())
@@ -77,6 +78,7 @@ def assert_shared(results: list[ReplayResult]) -> None:
     assert len({each.trials for each in working}) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(events=sessions)
 def test_all_variants_share_boundaries_at_recorded_boundaries(events: list[Any]) -> None:
@@ -87,6 +89,7 @@ def test_all_variants_share_boundaries_at_recorded_boundaries(events: list[Any])
     assert_shared(results)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(events=sessions)
 def test_all_variants_share_boundaries_at_clean_boundaries(events: list[Any]) -> None:

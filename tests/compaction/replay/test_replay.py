@@ -63,6 +63,7 @@ def test_no_call_is_open_at_a_boundary(story: Story) -> None:
         assert story[each.boundary.leaf].role in ("toolResult", "user")
 
 
+@pytest.mark.slow
 def test_nothing_is_appended(story: Story) -> None:
     with story.log.snapshot() as snapshot:
         before = snapshot.head(story.session)
@@ -122,6 +123,7 @@ def test_contexts_of_matched_size_are_as_large_as_the_recorded_one(story: Story)
     assert all(size == pytest.approx(recorded.tokens_after, rel=0.02) for size in sizes)
 
 
+@pytest.mark.slow
 def test_a_size_that_no_tail_reaches_is_the_variants_failure(story: Story) -> None:
     story.add(Compaction(summary="", first_kept_entry_id="e70", tokens_before=9))
     story.says(user("go on"), assistant("I look at src/part_4.py."))

@@ -141,6 +141,7 @@ def maintained(policy: Policy, limits: Limits) -> Story:
     return story
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "window"),
     [("layered", 6_000), ("layered", 200_000), ("mask", 60_000), ("opencode", 60_000), ("oh-my-pi", 60_000)],
@@ -158,6 +159,7 @@ def sizes_around(run: TriggeredRun) -> list[tuple[int, int | None]]:
     return [(each.tokens_before, each.tokens_after) for each in run.compactions]
 
 
+@pytest.mark.slow
 def test_rewrites_before_requests_are_replayed(story: Story) -> None:
     layered = Variant(name="layered", policy=load_preset("layered"), chain=CHAIN)
     never, run = runs(story, layered)
@@ -166,6 +168,7 @@ def test_rewrites_before_requests_are_replayed(story: Story) -> None:
     assert run.tokens_sent < never.tokens_sent / 4
 
 
+@pytest.mark.slow
 def test_a_policy_without_a_cut_is_replayed(story: Story) -> None:
     _, run = runs(
         story, Variant(name="mask", policy=load_preset("mask"), chain=CHAIN), limits=Limits(window=30_000)
@@ -212,6 +215,7 @@ def test_the_recorded_run_is_there_once(story: Story) -> None:
     assert [run.variant for run in runs(story, asked, at(150_000))] == ["recorded", "at 150000"]
 
 
+@pytest.mark.slow
 def test_a_run_is_simulated_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     simulated: list[str] = []
     real = triggered.timeline
@@ -228,6 +232,7 @@ def test_a_run_is_simulated_once(story: Story, monkeypatch: pytest.MonkeyPatch) 
     assert not simulated
 
 
+@pytest.mark.slow
 def test_other_prices_run_again(story: Story) -> None:
     (_, cheap), (_, dear) = (
         runs(story, at(20_000), log=story.log, prices=flat_prices(written)) for written in (2.0, 4.0)

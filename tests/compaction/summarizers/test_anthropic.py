@@ -217,6 +217,7 @@ def test_a_server_that_falls_silent_is_given_up_after_the_time_set(messages_api,
     assert problem.is_transient
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", [hangs, stalls("It is half")])
 def test_what_is_called_off_ends_at_once_its_connection_closed_and_its_thread_gone(messages_api, reply):
     api = messages_api(reply)
@@ -226,6 +227,7 @@ def test_what_is_called_off_ends_at_once_its_connection_closed_and_its_thread_go
     assert comes(lambda: threads() == [])
 
 
+@pytest.mark.slow
 def test_a_failure_of_who_is_asked_whether_to_stop_ends_the_request_too(messages_api):
     def interrupted():
         if api.requests:

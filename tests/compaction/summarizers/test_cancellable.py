@@ -67,6 +67,7 @@ def test_nothing_is_left_running(pair):
     assert comes(lambda: "refold summarizer" not in {each.name for each in threading.enumerate()})
 
 
+@pytest.mark.slow
 def test_a_cancelled_request_without_a_connection_was_not_sent(pair):
     released = Event()
     line = CancellableTransport()

@@ -418,6 +418,7 @@ def talks_in_halves(draw):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(
     talk=talks_in_halves(),

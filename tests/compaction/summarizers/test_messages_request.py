@@ -135,6 +135,7 @@ def test_any_text_makes_a_valid_request(said, system):
     assert problems(messages_request(prompt("short", user(said), system=system), MODEL).body) == []
 
 
+@pytest.mark.slow
 @given(said=st.one_of(good_talk(), any_talk, compacted_talk), data=st.data())
 def test_a_live_prefix_of_any_talk_cut_anywhere_is_a_valid_request(said, data):
     until = data.draw(st.integers(0, len(said)))

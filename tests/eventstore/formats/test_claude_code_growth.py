@@ -37,6 +37,7 @@ def with_missing_parents(count: int) -> Iterator[bytes]:
     yield from (said(f"u-{number}", f"gone-{number}", "go on") for number in range(count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "few"), [(with_last_prompts, 800), (with_one_id, 300), (with_missing_parents, 500)]
 )

@@ -198,6 +198,7 @@ def test_a_sidechain_goes_on_where_the_file_has_grown(tmp_path: Path) -> None:
     assert [part.id for part in build_context(log, f"{SESSION}/sidechain-x").parts] == ["x", "y"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [1, 300, 1000])
 @pytest.mark.parametrize(
     ("stem", "session"), [("6", "6"), ("with space", "with space"), ("6", SESSION), ("with space", SESSION)]

@@ -92,6 +92,7 @@ def test_the_import_in_the_log_says_so(writing: Writing, tmp_path: Path) -> None
     assert "hologram" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 7, 64])
 def test_a_growing_file_counts_each_once(writing: Writing, step: int, tmp_path: Path) -> None:
     lines = lines_of(writing, "message", "hologram", "message", "telepathy", "hologram", "message")

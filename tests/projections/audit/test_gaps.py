@@ -108,6 +108,7 @@ def test_what_a_compaction_brought_back_is_measured_by_the_next_call(store, tmp_
     )
 
 
+@pytest.mark.slow
 def test_behind_a_long_history_the_newest_calls_tell_the_sizes(store, tmp_path, pi):
     for number in range(1, 601):
         asked, answered = turn(number, grows=10)

@@ -231,6 +231,7 @@ class TestFile:
         assert caught.value.source == str(tmp_path / "prices.toml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", [None, at(2024, 6, 1), at(2025, 9, 1) + 17 * 3_600_000, at(2026, 6, 1)])
 def test_prices_are_those_by_which_the_library_prices_a_usage(time):
     moment = datetime.max.replace(tzinfo=UTC) if time is None else datetime.fromtimestamp(time / 1000, UTC)

@@ -32,6 +32,7 @@ def test_a_body_over_32_mb_is_a_violation():
     assert broken(render(context_of(user("a" * 32 * 2**20)))) == [("request-size", "")]
 
 
+@pytest.mark.slow
 def test_more_than_100_000_messages_are_a_violation():
     assert broken(render(context_of(*[user("a"), assistant("b")] * 50_001))) == [("messages", "messages")]
 

@@ -206,6 +206,7 @@ def test_searches_at_once_and_during_appends_find_everything(tmp_path: Path) -> 
         assert len(search(log, tmp_path, Query("x"), limit=10_000)) == 101
 
 
+@pytest.mark.slow
 def test_searches_that_make_the_index_at_once_wait_for_each_other(tmp_path: Path) -> None:
     errors: list[BaseException] = []
 

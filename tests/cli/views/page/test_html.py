@@ -281,6 +281,7 @@ def test_a_summary_that_is_too_long_is_shown_as_it_is_written() -> None:
     assert summary_html("*" + "x" * LONGEST).startswith('<pre class="as-written">*x')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "repeated", ["[", "![", "*a_ ", "`", "<", "&", "[a](", "~~a ", "\\", "|a|b|\n|-|-|\n", "[a]: b\n", "<a "]
 )

@@ -77,6 +77,7 @@ def test_the_newest_100_images_are_sent():
     assert repairs == ["image-count"] * 3
 
 
+@pytest.mark.slow
 def test_of_images_that_fill_a_request_the_newest_are_sent():
     four_megabytes = image(base64(png(size=3 * 2**20)))
     blocks, repairs = shown(*[four_megabytes] * 7)

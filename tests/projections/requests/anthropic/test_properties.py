@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_the_api_takes_whatever_was_said(said):
     check(context_of(*said))
 
 
+@pytest.mark.slow
 @given(said=compacted_talk)
 def test_the_api_takes_whatever_was_said_around_a_compaction_of_its_own(said):
     check(context_of(*said))

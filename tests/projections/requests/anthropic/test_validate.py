@@ -340,6 +340,7 @@ BROKEN: list[tuple[ApiRule, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ApiRule)
 def test_a_body_that_breaks_one_rule_is_found_to_break_that_one(rule: ApiRule) -> None:
     bodies = {number: broken for number, (broken_rule, broken) in enumerate(BROKEN) if broken_rule == rule}
