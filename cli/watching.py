@@ -106,10 +106,11 @@ class _Remarks:
 def _print(imported: FileImport, *, as_json: bool) -> None:
     """Print a line for each session with news of a file, or for the file's error."""
     from cli.output import counted, echo_json, echo_problem, echo_text, safe_line
+    from cli.views.imports import problem_text
     from eventstore.formats import format_of
 
     if imported.error is not None:
-        echo_problem(str(imported.error))
+        echo_problem(problem_text(imported))
     for each in imported.sessions:
         if not each.added and not each.rewritten:
             continue

@@ -9,10 +9,13 @@ import click
 from cli.options import json_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cli.views.imports import ImportSummary
-    from eventstore.files.syncing import SourceComparison
+    from eventstore.errors import RefoldError
+    from eventstore.files.discovery import SessionFile
+    from eventstore.files.syncing import FileImport, SourceComparison
+    from eventstore.log import StoredLog
 
 
 @click.command("sync", epilog="Example:  refold sync --dry-run")
@@ -43,7 +46,7 @@ def command(
     """Import what is new in session files.
 
     With a PATH, these files are read, and a folder stands for the session files in it and below it. If a file cannot
-    be read, or its session in the store is damaged, the others are imported all the same, and the exit code is 1.
+    be read, or a session of it is damaged in the store, the others are imported all the same, and the exit code is 1.
 
     Without a PATH, the session files of all harnesses on this machine are imported. Those that have not changed since
     they were last imported are not opened. If you interrupt it, run it again: it continues where it stopped. A
@@ -155,9 +158,8 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
     """Import the files that the user named, in this order, and print what each holds."""
     from cli.store import check_new_name, import_with_progress, opened
     from cli.views.imports import print_imported
-    from eventstore.checked import require_sound
-    from eventstore.errors import CorruptionError, RefoldError, StoreError
-    from eventstore.files.syncing import FileImport, compare_sources, reported_before
+    from eventstore.errors import RefoldError, StoreError
+    from eventstore.files.syncing import compare_sources, reported_before
     from eventstore.formats import format_of
 
     if name is not None:
@@ -176,19 +178,38 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
                 summary.sessions += imported
                 has_news = any(each.added or each.rewritten for each in imported)
                 summary.add(source, format_of(imported[0].format).name, imported, has_news=has_news)
+                stored = [each.id for each in imported if each.added < each.events]
+                summary.failed += _damages(log, source.file, stored)
             except StoreError:
                 raise
             except RefoldError as error:
-                summary.failed.append(FileImport(file=source.file, error=error))
-                continue
-            for each in imported:
-                if each.added < each.events:
-                    try:
-                        require_sound(log, each.id)
-                    except CorruptionError as error:
-                        summary.failed.append(FileImport(file=source.file, error=error))
+                summary.failed += _failures(log, source, error)
         with log.snapshot() as snapshot:
             summary.known = reported_before(snapshot, summary.failed)
+
+
+def _failures(log: StoredLog, source: SourceComparison, error: RefoldError) -> Iterator[FileImport]:
+    """Yield a file's error; if it tells of damage, also that of the file's other sessions."""
+    from eventstore.errors import CorruptionError
+    from eventstore.files.syncing import FileImport
+
+    yield FileImport(file=source.file, error=error)
+    if isinstance(error, CorruptionError) and source.known is not None:
+        others = [each for each in source.known.sessions if each != error.session]
+        yield from _damages(log, source.file, others)
+
+
+def _damages(log: StoredLog, file: SessionFile, sessions: Iterable[str]) -> Iterator[FileImport]:
+    """Yield the first damage of each of these sessions of a file."""
+    from eventstore.checked import require_sound
+    from eventstore.errors import CorruptionError
+    from eventstore.files.syncing import FileImport
+
+    for each in sessions:
+        try:
+            require_sound(log, each)
+        except CorruptionError as error:
+            yield FileImport(file=file, error=error)
 
 
 def _import(ctx: click.Context, summary: ImportSummary) -> None:
@@ -220,7 +241,7 @@ def _import(ctx: click.Context, summary: ImportSummary) -> None:
             ):
                 for each in results:
                     if each.error is not None:
-                        summary.failed.append(each)
+                        summary.failed += _failures(log, to_import[each.file.path], each.error)
                         continue
                     harness = format_of(each.sessions[0].format).name
                     has_news = any(session.added or session.rewritten for session in each.sessions)

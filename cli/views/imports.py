@@ -113,7 +113,7 @@ def report(summary: ImportSummary, *, is_named: bool) -> bool:
     """Print problems and notes about files; return True if the exit code has to say so."""
     from cli.output import counted, echo_note, echo_problem
     from cli.store import note_remarks_of_many
-    from eventstore.errors import BadInputError, NoSessionYetError
+    from eventstore.errors import NoSessionYetError
     from eventstore.files.discovery import ForeignSessionError
 
     foreign = [
@@ -123,7 +123,7 @@ def report(summary: ImportSummary, *, is_named: bool) -> bool:
     failed = [each for each in summary.failed if not isinstance(each.error, ForeignSessionError)]
     if is_named:
         for each in failed:
-            echo_problem(str(each.error))
+            echo_problem(problem_text(each))
         for line in _of_folders(foreign):
             echo_problem(line)
         return bool(summary.failed)
@@ -137,9 +137,7 @@ def report(summary: ImportSummary, *, is_named: bool) -> bool:
         echo_note(f"{counted(len(new_begun), 'file')} without a session yet, such as {min(new_begun)}")
     new = [each for each in failed if each.file.path not in begun | summary.known]
     for each in new:
-        echo_problem(
-            str(each.error) if isinstance(each.error, BadInputError) else f"{each.file.path}: {each.error}"
-        )
+        echo_problem(problem_text(each))
     for line in _of_folders([each for each in foreign if each[0].path not in summary.known]):
         echo_note(line)
     note_remarks_of_many(summary.damaged)
@@ -149,6 +147,14 @@ def report(summary: ImportSummary, *, is_named: bool) -> bool:
         files_known = counted(len(known), "unreadable file")
         echo_note(f"{files_known} unchanged since the last report; --json lists what is wrong")
     return bool(new) or len(summary.files) == len(foreign)
+
+
+def problem_text(failed: FileImport) -> str:
+    """Return the text of a file's error, which begins with the file's name."""
+    from eventstore.errors import BadInputError
+
+    is_of_file = isinstance(failed.error, BadInputError)
+    return str(failed.error) if is_of_file else f"{failed.file.path}: {failed.error}"
 
 
 def print_summary(summary: ImportSummary, *, is_dry: bool) -> None:

@@ -31,7 +31,7 @@ FILES = {
 def test_a_context_has_one_size(corpus: Path, tmp_path: Path, file: str) -> None:
     refold = Refold(tmp_path / "store")
     (path,) = corpus.rglob(file)
-    refold("import", path)
+    refold("sync", path)
     (audit,) = refold("audit", "@last", "--json").json["sessions"]
     session = audit["session"]
     assert refold("context", session, "--json").json["tokens"] == audit["contextTokens"]

@@ -387,8 +387,9 @@ def test_options_that_exclude_each_other_are_refused(told: Refold, arguments: li
     told.refused(click.UsageError, "sync", *arguments, code=2)
 
 
-def test_each_damaged_session_of_a_file_is_reported(refold: Refold, tmp_path: Path) -> None:
-    lines = [
+def two_sessions(count: int) -> bytes:
+    """A file of Claude Code's with two sessions of so many messages, the second a subagent's."""
+    records = [
         line(
             type="user",
             uuid=f"{chain}{number}",
@@ -397,13 +398,55 @@ def test_each_damaged_session_of_a_file_is_reported(refold: Refold, tmp_path: Pa
             sessionId="s",
             message={"role": "user", "content": "go on"},
         )
+        for number in range(count)
         for chain in ("main", "side")
-        for number in range(4)
     ]
-    (tmp_path / "two.jsonl").write_bytes(b"".join(each + b"\n" for each in lines))
-    sessions = refold("sync", "two.jsonl", "--json").json["sessions"]
-    for number in range(len(sessions)):
-        damage(refold.store, number + 1, 2)
-    problems = refold("sync", "two.jsonl", code=1).errors.splitlines()
-    named = [repr(each["id"]) in problem for each, problem in zip(sessions, problems, strict=True)]
-    assert named == [True, True]
+    return b"".join(each + b"\n" for each in records)
+
+
+@pytest.mark.parametrize("damaged", [(2, 2), (5, 5), (2, 5), (5, 2)])
+@pytest.mark.parametrize("count", [4, 6])
+def test_each_damaged_session_of_a_file_is_reported(
+    refold: Refold, tmp_path: Path, count: int, damaged: tuple[int, int]
+) -> None:
+    (tmp_path / "two.jsonl").write_bytes(two_sessions(4))
+    ids = [each["id"] for each in refold("sync", "two.jsonl", "--json").json["sessions"]]
+    for number, seq in enumerate(damaged, start=1):
+        damage(refold.store, number, seq)
+    (tmp_path / "two.jsonl").write_bytes(two_sessions(count))
+    write(tmp_path / "tale.jsonl")
+    outcome = refold("sync", "two.jsonl", "tale.jsonl", "--json", code=1)
+    told = sorted(outcome.errors.splitlines())
+    for problem, each in zip(told, sorted(ids), strict=True):
+        assert problem.startswith(f"refold: two.jsonl: session {each!r}, event ")
+        assert "run 'refold verify'" in problem
+    assert sorted(f"refold: two.jsonl: {each['problem']}" for each in outcome.json["failed"]) == told
+    assert SESSION in [each["id"] for each in outcome.json["sessions"]]
+
+
+@pytest.mark.parametrize("seq", [1, 2])
+def test_each_damaged_session_of_a_folder_is_reported(refold: Refold, tmp_path: Path, seq: int) -> None:
+    folder = tmp_path / "several"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.jsonl").write_bytes(header(session=name) + said("one", f"{name}1", None))
+    refold("sync", "several")
+    damage(refold.store, 1, seq)
+    damage(refold.store, 3, seq)
+    (folder / "d.jsonl").write_bytes(header(session="d") + said("one", "d1", None))
+    outcome = refold("sync", "several", code=1)
+    told = [problem.split(", ")[0] for problem in outcome.errors.splitlines()]
+    assert told == [f"refold: several/{name}.jsonl: session '{name}'" for name in "ac"]
+    assert {"b", "d"} <= {printed.split()[0] for printed in outcome.lines}
+
+
+def test_home_sync_reports_each_damaged_session(refold: Refold, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/projects/one"
+    folder.mkdir(parents=True)
+    (folder / "two.jsonl").write_bytes(two_sessions(4))
+    refold("sync", "--home", tmp_path)
+    for number in (1, 2):
+        damage(refold.store, number, 5)
+    (folder / "two.jsonl").write_bytes(two_sessions(6))
+    told = refold("sync", "--home", tmp_path, code=1).errors.splitlines()
+    assert [f"{folder}/two.jsonl: session " in problem for problem in told] == [True, True]
