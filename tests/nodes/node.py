@@ -26,11 +26,23 @@ class Compaction(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
     """The nodes that a context shows in place of everything above, in the order in which they are sent.
 
     `kept` may name the compaction itself, in its place. With None, it is the run from node `first` on, behind the
-    compaction.
+    compaction. A run takes along what joins it (`is_run`), and is without what is `removed`.
     """
 
     kept: tuple[int, ...] | None = None
     first: int = 0
+    keeps_before: bool = False
+    is_run: bool = False
+    removed: tuple[int, ...] = ()
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """What contexts show instead: of a node by its id, of a call's result, or of a run of nodes up to `through`."""
+
+    text: str
+    target: str = ""
+    call: str = ""
+    through: str = ""
 
 
 class Node(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -39,7 +51,10 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     `seq` is its record. `parent` is the node above, 0 for none; of session `of`, "" for its own. `replaces` is the node
     whose newer meaning it is: it stands in that one's place. `off`: in no path; a compaction may keep it. `span` is
     where its content lies in the record; `blocks` may lie in several. `missing` names a session that is not there.
-    `model`, a provider and a name, and `thinking` are settings from here on.
+    `model`, a provider and a name, and `thinking` are settings from here on. Records of one `group` form one message;
+    a node `joins` the one that it was in memory with, though a path may not contain it, or only `follows` it there.
+    `answers` are the calls whose results it has, `changes` what contexts show in place of earlier nodes. `named` is the
+    parent as written, `is_orphan` that it is not there. `version` is that of the process, which `ends` with it.
     """
 
     seq: int
@@ -54,6 +69,16 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     span: tuple[int, int] = (0, 0)
     blocks: tuple[Block, ...] = ()
     compaction: Compaction | None = None
+    changes: tuple[Change, ...] = ()
+    group: str = ""
+    answers: tuple[str, ...] = ()
+    joins: int = 0
+    follows: int = 0
+    named: str = ""
+    is_orphan: bool = False
+    is_progress: bool = False
+    version: tuple[int, ...] = ()
+    ends: bool = False
     model: tuple[Any, Any] | None = None
     thinking: Any = None
     missing: str = ""
