@@ -37,7 +37,7 @@ class Compaction(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tru
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """What contexts show instead: of a node by its id, of a call's result, or of a run of nodes up to `through`."""
+    """A text that contexts show instead: of a node by its id, of a call's result, or of a run up to `through`."""
 
     text: str
     target: str = ""
