@@ -10,6 +10,7 @@ from functools import cache, partial
 import click
 import msgspec
 
+from cli.each_session import each_session
 from cli.output import counted, echo_note, progress_bar
 from cli.replaying import ReplayOptions, summarizer_of, variants_of
 from cli.summarizing import Interrupt
@@ -29,9 +30,8 @@ from compaction.replay.model_answers import (
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.summarizers.registry import SummarizerContext, make_summarizer
-from eventstore.errors import BadInputError, RefoldError
+from eventstore.errors import BadInputError
 from eventstore.log import StoredLog
-from eventstore.workers import WorkerLostError, map_in_processes, worker_store
 from projections.audit.prices import library_prices, prices_of_file
 
 
@@ -65,8 +65,6 @@ def get_answers(
     sessions: Sequence[str],
     wanted: ReplayOptions,
     consent: Consent,
-    *,
-    jobs: int,
 ) -> Answers:
     """Get the missing answers of a replay's variants; those with `@recorded` request none.
 
@@ -75,7 +73,7 @@ def get_answers(
     model_variants = _model_variants(wanted, log)
     if not model_variants:
         return Answers()
-    planned, unplanned = _planned(log, store, sessions, wanted, consent.prices, jobs=jobs)
+    planned, unplanned = _planned(store, sessions, wanted, consent.prices)
     stored = {digest for each in planned for digest in each.stored}
     if stored:
         echo_note(f"{counted(len(stored), 'answer')} from the store, of earlier replays")
@@ -128,7 +126,7 @@ def get_answers(
     )
 
 
-def _model_variants(wanted: ReplayOptions, log: StoredLog | None) -> list[ModelVariant]:
+def _model_variants(wanted: ReplayOptions, log: StoredLog) -> list[ModelVariant]:
     """Return the variants whose summaries come from a model, or from its stored answers."""
     found = []
     for variant in variants_of(wanted, log):
@@ -142,48 +140,25 @@ def _model_variants(wanted: ReplayOptions, log: StoredLog | None) -> list[ModelV
 
 
 def _planned(
-    log: StoredLog,
-    store: str,
-    sessions: Sequence[str],
-    wanted: ReplayOptions,
-    prices: str | None,
-    *,
-    jobs: int,
+    store: str, sessions: Sequence[str], wanted: ReplayOptions, prices: str | None
 ) -> tuple[list[PlannedBoundary], frozenset[str]]:
     """Return the boundaries of sessions, and the sessions that could not be examined."""
-    work = partial(_planned_by_worker, store, wanted, prices)
     planned: list[PlannedBoundary] = []
     unplanned = set[str]()
+    work = partial(_planned_in_session, wanted, prices)
     with progress_bar("estimating") as advance:
-        found = (
-            (_planned_in_session(log, wanted, prices, session) for session in sessions)
-            if min(jobs, len(sessions)) <= 1
-            else map_in_processes(work, sessions, jobs=jobs)
-        )
-        try:
-            for done, (session, each) in enumerate(zip(sessions, found, strict=True), 1):
-                if each is None:
-                    unplanned.add(session)
-                else:
-                    planned += each
-                advance(done, len(sessions))
-        except WorkerLostError as error:
-            problem = f"session {error.item!r}: the process that examined it was killed"
-            raise click.ClickException(f"{problem}; try a smaller number of --jobs") from None
+        found = zip(sessions, each_session(store, sessions, work), strict=True)
+        for done, (session, each) in enumerate(found, 1):
+            if each is None:
+                unplanned.add(session)
+            else:
+                planned += each
+            advance(done, len(sessions))
     return planned, frozenset(unplanned)
 
 
-def _planned_by_worker(
-    store: str, wanted: ReplayOptions, prices: str | None, session: str
-) -> list[PlannedBoundary] | None:
-    try:
-        return _planned_in_session(worker_store(store), wanted, prices, session)
-    except RefoldError:
-        return None
-
-
 def _planned_in_session(
-    log: StoredLog, wanted: ReplayOptions, prices: str | None, session: str
+    wanted: ReplayOptions, prices: str | None, log: StoredLog, session: str
 ) -> list[PlannedBoundary] | None:
     """Return a session's boundaries; None if it cannot be replayed: the replay reports that."""
     variants = _model_variants(wanted, log)

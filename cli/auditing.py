@@ -1,16 +1,16 @@
-"""Audit many sessions on all cores, print results as they arrive, and refuse conditions."""
+"""Audit sessions, print results as they arrive, and refuse conditions."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 
-import click
 import msgspec
 
+from cli.each_session import each_session
 from cli.main import TRACEBACK
 from cli.output import (
     console,
@@ -24,11 +24,9 @@ from cli.output import (
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import print_sessions
 from cli.views.texts import failure_text
-from eventstore import open_store
 from eventstore.errors import CorruptionError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
-from eventstore.workers import WorkerLostError, map_in_processes, worker_store
 from projections.audit.conditions import Condition
 from projections.audit.prices import Prices
 from projections.audit.session import Audit
@@ -64,22 +62,6 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
     row: SessionRow | None = None
     encoded: bytes | None = None
     problems: tuple[str, ...] = ()
-
-
-def audit_sessions(
-    store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int
-) -> Generator[AuditResult, None, None]:
-    """Audit sessions in the given order in up to `jobs` processes; one job runs in this process.
-
-    Each process opens the store itself and takes one snapshot per session, so a session that is being written
-    to is audited as of one moment. Raises WorkerLostError, StoreError.
-    """
-    if min(jobs, len(sessions)) > 1:
-        yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
-        return
-    with open_store(store, create=False) as log:
-        for session in sessions:
-            yield try_audit(log, session, wanted)
 
 
 def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult:
@@ -154,32 +136,24 @@ def _failed(session: str, problem: str) -> AuditResult:
     return AuditResult(session=session, problems=(f"session {session!r} cannot be audited: {problem}",))
 
 
-def _by_worker(store: str, wanted: AuditOptions, session: str) -> AuditResult:
-    return try_audit(worker_store(store), session, wanted)
-
-
 Show = Callable[[AuditResult], None]
 
 
-def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions, *, jobs: int) -> bool:
+def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions) -> bool:
     """Audit sessions and print them, with problems on stderr; return True if there were none.
 
-    Only the table row of a printed session is kept. Raises ClickException if a process is killed.
+    Each is audited as of one moment. Only the table row of a printed session is kept. Raises StoreError, and
+    ClickException if a process is killed.
     """
     is_sound = True
-    found = audit_sessions(store, sessions, wanted, jobs=jobs)
-    try:
-        with _json() if wanted.is_json else _table() as show, closing(found), _progress(wanted) as advance:
-            for done, each in enumerate(found, 1):
-                advance(done, len(sessions))
-                show(each)
-                for line in each.problems:
-                    echo_problem(line)
-                    is_sound = False
-    except WorkerLostError as error:
-        raise click.ClickException(
-            f"session {error.item!r}: the process that audited it was killed; try a smaller number of --jobs"
-        ) from None
+    found = each_session(store, sessions, partial(try_audit, wanted=wanted))
+    with _json() if wanted.is_json else _table() as show, closing(found), _progress(wanted) as advance:
+        for done, each in enumerate(found, 1):
+            advance(done, len(sessions))
+            show(each)
+            for line in each.problems:
+                echo_problem(line)
+                is_sound = False
     return is_sound
 
 

@@ -1,10 +1,9 @@
-"""Replay many sessions on all cores, and gather the results of each variant."""
+"""Replay a session by the variants that the options name."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import click
 import msgspec
@@ -27,12 +26,10 @@ from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.registry import ANTHROPIC
 from compaction.templates import find_template
-from eventstore import open_store
 from eventstore.checked import require_sound
 from eventstore.errors import NotFoundError, RefoldError, StoreError
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, StoredLog
-from eventstore.workers import WorkerLostError, map_in_processes, worker_store
 from projections.audit.prices import library_prices, prices_of_file
 from projections.mentions.message_facts import SessionFacts
 
@@ -170,30 +167,7 @@ def without_copies(log: StoredLog, sessions: Sequence[str]) -> list[str]:
         return [each for each in sessions if not copied_through(snapshot, each)]
 
 
-def replay_sessions(
-    store: str, sessions: Sequence[str], wanted: ReplayOptions, *, jobs: int
-) -> Iterator[SessionReplay]:
-    """Yield the results of sessions in the given order, replayed in up to `jobs` processes.
-
-    Raises ClickException if a process is killed.
-    """
-    if min(jobs, len(sessions)) <= 1:
-        with open_store(store, create=False) as log:
-            yield from (_replay(log, wanted, session) for session in sessions)
-        return
-    try:
-        yield from map_in_processes(partial(_by_worker, store, wanted), sessions, jobs=jobs)
-    except WorkerLostError as error:
-        raise click.ClickException(
-            f"session {error.item!r}: the process that replayed it was killed; try a smaller number of --jobs"
-        ) from None
-
-
-def _by_worker(store: str, wanted: ReplayOptions, session: str) -> SessionReplay:
-    return _replay(worker_store(store), wanted, session)
-
-
-def _replay(log: StoredLog, wanted: ReplayOptions, session: str) -> SessionReplay:
+def try_replay(wanted: ReplayOptions, log: StoredLog, session: str) -> SessionReplay:
     """Replay a session; return any error but StoreError, so that others are still replayed."""
     try:
         try:

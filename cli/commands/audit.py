@@ -41,12 +41,6 @@ CONDITIONS: Final = (
     help="Audit every session of the store, or those that the next options choose.",
 )
 @session_filters
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="With --all: the number of processes; by default one per core.",
-)
 @click.option("--every-branch", is_flag=True, help="Audit every branch, not only the path to the leaf.")
 @leaf_option
 @as_of_option
@@ -69,7 +63,6 @@ def command(
     *,
     is_all: bool,
     chosen: SessionFilter,
-    jobs: int | None,
     every_branch: bool,
     leaf: str | None,
     as_of: int | None,
@@ -87,8 +80,6 @@ def command(
     require_all_or_names(ctx, "audits", sessions, is_all=is_all, chosen=chosen)
     if is_all and (is_full or leaf is not None or as_of is not None):
         raise click.UsageError("--full, --leaf and --as-of need a named session, not --all", ctx)
-    if not is_all and jobs is not None:
-        raise click.UsageError("--jobs needs --all", ctx)
     from cli.auditing import AuditOptions
     from projections.audit.conditions import Condition
     from projections.audit.prices import prices_of_file
@@ -102,7 +93,7 @@ def command(
         is_json=as_json,
     )
     if is_all:
-        ctx.exit(_audit_all(ctx, wanted, chosen, jobs))
+        ctx.exit(_audit_all(ctx, wanted, chosen))
     found = list(_audits(ctx, sessions, wanted, leaf, as_of, is_plotted=is_full and not as_json))
     _show(found, is_full=is_full, as_json=as_json)
     ctx.exit(_check([view for view, _ in found], wanted))
@@ -166,13 +157,11 @@ def _check(views: Sequence[AuditView], wanted: AuditOptions) -> int:
     return 1 if found or any(each.audit.not_computed for each in views) else 0
 
 
-def _audit_all(ctx: click.Context, wanted: AuditOptions, chosen: SessionFilter, jobs: int | None) -> int:
+def _audit_all(ctx: click.Context, wanted: AuditOptions, chosen: SessionFilter) -> int:
     """Audit the chosen sessions of the store, and return the exit code."""
     from cli.auditing import show_audits
     from cli.store import chosen_names, opened, store_path
-    from eventstore.workers import cores
 
     with opened(ctx) as log:
         sessions = chosen_names(log, chosen)
-    is_sound = show_audits(store_path(ctx.obj), sessions, wanted, jobs=jobs or cores())
-    return 0 if is_sound else 1
+    return 0 if show_audits(store_path(ctx.obj), sessions, wanted) else 1

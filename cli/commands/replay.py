@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -77,9 +78,6 @@ if TYPE_CHECKING:
     help="Keep this many recent tokens, whatever the policies say.",
 )
 @window_option
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="The number of processes; by default one per core."
-)
 @click.option("-o", "--output", metavar="FILE", help="Write an HTML page with the summaries side by side.")
 @json_option
 @click.pass_context
@@ -98,7 +96,6 @@ def command(
     matches_size: bool,
     keep_recent: int | None,
     window: int,
-    jobs: int | None,
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -110,11 +107,12 @@ def command(
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent, get_answers
+    from cli.each_session import each_session
     from cli.output import counted, echo_note, echo_problem
     from cli.replaying import (
         ReplayOptions,
         default_variants,
-        replay_sessions,
+        try_replay,
         uses_models,
         variants_of,
         without_copies,
@@ -124,7 +122,6 @@ def command(
     from cli.views.page.replay_page import Origin
     from compaction.summarizers import CancelledError
     from eventstore.event import epoch_milliseconds
-    from eventstore.workers import cores
     from projections.audit.prices import prices_of_file
 
     wanted = ReplayOptions(
@@ -154,16 +151,11 @@ def command(
             else list(dict.fromkeys(resolve_session(log, each) for each in sessions))
         )
         if wanted.is_triggered:
-            ctx.exit(
-                _show_runs(
-                    replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores()),
-                    len(names),
-                    as_json=as_json,
-                )
-            )
+            runs = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
+            ctx.exit(_show_runs(runs, len(names), as_json=as_json))
         try:
             consent = Consent(is_given=is_agreed, budget=budget, prices=prices)
-            answers = get_answers(log, store_path(ctx.obj), names, wanted, consent, jobs=jobs or cores())
+            answers = get_answers(log, store_path(ctx.obj), names, wanted, consent)
         except CancelledError as error:
             # A terminal shows ^C at the cursor.
             click.echo(err=True)
@@ -179,7 +171,7 @@ def command(
         errors=answers.errors,
         has_summaries=output is not None,
     )
-    results = replay_sessions(store_path(ctx.obj), names, wanted, jobs=jobs or cores())
+    results = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
     origin = Origin(store=place, command=_command(ctx), made=epoch_milliseconds())
     shown = _show(
         wanted,

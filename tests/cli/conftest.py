@@ -26,6 +26,14 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     # A fault of refold fails a test with its traceback, whatever exit code the test expects.
     monkeypatch.setenv("REFOLD_TRACEBACK", "1")
+    # What a test replaces is not replaced in other processes.
+    monkeypatch.setattr("eventstore.workers.cores", lambda: 1)
+
+
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.slow)])
+def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process works on several sessions, or two."""
+    monkeypatch.setattr("eventstore.workers.cores", lambda: request.param)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "diff": ["diff", session, "root", "#2"],
         "rules": ["rules", session],
         "check": ["check", session],
-        "replay": ["replay", session, "--at", "recorded", "--with", "recorded", "--jobs", "1"],
+        "replay": ["replay", session, "--at", "recorded", "--with", "recorded"],
         "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],
         "prune": ["prune", session, "--policy", "mask"],
         "handoff": ["handoff", session, "--as", "handed-off", "--summarizer", "extractive"],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.auditing import AuditOptions, AuditResult, audit_session, audit_sessions, breaches, show_audits
+from cli.auditing import AuditOptions, AuditResult, audit_session, breaches, show_audits, try_audit
 from cli.commands.audit import CONDITIONS
+from cli.each_session import each_session
 from cli.views.model import audit_view
 from eventstore import open_store
 from eventstore.errors import CorruptionError, NotFoundError, StoreError
@@ -69,31 +71,32 @@ def store(tmp_path: Path) -> str:
 SESSIONS = ["session-00000", "session-00001", "session-00002"]
 
 
-def of_all(store: str, wanted: AuditOptions, *, jobs: int) -> list[AuditResult]:
-    return list(audit_sessions(store, SESSIONS, wanted, jobs=jobs))
+def of_all(store: str, wanted: AuditOptions, sessions: list[str] = SESSIONS) -> list[AuditResult]:
+    return list(each_session(store, sessions, partial(try_audit, wanted=wanted)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2, 16])
-def test_sessions_are_audited_in_the_order_given_however_many_work(store: str, jobs: int) -> None:
+@pytest.mark.usefixtures("cores")
+def test_sessions_are_audited_in_the_order_given_however_many_work(store: str) -> None:
     names = [SESSIONS[2], SESSIONS[0], SESSIONS[1]]
-    assert [each.session for each in audit_sessions(store, names, AuditOptions(), jobs=jobs)] == names
+    assert [each.session for each in of_all(store, AuditOptions(), names)] == names
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "wanted", [AuditOptions(), AuditOptions(is_json=True), AuditOptions(fail_on=(Condition.LARGER,))]
 )
-def test_other_processes_find_what_this_one_finds(store: str, wanted: AuditOptions) -> None:
-    assert of_all(store, wanted, jobs=2) == of_all(store, wanted, jobs=1)
+def test_other_processes_find_what_this_one_finds(
+    store: str, wanted: AuditOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = of_all(store, wanted)
+    monkeypatch.setattr("eventstore.workers.cores", lambda: 2)
+    assert of_all(store, wanted) == alone
 
 
 def test_what_is_wanted_is_a_row_or_else_the_audit_as_json(store: str) -> None:
     with open_store(store) as log:
         expected = audit_of(log, SESSIONS[0])
-    (as_row, *_), (as_json, *_) = (
-        of_all(store, AuditOptions(is_json=each), jobs=1) for each in (False, True)
-    )
+    (as_row, *_), (as_json, *_) = (of_all(store, AuditOptions(is_json=each)) for each in (False, True))
     assert (as_row.row, as_row.encoded) == (audit_view(expected).row, None)
     assert as_json.row is None
     assert as_json.encoded is not None
@@ -101,18 +104,15 @@ def test_what_is_wanted_is_a_row_or_else_the_audit_as_json(store: str) -> None:
 
 
 def test_a_condition_that_holds_is_a_problem(store: str) -> None:
-    first = of_all(store, AuditOptions(fail_on=(Condition.FILES,)), jobs=1)[0]
+    first = of_all(store, AuditOptions(fail_on=(Condition.FILES,)))[0]
     (problem,) = first.problems
     assert problem.startswith("session 'session-00000', compaction 1 (c1 #4): its list lacks")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_damaged_session_is_reported_with_its_name_and_the_others_are_audited(
-    store: str, jobs: int
-) -> None:
+@pytest.mark.usefixtures("cores")
+def test_a_damaged_session_is_reported_with_its_name_and_the_others_are_audited(store: str) -> None:
     damage(store, 2, 3)
-    found = of_all(store, AuditOptions(), jobs=jobs)
+    found = of_all(store, AuditOptions())
     assert [each.row is not None for each in found] == [True, False, True]
     (problem,) = found[1].problems
     assert ("'session-00001'" in problem, "event 3" in problem) == (True, True)
@@ -134,10 +134,9 @@ def test_a_failing_audit_without_damage_raises(store: str, monkeypatch: pytest.M
         audit_session(log, SESSIONS[0], AuditOptions())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_session_that_is_not_there_any_more_is_reported(store: str, jobs: int) -> None:
-    (gone, _) = audit_sessions(store, ["gone", SESSIONS[0]], AuditOptions(), jobs=jobs)
+@pytest.mark.usefixtures("cores")
+def test_a_session_that_is_not_there_any_more_is_reported(store: str) -> None:
+    (gone, _) = of_all(store, AuditOptions(), ["gone", SESSIONS[0]])
     assert (len(gone.problems), "'gone'" in gone.problems[0]) == (1, True)
 
 
@@ -146,10 +145,10 @@ def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
         audit_session(log, "gone", AuditOptions())
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_store_that_is_gone_is_one_error_and_not_made(tmp_path: Path, jobs: int) -> None:
+@pytest.mark.usefixtures("cores")
+def test_a_store_that_is_gone_is_one_error_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
-        list(audit_sessions(str(tmp_path / "none"), SESSIONS[:2], AuditOptions(), jobs=jobs))
+        of_all(str(tmp_path / "none"), AuditOptions())
     assert caught.value.path == str(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -160,7 +159,7 @@ def test_auditing_appends_nothing(store: str) -> None:
             return [head.digest for head in snapshot.heads()]
 
     before = state()
-    of_all(store, AuditOptions(counter="o200k"), jobs=1)
+    of_all(store, AuditOptions(counter="o200k"))
     assert state() == before
 
 
@@ -176,7 +175,7 @@ def sessions(tmp_path: Path) -> list[str]:
 def test_sessions_that_nothing_is_wrong_with_are_shown_and_that_is_all(
     tmp_path: Path, sessions: list[str], wanted: AuditOptions, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert show_audits(str(tmp_path / "store"), sessions, wanted, jobs=1)
+    assert show_audits(str(tmp_path / "store"), sessions, wanted)
     printed = capfd.readouterr()
     assert all(session in printed.out for session in sessions)
     assert printed.err == ""
@@ -185,7 +184,7 @@ def test_sessions_that_nothing_is_wrong_with_are_shown_and_that_is_all(
 def test_what_is_refused_is_shown_all_the_same(
     tmp_path: Path, sessions: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert not show_audits(str(tmp_path / "store"), sessions, STRICT, jobs=1)
+    assert not show_audits(str(tmp_path / "store"), sessions, STRICT)
     printed = capfd.readouterr()
     assert all(session in printed.out for session in sessions)
     assert printed.err.count("its list lacks") == len(sessions)
@@ -195,7 +194,7 @@ def test_a_session_that_cannot_be_audited_is_reported_and_left_out(
     tmp_path: Path, sessions: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     damage(tmp_path / "store", 2, 3)
-    assert not show_audits(str(tmp_path / "store"), sessions, AuditOptions(is_json=True), jobs=1)
+    assert not show_audits(str(tmp_path / "store"), sessions, AuditOptions(is_json=True))
     printed = capfd.readouterr()
     shown = [each["session"] for each in json.loads(printed.out)["sessions"]]
     assert shown == [sessions[0], sessions[2]]

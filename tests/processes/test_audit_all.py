@@ -19,6 +19,8 @@ from tests.support.patience import PATIENCE
 from tests.support.processes import output_of
 from tests.support.stores import make_store
 
+pytestmark = pytest.mark.usefixtures("two_cores")
+
 PEAK_OF_AN_AUDIT = """
 import os, re, sys
 from pathlib import Path
@@ -26,7 +28,7 @@ from cli.main import main
 if __name__ == "__main__":
     sys.stdout = open(os.devnull, "w")
     try:
-        main(["--store", sys.argv[1], "audit", "--all", "--jobs", "2", *sys.argv[2:]])
+        main(["--store", sys.argv[1], "audit", "--all", *sys.argv[2:]])
     except SystemExit as ended:
         assert not ended.code
     print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1], file=sys.__stdout__)
@@ -50,9 +52,7 @@ def gate() -> Iterator[Gate]:
 
 def start(refold: Refold, *options: str, gate: Gate | None = None) -> subprocess.Popen[bytes]:
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return refold.started(
-        *("audit", "--all", "--jobs", "2"), *options, gate=gate, start_new_session=True, **streams
-    )
+    return refold.started("audit", "--all", *options, gate=gate, start_new_session=True, **streams)
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
@@ -119,7 +119,7 @@ def test_a_command_whose_main_module_is_a_script_starts_its_processes(tmp_path: 
         "import sys\nfrom cli.start import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
     )
     done = subprocess.run(
-        [sys.executable, script, "audit", "--all", "--jobs", "2"],
+        [sys.executable, script, "audit", "--all"],
         env=refold.environment(),
         capture_output=True,
         timeout=PATIENCE,

@@ -14,8 +14,10 @@ from tests.cli.running import Outcome, Refold
 from tests.support.gates import Gate
 from tests.support.stores import make_store
 
+pytestmark = pytest.mark.usefixtures("one_core")
+
 SESSIONS = 12
-OPTIONS = ("--at", "recorded", "--with", "refold", "--with", "drop", "--keep-recent", "200", "--jobs", "1")
+OPTIONS = ("--at", "recorded", "--with", "refold", "--with", "drop", "--keep-recent", "200")
 
 
 @pytest.fixture

@@ -79,17 +79,6 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def two_cores() -> Iterator[None]:
-    """Have two cores, so that commands import with two processes."""
-    cores = os.sched_getaffinity(0)
-    if len(cores) < 2:
-        pytest.skip("one core: one process imports")
-    os.sched_setaffinity(0, sorted(cores)[:2])
-    yield
-    os.sched_setaffinity(0, cores)
-
-
-@pytest.fixture
 def gate(two_cores: None) -> Iterator[Gate]:
     """A gate before the work of each of two processes that read files."""
     del two_cores

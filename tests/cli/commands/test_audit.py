@@ -125,7 +125,7 @@ def test_a_pipe_is_no_session_file(refold: Refold, tmp_path: Path) -> None:
 def test_all_leaves_out_earlier_generations_of_a_session(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "anew.jsonl").write_bytes(re.sub(rb'"([a-z][0-9])"', rb'"new-\1"', tale()))
     told("sync", "anew.jsonl")
-    found = audited(told, "--all", "--jobs", "1")
+    found = audited(told, "--all")
     assert [(each["session"], each["earlier"]) for each in found] == [(f"{SESSION}~2", SESSION)]
 
 
@@ -283,7 +283,6 @@ WRONG: list[list[str]] = [
     ["--all", "--full"],
     ["--all", "--leaf", "root"],
     ["--all", "--as-of", "0"],
-    ["--jobs", "2", "s"],
 ]
 
 
@@ -291,10 +290,9 @@ def test_wrong_usage_is_refused(refold: Refold) -> None:
     for arguments in WRONG:
         told = refold.refused(click.UsageError, "audit", *arguments, code=2)
         assert not isinstance(told, click.BadParameter), arguments
-    for option, value in (("--jobs", "0"), ("--fail-on", "speed")):
-        told = refold.refused(click.BadParameter, "audit", "--all", option, value, code=2)
-        assert told.param is not None
-        assert told.param.opts == [option]
+    told = refold.refused(click.BadParameter, "audit", "--all", "--fail-on", "speed", code=2)
+    assert told.param is not None
+    assert told.param.opts == ["--fail-on"]
 
 
 NAMES = [f"session-{number:05}" for number in range(4)]
@@ -312,10 +310,9 @@ def shown(refold: Refold, *options: str, code: int = 0) -> list[str]:
     return [line.split()[0] for line in refold("audit", "--all", *options, code=code).lines[1:]]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"], ["--jobs", "2"]])
-def test_all_sessions_of_the_store_have_a_line_each(stocked: Refold, jobs: list[str]) -> None:
-    assert shown(stocked, *jobs) == NAMES
+@pytest.mark.usefixtures("cores")
+def test_all_sessions_of_the_store_have_a_line_each(stocked: Refold) -> None:
+    assert shown(stocked) == NAMES
 
 
 def test_the_worst_sessions_come_first(stocked: Refold) -> None:
@@ -323,15 +320,12 @@ def test_the_worst_sessions_come_first(stocked: Refold) -> None:
     said = {"type": "message", "message": {"role": "user", "content": "go"}}
     summary = {"type": "compaction", "summary": "", "firstKeptEntryId": "", "tokensBefore": 9}
     stocked("append", "worst", stdin=b"".join(map(line, (said, summary))))
-    assert shown(stocked, "--jobs", "1")[0] == "worst"
+    assert shown(stocked)[0] == "worst"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_all_audits_as_json_are_those_of_each_session_in_order_of_their_ids(
-    stocked: Refold, jobs: str
-) -> None:
-    assert audited(stocked, "--all", "--jobs", jobs) == audited(stocked, *NAMES)
+@pytest.mark.usefixtures("cores")
+def test_all_audits_as_json_are_those_of_each_session_in_order_of_their_ids(stocked: Refold) -> None:
+    assert audited(stocked, "--all") == audited(stocked, *NAMES)
 
 
 def test_an_empty_store_has_no_audits(refold: Refold) -> None:
@@ -348,15 +342,13 @@ def test_all_may_be_of_every_branch_of_each(told: Refold) -> None:
     assert [each["id"] for each in session["compactions"]] == ["c1", "c2"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_damaged_session_is_reported_on_stderr_and_the_others_are_shown(
-    stocked: Refold, jobs: str, *, as_json: bool
+    stocked: Refold, *, as_json: bool
 ) -> None:
     damage(stocked.store, 2, 3)
-    options = ["--jobs", jobs, *(["--json"] if as_json else [])]
-    outcome = stocked("audit", "--all", *options, code=1)
+    outcome = stocked("audit", "--all", *(["--json"] if as_json else []), code=1)
     assert (outcome.errors.count("\n"), NAMES[1] in outcome.errors) == (1, True)
     others = [NAMES[0], *NAMES[2:]]
     if as_json:
@@ -386,8 +378,8 @@ def test_a_condition_that_holds_exits_with_1(stocked: Refold, options: list[str]
     assert (failing.raw, refused(failing.errors)) == (passing.raw, [NAMES[0]])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [["--jobs", "1"], ["--jobs", "1", "--json"], ["--jobs", "2"]])
+@pytest.mark.usefixtures("cores")
+@pytest.mark.parametrize("options", [[], ["--json"]])
 def test_conditions_hold_for_all_sessions_of_the_store(stocked: Refold, options: list[str]) -> None:
     outcome = stocked("audit", "--all", *options, "--fail-on", "files", code=1)
     assert refused(outcome.errors) == NAMES
@@ -395,7 +387,7 @@ def test_conditions_hold_for_all_sessions_of_the_store(stocked: Refold, options:
 
 @pytest.mark.slow
 def test_on_a_terminal_all_sessions_are_audited_under_a_bar_that_goes_away(stocked: Refold) -> None:
-    printed = stocked.on_terminal("audit", "--all", "--jobs", "2")
+    printed = stocked.on_terminal("audit", "--all")
     assert "auditing" in printed
     assert printed.rstrip().rpartition("auditing")[2].count("session-0000") == len(NAMES)
 
@@ -458,7 +450,7 @@ def test_json_has_what_could_not_be_computed(failing: Refold) -> None:
 
 
 def test_a_table_names_what_could_not_be_computed(failing: Refold) -> None:
-    outcome = failing("audit", "--all", "--jobs", "1", code=1)
+    outcome = failing("audit", "--all", code=1)
     assert outcome.errors.splitlines() == [
         f"refold: session '{SESSION}': #{seq}, {NOT_COMPUTED}" for seq in (11, 12)
     ]

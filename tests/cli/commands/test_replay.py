@@ -89,12 +89,11 @@ def test_all_leaves_out_earlier_generations(told: Refold, tmp_path: Path) -> Non
     assert replayed(told, "--all") == [f"{session}~2"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_the_others_are_replayed_if_a_session_is_damaged(refold: Refold, jobs: str) -> None:
+@pytest.mark.usefixtures("cores")
+def test_the_others_are_replayed_if_a_session_is_damaged(refold: Refold) -> None:
     make_store(refold.store, 3, messages=6)
     damage(refold.store, 2, 3)
-    assert replayed(refold, "--all", "--jobs", jobs, code=1) == ["session-00000", "session-00002"]
+    assert replayed(refold, "--all", code=1) == ["session-00000", "session-00002"]
 
 
 def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> None:
@@ -117,7 +116,7 @@ def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
-    options = ("--at", "recorded", "--with", "recorded", "--command", "false", "--jobs", "1")
+    options = ("--at", "recorded", "--with", "recorded", "--command", "false")
     found = refold("replay", DEMO, *options, "--json", code=1).json
     recorded, theirs = found["variants"]
     assert (recorded["failed"], recorded["trials"]) == (0, len(found["boundaries"]))
@@ -173,7 +172,7 @@ def test_a_file_of_the_user_is_not_replaced_by_a_page(told: Refold, tmp_path: Pa
 
 def test_each_of_several_sessions_is_reported_as_it_is_done(refold: Refold) -> None:
     make_store(refold.store, 2, messages=20)
-    options = ("--at", "recorded", "--with", "recorded", "--jobs", "1")
+    options = ("--at", "recorded", "--with", "recorded")
     notes = refold("replay", "--all", *options).notes
     assert [re.findall(r"session-\d+: 1 boundary; size left: recorded", each) != [] for each in notes] == [
         True,

@@ -30,7 +30,7 @@ cache_write_5m = 10
 cache_write_1h = 20
 """
 """At most 1.6 dollars for an answer of 16,384 tokens, and as little as a thousandth for what the server answers."""
-RUN = ("replay", "--all", "--at", "recorded", "--keep-recent", "1000", "--jobs", "1", "--json")
+RUN = ("replay", "--all", "--at", "recorded", "--keep-recent", "1000", "--json")
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,9 @@ def test_two_models_are_compared_with_each_other_and_with_none(demo: Refold, mes
 
 
 @pytest.mark.slow
-def test_several_processes_find_the_answers(demo: Refold, api: MessagesApi) -> None:
+def test_several_processes_find_the_answers(
+    demo: Refold, api: MessagesApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     demo("fork", DEMO, "--as", "copy")
     run = (
         "replay",
@@ -108,12 +110,14 @@ def test_several_processes_find_the_answers(demo: Refold, api: MessagesApi) -> N
         "--yes",
         "--json",
     )
-    found = demo(*run, "--jobs", "2").json
+    monkeypatch.setattr("eventstore.workers.cores", lambda: 2)
+    found = demo(*run).json
     assert {each["session"] for each in found["boundaries"]} == {DEMO, "copy"}
     assert all(trial["error"] is None for trial in found["trials"])
     # The copy has the same prompts.
     asked = len(api.requests)
-    assert demo(*run, "--jobs", "1").json == found
+    monkeypatch.setattr("eventstore.workers.cores", lambda: 1)
+    assert demo(*run).json == found
     assert len(api.requests) == asked
 
 
@@ -160,7 +164,7 @@ def three(refold: Refold) -> Refold:
     return refold
 
 
-CLEAN = ("replay", "long-0", "long-1", "long-2", "--keep-recent", "3000", "--jobs", "1", "--json")
+CLEAN = ("replay", "long-0", "long-1", "long-2", "--keep-recent", "3000", "--json")
 
 
 def dearest(exchange: Exchange) -> None:

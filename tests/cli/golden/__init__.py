@@ -111,6 +111,7 @@ def _settle(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setenv("NO_PROXY", "127.0.0.1")
     # A fault of refold ends the script with its traceback.
     patch.setenv("REFOLD_TRACEBACK", "1")
+    patch.setattr("eventstore.workers.cores", lambda: 1)
     patch.setattr("eventstore.event.time", SimpleNamespace(time_ns=lambda: CLOCK * 1_000_000))
     (home / "temp").mkdir()
     patch.setattr("tempfile.tempdir", str(home / "temp"))

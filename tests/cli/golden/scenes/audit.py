@@ -175,20 +175,20 @@ SCENES: Final[Sequence[Scene]] = [
             ),
             "audit none grew failed",
             "audit --full none grew empty sound lacks rewritten undone",
-            "audit --all --jobs 1",
+            "audit --all",
         ],
     ),
     Scene(
         four_sessions,
         [
             "audit session-00000 --fail-on files --fail-on larger",
-            "audit --all --jobs 1 --fail-on files",
+            "audit --all --fail-on files",
             damaged_in_session_2,
-            "audit --all --jobs 1",
+            "audit --all",
             "audit session-00001",
         ],
     ),
-    Scene(two_generations, ["audit --all --jobs 1"]),
+    Scene(two_generations, ["audit --all"]),
     Scene(
         nothing,
         [
@@ -197,8 +197,6 @@ SCENES: Final[Sequence[Scene]] = [
             "audit --all --full",
             "audit --all --leaf root",
             "audit --all --as-of 0",
-            "audit --jobs 2 s",
-            "audit --all --jobs 0",
             "audit s --fail-on speed",
         ],
     ),

@@ -24,7 +24,7 @@ SCENES: Final[Sequence[Scene]] = [
     Scene(
         the_demo,
         [
-            "replay @last --at recorded --with recorded --with refold --with mask --keep-recent 500 --jobs 1",
+            "replay @last --at recorded --with recorded --with refold --with mask --keep-recent 500",
             "replay @last --at recorded --with recorded --fail-under 0.9",
         ],
     ),
