@@ -48,7 +48,6 @@ def breaches(view: AuditView, fail_on: Collection[Condition]) -> Iterator[str]:
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an audit, and whether to return JSON or a table row."""
 
-    every_branch: bool = False
     counter: str = "utf16/4"
     prices: Prices | None = None
     fail_on: tuple[Condition, ...] = ()
@@ -87,9 +86,7 @@ def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult
     )
 
 
-def audit_session(
-    log: StoredLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None, as_of: int | None = None
-) -> Audit:
+def audit_session(log: StoredLog, session: str, wanted: AuditOptions, *, leaf: Leaf = None) -> Audit:
     """Return the audit of a session.
 
     Raises NotFoundError, and CorruptionError if damaged bytes make it fail.
@@ -99,8 +96,6 @@ def audit_session(
             log,
             session,
             leaf=leaf,
-            as_of=as_of,
-            every_branch=wanted.every_branch,
             tokens=counter(wanted.counter, log=log),
             prices=wanted.prices,
         )

@@ -10,22 +10,18 @@ from eventstore.formats import tools_of, view_of, view_of_event
 from eventstore.formats.base import Tools
 from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, event, events, events_of_kinds
+from eventstore.paths import LazyEvent, event, events
 from eventstore.views import Image, Message, Text, Thinking, ToolCall
 from projections.context.parts import is_continuation
 from projections.person_text import person_text
 from projections.usage import FAILED
 
 
-def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
+def title(log: EventLog | Snapshot, session: str) -> str:
     """Return a session's newest title in log order, "" for none. Raises NotFoundError."""
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
-        info = head.info_seq
-        if as_of is not None and info > as_of:
-            newest_first = events_of_kinds(snapshot, session, {"session_info"}, last=as_of, backward=True)
-            info = next((each.seq for each in newest_first), 0)
-        seqs = sorted(seq for seq in (info, *head.titles) if seq and (as_of is None or seq <= as_of))
+        seqs = sorted(seq for seq in (head.info_seq, *head.titles) if seq)
         given = (view_of(event(snapshot, session, seq)).title for seq in reversed(seqs))
         found = (each for each in given if each and (not each.about or snapshot.locate(session, each.about)))
         # Of those of one rank, max gives the first: the newest.
@@ -33,7 +29,7 @@ def title(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -
         return newest.text if newest else ""
 
 
-def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None = None) -> str:
+def first_request(log: EventLog | Snapshot, session: str) -> str:
     """Return the text of the first message that a person wrote, to stand in for a missing title.
 
     A command alone, such as "/mode", counts only if no other message follows, because it tells sessions apart
@@ -41,10 +37,10 @@ def first_request(log: EventLog | Snapshot, session: str, *, as_of: int | None =
     """
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
-        if not head.user_seq or (as_of is not None and head.user_seq > as_of):
+        if not head.user_seq:
             return ""
         command = ""
-        for each in events(snapshot, session, first=head.user_seq, last=as_of):
+        for each in events(snapshot, session, first=head.user_seq):
             text = " ".join(person_text(each).split()) if each.role == "user" and each.is_entry else ""
             if text and (not text.startswith("/") or " " in text):
                 return text

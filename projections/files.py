@@ -25,9 +25,7 @@ _PATCH_HEADER: Final = re.compile(
 SCHEME: Final = "://"
 
 
-def file_operations(
-    log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None
-) -> FileOperations:
+def file_operations(log: EventLog | Snapshot, session: str, *, leaf: Leaf = None) -> FileOperations:
     """Return the files that the path to a leaf read and modified, across all compactions.
 
     Counts tool calls, including failed ones, the branches that branch summaries cover, and the path in another
@@ -35,7 +33,7 @@ def file_operations(
     in the log. Raises NotFoundError.
     """
     with log.snapshot() as snapshot:
-        return files_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)).lists()
+        return files_at(snapshot, resolve_cursor(snapshot, session, leaf=leaf)).lists()
 
 
 def files_at(snapshot: Snapshot, cursor: Cursor, *, before: int | None = None) -> FileSets:

@@ -394,7 +394,7 @@ def _failing(refold: Refold) -> Outcome:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("projections.audit.session.session_cost", lambda *_, **__: {}[73])
         # Another call than before: an audit is stored.
-        return refold("audit", SESSION, "--every-branch", "--json", code=1)
+        return refold("--counter", "bytes/4", "audit", SESSION, "--json", code=1)
 
 
 def _recorded(refold: Refold, name: str) -> list[Any]:

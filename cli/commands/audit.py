@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cli.options import (
-    as_of_option,
     chosen_counter,
     chosen_prices,
     json_option,
@@ -41,9 +40,7 @@ CONDITIONS: Final = (
     help="Audit every session of the store, or those that the next options choose.",
 )
 @session_filters
-@click.option("--every-branch", is_flag=True, help="Audit every branch, not only the path to the leaf.")
 @leaf_option
-@as_of_option
 @click.option(
     "--full", "is_full", is_flag=True, help="Print every metric, the summaries and a plot of sizes."
 )
@@ -63,9 +60,7 @@ def command(
     *,
     is_all: bool,
     chosen: SessionFilter,
-    every_branch: bool,
     leaf: str | None,
-    as_of: int | None,
     is_full: bool,
     fail_on: tuple[str, ...],
     as_json: bool,
@@ -78,15 +73,14 @@ def command(
     Use --fail-on as a CI gate:  --all --fail-on uncovered --fail-on larger
     """
     require_all_or_names(ctx, "audits", sessions, is_all=is_all, chosen=chosen)
-    if is_all and (is_full or leaf is not None or as_of is not None):
-        raise click.UsageError("--full, --leaf and --as-of need a named session, not --all", ctx)
+    if is_all and (is_full or leaf is not None):
+        raise click.UsageError("--full and --leaf need a named session, not --all", ctx)
     from cli.auditing import AuditOptions
     from projections.audit.conditions import Condition
     from projections.audit.prices import prices_of_file
 
     prices = chosen_prices(ctx)
     wanted = AuditOptions(
-        every_branch=every_branch,
         counter=chosen_counter(ctx),
         prices=prices_of_file(prices) if prices else None,
         fail_on=tuple(map(Condition, fail_on)),
@@ -94,7 +88,7 @@ def command(
     )
     if is_all:
         ctx.exit(_audit_all(ctx, wanted, chosen))
-    found = list(_audits(ctx, sessions, wanted, leaf, as_of, is_plotted=is_full and not as_json))
+    found = list(_audits(ctx, sessions, wanted, leaf, is_plotted=is_full and not as_json))
     _show(found, is_full=is_full, as_json=as_json)
     ctx.exit(_check([view for view, _ in found], wanted))
 
@@ -104,7 +98,6 @@ def _audits(
     sessions: tuple[str, ...],
     wanted: AuditOptions,
     leaf: str | None,
-    as_of: int | None,
     *,
     is_plotted: bool,
 ) -> Iterator[tuple[AuditView, Timeline | None]]:
@@ -120,9 +113,9 @@ def _audits(
             with explain_missing(log, name):
                 with log.snapshot() as snapshot:
                     at = resolve_leaf(snapshot, name, leaf)
-                view = audit_view(audit_session(log, name, wanted, leaf=at, as_of=as_of))
+                view = audit_view(audit_session(log, name, wanted, leaf=at))
                 sizes = (
-                    timeline(log, name, leaf=at, as_of=as_of, tokens=counter(wanted.counter, log=log))
+                    timeline(log, name, leaf=at, tokens=counter(wanted.counter, log=log))
                     if is_plotted
                     else None
                 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from cli.options import as_of_option, json_option, leaf_option
+from cli.options import json_option, leaf_option
 
 
 @click.command("files", epilog="Example:  refold files @last")
 @click.argument("session")
 @leaf_option
-@as_of_option
 @json_option
 @click.pass_context
 def command(
@@ -18,7 +17,6 @@ def command(
     session: str,
     *,
     leaf: str | None,
-    as_of: int | None,
     as_json: bool,
 ) -> None:
     """List the files that a session read and modified, from its tool calls up to a leaf."""
@@ -27,7 +25,7 @@ def command(
     from projections.files import file_operations
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
-        found = file_operations(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf), as_of=as_of)
+        found = file_operations(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf))
     if as_json:
         echo_json({"session": name, "readFiles": found.read_files, "modifiedFiles": found.modified_files})
         return

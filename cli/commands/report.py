@@ -8,7 +8,6 @@ from typing import Final
 import click
 
 from cli.options import (
-    as_of_option,
     chosen_counter,
     chosen_prices,
     json_option,
@@ -28,7 +27,6 @@ _LONGEST_NAME: Final = 100
     help="File to write; - for standard output.  [default: the session's id, with .html]",
 )
 @leaf_option
-@as_of_option
 @redact_option
 @click.option("--full", is_flag=True, help="Do not cut long texts at 4,000 characters.")
 @json_option
@@ -39,7 +37,6 @@ def command(
     *,
     output: str | None,
     leaf: str | None,
-    as_of: int | None,
     redact: bool,
     full: bool,
     as_json: bool,
@@ -75,9 +72,9 @@ def command(
             tokens = counter_named(chosen_counter(ctx), log=log)
             # An audit of masked records is another one, so it is not kept.
             audited = (
-                audit(source, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+                audit(source, name, leaf=at, tokens=tokens, prices=table)
                 if masks
-                else stored_audit(log, name, leaf=at, as_of=as_of, tokens=tokens, prices=table)
+                else stored_audit(log, name, leaf=at, tokens=tokens, prices=table)
             )
             echo_tracebacks(audited)
             material = read_material(source, audited, leaf=at, tokens=tokens, prices=table)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 import click
 
-from cli.options import as_of_option, json_option, leaf_option
+from cli.options import json_option, leaf_option
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _LONGEST: Final = 400
 @click.command("rules", epilog="Example:  refold rules @last")
 @click.argument("session")
 @leaf_option
-@as_of_option
 @click.option("--again", is_flag=True, help="Have everything read again, also what a model has read before.")
 @summarizer_options_with("nobody", "reads the messages")
 @json_option
@@ -36,7 +35,6 @@ def command(
     session: str,
     *,
     leaf: str | None,
-    as_of: int | None,
     again: bool,
     as_json: bool,
     **summarizer_options: Unpack[SummarizerOptions],
@@ -59,15 +57,13 @@ def command(
     asks = bool(summarizer_options["summarizers"])
     if not asks and (again or summarizer_options["no_redact"]):
         raise click.UsageError("--again and --no-redact need --summarizer", ctx)
-    if asks and as_of is not None:
-        raise click.UsageError("--as-of shows the log before a model's answer: leave one of them out", ctx)
     failure = advise_on_failure(ctx, "what was read before it is kept; try again later")
     with opened_session(ctx, session) as (log, name), failure, cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             entry = resolve_leaf(snapshot, name, leaf)
         read = _read(ctx, log, name, summarizer_options, interrupt, again=again) if asks else RulesRead()
         with log.snapshot() as snapshot:
-            found = said_messages(snapshot, resolve_cursor(snapshot, name, leaf=entry, as_of=as_of))
+            found = said_messages(snapshot, resolve_cursor(snapshot, name, leaf=entry))
     if as_json:
         echo_json({"session": name, "read": read._asdict(), "messages": found})
         return

@@ -226,7 +226,6 @@ def session_cost(
     session: str,
     *,
     prices: Prices,
-    as_of: int | None = None,
     answered: Iterable[RecordedAnswer] | None = None,
 ) -> SessionCost:
     """Return the cost of a session's calls on every branch, each message once.
@@ -239,7 +238,7 @@ def session_cost(
     by_model: dict[str, list[PaidCall]] = {}
     with log.snapshot() as snapshot:
         if answered is None:
-            answered = answers(snapshot, resolve_cursor(snapshot, session, as_of=as_of))
+            answered = answers(snapshot, resolve_cursor(snapshot, session))
         for call in paid_calls(snapshot, session, answered, prices):
             by_model.setdefault(call.model, []).append(call)
     return SessionCost(

@@ -31,15 +31,13 @@ class RuleReading(MetricStruct, frozen=True, kw_only=True, tag_field="type", tag
     request: dict[str, Any]
 
 
-def rule_readings(
-    snapshot: Snapshot, session: str, *, as_of: int | None = None
-) -> Mapping[str, Sequence[str]]:
+def rule_readings(snapshot: Snapshot, session: str) -> Mapping[str, Sequence[str]]:
     """Return the rules in each message of a session that a model read, by the message's id.
 
     Newer readings replace older ones of the same message.
     """
     rules: dict[str, Sequence[str]] = {}
-    for event in events_of_kinds(snapshot, session, {"note"}, last=as_of):
+    for event in events_of_kinds(snapshot, session, {"note"}):
         reading = _reading_of(event)
         if reading is not None:
             texts: dict[str, list[str]] = {message: [] for message in reading.messages}

@@ -38,7 +38,7 @@ class SaidMessage(MetricStruct, frozen=True):
 
 def said_messages(snapshot: Snapshot, cursor: Cursor) -> list[SaidMessage]:
     """Return what the person said on the path to a cursor, in order."""
-    readings = rule_readings(snapshot, cursor.session, as_of=cursor.as_of)
+    readings = rule_readings(snapshot, cursor.session)
     context = _Texts(context_at(snapshot, cursor).parts)
     return [
         _said(entry, text, readings.get(entry.id), context)

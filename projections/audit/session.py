@@ -16,11 +16,11 @@ from eventstore.imports import copied_through, earlier_generation, original_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event as event_at
-from eventstore.paths import events, events_of_kinds, in_effect_on
+from eventstore.paths import events_of_kinds, in_effect_on
 from eventstore.records import Attempt, FileSets, Rewrite, own_record
 from eventstore.views import Usage
 from projections.audit.cache import CacheHistory, cache_history
-from projections.audit.calls import ModelCall, SessionCall, calls_on_path, session_calls
+from projections.audit.calls import SessionCall, calls_on_path, session_calls
 from projections.audit.conditions import LEAST_GAIN, Condition, FilesAudit, TokensBefore, conditions_of
 from projections.audit.cost import SessionCost, answer_of, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
@@ -191,12 +191,10 @@ def audit(
     session: str,
     *,
     leaf: Leaf = None,
-    as_of: int | None = None,
-    every_branch: bool = False,
     tokens: Counter | None = None,
     prices: Prices | None = None,
 ) -> Audit:
-    """Audit the compactions, branch summaries and rewrites on a leaf's path, or of every branch.
+    """Audit the compactions, branch summaries and rewrites on a leaf's path.
 
     `tokens` recomputes sizes (default: pi's own estimate); `prices` gives the cost of models (default: the
     installed `genai-prices`). Raises NotFoundError, and CorruptionError if damage makes a part fail.
@@ -204,37 +202,26 @@ def audit(
     tokens = tokens or counter("utf16/4")
     prices = prices or library_prices()
     with log.snapshot() as snapshot:
-        cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf)
         compactions: list[CompactionAudit] = []
         branch_summaries: list[BranchSummaryAudit] = []
         rewrites: list[RewriteAudit] = []
-        seen: set[int] = set()
         answered = list(answers(snapshot, cursor))
         made = session_calls(answered)
         isolation = Isolation()
-        calls: list[ModelCall] | None = None
-        gaps: list[Gap] = []
-        for tip in [cursor.leaf, *(_other_tips(snapshot, cursor) if every_branch else ())]:
-            branch = _Branch(
-                snapshot, cursor.at_leaf(tip), tokens, prices=prices, calls=made, isolation=isolation
-            )
-            fresh = [event for event in branch.entries if event.seq not in seen]
-            seen.update(event.seq for event in fresh)
-            for event in fresh:
-                if event.kind == "compaction":
-                    compactions += branch.audited("compaction", branch.compaction, event)
-                elif event.kind == "branch_summary":
-                    branch_summaries += branch.audited("branch summary", branch.branch_summary, event)
-                elif event.kind == "rewrite":
-                    rewrites += branch.audited("rewrite", branch.rewrite, event)
-            if calls is None:
-                calls, gaps = branch.calls, branch.gaps
+        branch = _Branch(snapshot, cursor, tokens, prices=prices, calls=made, isolation=isolation)
+        for event in branch.entries:
+            if event.kind == "compaction":
+                compactions += branch.audited("compaction", branch.compaction, event)
+            elif event.kind == "branch_summary":
+                branch_summaries += branch.audited("branch summary", branch.branch_summary, event)
+            elif event.kind == "rewrite":
+                rewrites += branch.audited("rewrite", branch.rewrite, event)
         context = context_at(snapshot, cursor)
-        on_path = calls or []
         costs = isolation.compute(
             "cost", lambda: session_cost(snapshot, session, prices=prices, answered=answered)
         )
-        cache = isolation.compute("prompt cache", lambda: cache_history(on_path, made))
+        cache = isolation.compute("prompt cache", lambda: cache_history(branch.calls, made))
         if isolation.failed:
             # Damaged bytes can fail in any way.
             require_sound(snapshot, session)
@@ -242,51 +229,34 @@ def audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
             original=original_of(snapshot, session) if copied_through(snapshot, session) else None,
-            title=title(snapshot, session, as_of=as_of) or first_request(snapshot, session, as_of=as_of),
+            title=title(snapshot, session) or first_request(snapshot, session),
             leaf=context.leaf,
             events=cursor.as_of,
-            entries=_entries(snapshot, cursor),
+            entries=snapshot.head(session).entries,
             counter=tokens.name,
             exact=tokens.is_exact,
             estimate=is_estimate(tokens, context.settings.model),
             note=tokens.note,
             context_tokens=sum(tokens.count(context.parts)),
             context_messages=len(context.parts),
-            gaps=gaps,
+            gaps=branch.gaps,
             cost=costs,
             cache=cache,
             compactions=sorted(compactions, key=lambda each: each.seq),
-            failed_compactions=list(_failed_compactions(snapshot, cursor)),
+            failed_compactions=list(_failed_compactions(snapshot, session)),
             branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
             rewrites=sorted(rewrites, key=lambda each: each.seq),
             not_computed=isolation.failed,
         )
 
 
-def _failed_compactions(snapshot: Snapshot, cursor: Cursor) -> Iterator[FailedCompaction]:
+def _failed_compactions(snapshot: Snapshot, session: str) -> Iterator[FailedCompaction]:
     """Yield the failed compactions of all branches, oldest first."""
-    for each in events_of_kinds(snapshot, cursor.session, {"attempt"}, last=cursor.as_of):
+    for each in events_of_kinds(snapshot, session, {"attempt"}):
         record = own_record(each)
         # Other attempts, at branch summaries, handoffs and replays, are by no policy.
         if isinstance(record, Attempt) and "policy" in record.request:
             yield FailedCompaction(id=each.id, seq=each.seq, time=iso_time(each.time), error=record.error)
-
-
-def _entries(snapshot: Snapshot, cursor: Cursor) -> int:
-    head = snapshot.head(cursor.session)
-    return head.entries - sum(
-        event.is_entry for event in events(snapshot, cursor.session, first=cursor.as_of + 1)
-    )
-
-
-def _other_tips(snapshot: Snapshot, cursor: Cursor) -> list[int]:
-    """Return the entries without children, newest first."""
-    tips: set[int] = set()
-    for each in events(snapshot, cursor.session, last=cursor.as_of):
-        if each.is_entry:
-            tips.discard(each.parent_seq)
-            tips.add(each.seq)
-    return sorted(tips - {cursor.leaf}, reverse=True)
 
 
 class _Branch:

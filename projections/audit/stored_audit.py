@@ -17,8 +17,6 @@ def stored_audit(
     session: str,
     *,
     leaf: Leaf = None,
-    as_of: int | None = None,
-    every_branch: bool = False,
     tokens: Counter,
     prices: Prices | None = None,
 ) -> Audit:
@@ -29,22 +27,12 @@ def stored_audit(
     """
     prices = prices or library_prices()
     counted = tokens.name, tokens.is_exact
-    key = result_key(
-        "audit", session, repr(leaf), as_of, every_branch, counted, identity_of_prices(prices), _code()
-    )
+    key = result_key("audit", session, repr(leaf), counted, identity_of_prices(prices), _code())
     with log.snapshot() as snapshot:
         results = StoredResults(log, snapshot)
         if (found := results.find(key, Audit)) is not None:
             return found
-        made = audit(
-            results.snapshot,
-            session,
-            leaf=leaf,
-            as_of=as_of,
-            every_branch=every_branch,
-            tokens=tokens,
-            prices=prices,
-        )
+        made = audit(results.snapshot, session, leaf=leaf, tokens=tokens, prices=prices)
     if not made.not_computed:
         results.add(key, made)
         results.save()

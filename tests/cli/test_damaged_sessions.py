@@ -24,7 +24,7 @@ def _reading(session: str) -> Iterator[tuple[str, ...]]:
     yield "show", session, "#3"
     yield "tree", session, "--full"
     yield "files", session
-    yield "audit", session, "--every-branch", "--full"
+    yield "audit", session, "--full"
     yield "report", session, "--force", "-o", "report.html"
     yield "diff", session, "root", "@leaf"
     yield "check", session

@@ -103,11 +103,11 @@ def test_as_of_a_number_everything_later_has_not_happened(told: Refold) -> None:
     assert before["nodes"][0]["label"] is None
 
 
-@pytest.mark.parametrize("name", ["tree", "context", "files"])
+@pytest.mark.parametrize("name", ["tree", "context"])
 def test_as_of_zero_a_session_is_empty(told: Refold, name: str) -> None:
     found = told(name, SESSION, "--as-of", "0", "--json").json
     assert found.get("leaf") is None
-    assert not any(found.get(each) for each in ("nodes", "messages", "readFiles", "modifiedFiles"))
+    assert not any(found.get(each) for each in ("nodes", "messages"))
 
 
 def file(content: bytes) -> BytesIO:

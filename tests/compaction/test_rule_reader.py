@@ -44,10 +44,10 @@ def listed(*rules: tuple[int, str]) -> str:
     return json.dumps([{"message": number, "rule": words} for number, words in rules])
 
 
-def rules(story: Story, as_of: int | None = None) -> list[str]:
+def rules(story: Story) -> list[str]:
     """Return the rules that a model found in messages above the leaf."""
     with story.log.snapshot() as snapshot:
-        said = said_messages(snapshot, resolve_cursor(snapshot, story.session, as_of=as_of))
+        said = said_messages(snapshot, resolve_cursor(snapshot, story.session))
     return [rule.text for message in said for rule in message.rules or ()]
 
 
@@ -60,12 +60,6 @@ def test_a_model_finds_rules(story: Story) -> None:
         messages=2, rules=2, unmatched=0
     )
     assert rules(story) == [QUESTIONS, "Never push"]
-
-
-def test_earlier_states_of_the_log_do_not_know_a_later_reading(story: Story) -> None:
-    before = len(kinds(story))
-    read(story, listed((1, QUESTIONS)))
-    assert rules(story, as_of=before) == []
 
 
 def test_a_reading_is_no_entry_of_the_tree(story: Story) -> None:

@@ -219,11 +219,6 @@ def test_files_behind_a_compaction_count(story):
     assert file_operations(story.log, "s") == operations(["a.py"])
 
 
-def test_files_as_of_an_event_are_those_touched_by_then(story):
-    story.says(assistant(call("read", path="a.py")), assistant(call("read", path="b.py")))
-    assert file_operations(story.log, "s", as_of=1) == operations(["a.py"])
-
-
 def test_the_root_has_touched_nothing(story):
     story.says(assistant(call("read", path="a.py")))
     assert file_operations(story.log, "s", leaf=ROOT) == operations()

@@ -16,6 +16,7 @@ from eventstore.memory import MemoryLog
 from projections.context.build import build_context, context_at, context_json, harness_json
 from projections.context.cursor import ROOT, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts, IncrementalSizes
+from projections.descriptions import title
 from projections.files import file_operations
 from projections.timeline import timeline
 from projections.tokens import counter
@@ -61,6 +62,7 @@ def test_a_batch_gives_the_views_of_one_append_after_the_other(appended):
             growing.append("s", [event])
         for leaf in (None, ROOT, *nodes(appended)):
             assert views_at(growing, "s", leaf=leaf) == views_at(batch, "s", leaf=leaf)
+        assert title(growing, "s") == title(batch, "s")
 
 
 @bounded

@@ -47,15 +47,6 @@ def test_a_name_that_is_no_text_is_none(log):
     assert title(log, "s") == ""
 
 
-@pytest.mark.parametrize(("as_of", "expected"), [(0, ""), (1, ""), (2, "first"), (3, "first"), (4, "second")])
-def test_a_title_as_of_an_event_is_what_it_was_then(story, as_of, expected):
-    story.says(user("hello"))
-    story.add(SessionInfo(name="first"))
-    story.says(user("hello again"))
-    story.add(SessionInfo(name="second"))
-    assert title(story.log, "s", as_of=as_of) == expected
-
-
 def test_the_title_of_an_unknown_session_is_not_found(log):
     with pytest.raises(NotFoundError) as refused:
         title(log, "s")
@@ -72,15 +63,11 @@ def test_a_session_in_which_nobody_asked_has_no_first_request(story):
     assert first_request(story.log, "s") == ""
 
 
-@pytest.mark.parametrize(("as_of", "expected"), [(1, ""), (2, "fix it")])
-def test_a_first_request_as_of_an_event_is_none_that_came_later(story, as_of, expected):
-    story.says(assistant("welcome"), user("fix it"))
-    assert first_request(story.log, "s", as_of=as_of) == expected
-
-
 def test_what_goes_on_after_a_compaction_is_nobodys_first_request(story):
-    story.says(user("[Resuming] the parser"), assistant("done"), user("and the tests"))
-    assert [first_request(story.log, "s", as_of=seq) for seq in (2, 3)] == ["", "and the tests"]
+    story.says(user("[Resuming] the parser"), assistant("done"))
+    assert first_request(story.log, "s") == ""
+    story.says(user("and the tests"))
+    assert first_request(story.log, "s") == "and the tests"
 
 
 def test_the_first_request_of_a_subagent_is_its_task(store, tmp_path):

@@ -10,9 +10,8 @@ import msgspec
 from eventstore import EventLog, NewEvent
 from eventstore.event import OWN_FLAGS, Event, EventFacts
 from projections.context.build import build_context, context_json
-from projections.context.cursor import Leaf
-from projections.descriptions import title
-from projections.files import file_operations
+from projections.context.cursor import Leaf, resolve_cursor
+from projections.files import files_at
 from projections.settings import settings
 from projections.tree import tree
 
@@ -32,13 +31,14 @@ def views_at(
 ) -> dict[str, object]:
     """Return every view at a leaf as of an event."""
     where: dict[str, Any] = {"leaf": leaf, "as_of": as_of}
+    with log.snapshot() as snapshot:
+        files = files_at(snapshot, resolve_cursor(snapshot, session, **where)).lists()
     return {
         "context": msgspec.structs.replace(build_context(log, session, **where), as_of=0),
         "bytes": context_json(log, session, **where),
         "settings": settings(log, session, **where),
-        "files": file_operations(log, session, **where),
+        "files": files,
         "tree": tree(log, session, as_of=as_of),
-        "title": title(log, session, as_of=as_of),
     }
 
 

@@ -199,17 +199,11 @@ def compactions(refold: Refold, *options: str) -> list[str]:
     return [each["id"] for each in session["compactions"]]
 
 
-def test_compactions_of_the_leafs_path_are_audited_or_those_of_every_branch(told: Refold) -> None:
+def test_compactions_of_a_leafs_path_are_audited(told: Refold) -> None:
     record = {"type": "compaction", "id": "c2", "parentId": "b2", "summary": "s", "tokensBefore": 1}
     told("append", SESSION, stdin=line({**record, "firstKeptEntryId": "b1"}))
     assert compactions(told) == ["c2"]
     assert compactions(told, "--leaf", "i1") == ["c1"]
-    assert compactions(told, "--every-branch") == ["c1", "c2"]
-
-
-def test_as_of_an_event_later_compactions_have_not_happened(told: Refold) -> None:
-    assert compactions(told, "--as-of", "11") == []
-    assert compactions(told, "--as-of", "12") == ["c1"]
 
 
 def test_messages_that_no_summary_covers_are_named(told: Refold) -> None:
@@ -282,7 +276,6 @@ WRONG: list[list[str]] = [
     ["--all", "s"],
     ["--all", "--full"],
     ["--all", "--leaf", "root"],
-    ["--all", "--as-of", "0"],
 ]
 
 
@@ -333,13 +326,6 @@ def test_an_empty_store_has_no_audits(refold: Refold) -> None:
         pass
     assert audited(refold, "--all") == []
     assert shown(refold) == []
-
-
-def test_all_may_be_of_every_branch_of_each(told: Refold) -> None:
-    record = {"type": "compaction", "id": "c2", "parentId": "b2", "summary": "s", "tokensBefore": 1}
-    told("append", SESSION, stdin=line({**record, "firstKeptEntryId": "b1"}))
-    (session,) = audited(told, "--all", "--every-branch")
-    assert [each["id"] for each in session["compactions"]] == ["c1", "c2"]
 
 
 @pytest.mark.usefixtures("cores")

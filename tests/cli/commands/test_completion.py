@@ -55,7 +55,7 @@ def test_commands_are_completed(refold: Refold) -> None:
 
 
 def test_options_are_completed(refold: Refold) -> None:
-    assert completed(refold, "refold audit --e", 2) == ["--every-branch"]
+    assert completed(refold, "refold audit --f", 2) == ["--full", "--fail-on"]
 
 
 def test_choices_are_completed(refold: Refold) -> None:

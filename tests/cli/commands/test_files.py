@@ -22,10 +22,6 @@ def test_files_are_those_up_to_a_leaf(told: Refold) -> None:
     assert told("files", SESSION, "--leaf", "b1", "--json").json["modifiedFiles"] == ["src/parser.py"]
 
 
-def test_files_are_those_as_of_an_event(told: Refold) -> None:
-    assert told("files", SESSION, "--as-of", "5").lines == ["modified  src/parser.py"]
-
-
 def test_what_only_a_summary_claims_is_not_listed(told: Refold) -> None:
     assert "gone.py" not in told("files", SESSION).out
 

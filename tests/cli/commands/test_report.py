@@ -126,12 +126,6 @@ def test_at_another_leaf_what_happened_on_its_path_counts(told: Refold) -> None:
     assert 'id="r-12"' not in page(told, "--leaf", "b2")
 
 
-def test_as_of_an_event_later_ones_are_not_on_the_page(told: Refold) -> None:
-    found = page(told, "--as-of", "11")
-    assert 'id="e-11"' in found
-    assert 'id="e-12"' not in found
-
-
 def test_texts_are_cut_or_in_full_whole(told: Refold) -> None:
     told("append", SESSION, stdin=said("y" * 5000))
     assert "y" * 5000 not in page(told)

@@ -78,13 +78,12 @@ def test_a_place_that_is_not_there_is_reported_before_anybody_is_asked(talked: R
     assert server.asked == []
 
 
-@pytest.mark.parametrize("options", [("--as-of", "3", "--summarizer", "m-1"), ("--again",)])
-def test_options_that_exclude_each_other_are_refused(talked: Refold, options: tuple[str, ...]) -> None:
-    talked.refused(click.UsageError, "rules", SESSION, *options, code=2)
+@pytest.mark.parametrize("option", ["--again", "--no-redact"])
+def test_options_of_the_reader_need_one(talked: Refold, option: str) -> None:
+    talked.refused(click.UsageError, "rules", SESSION, option, code=2)
 
 
 def test_a_message_counts_from_where_it_stands(talked: Refold) -> None:
-    assert messages(talked, "--as-of", "0") == {}
     assert len(messages(talked, "--leaf", "u1")) == 1
 
 

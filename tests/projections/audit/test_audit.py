@@ -15,7 +15,6 @@ from eventstore.records import (
     CustomMessage,
     FileOperations,
     Rewrite,
-    SessionInfo,
     TextReplacement,
     Undone,
 )
@@ -77,12 +76,6 @@ def test_failed_compactions_are_told_in_order_with_their_errors(story):
         ("e1", 1, "overloaded"),
         ("e2", 2, "no such model"),
     ]
-
-
-def test_as_of_an_event_later_attempts_have_not_failed(story):
-    asked = {"reason": "threshold", "policy": "refold", "requests": []}
-    story.add(Attempt(request=asked, error="overloaded"), Attempt(request=asked, error="no such model"))
-    assert [each.error for each in audit(story.log, "s", as_of=1).failed_compactions] == ["overloaded"]
 
 
 def test_before_a_compaction_stand_claim_measurement_and_our_own_count(audited):
@@ -387,30 +380,6 @@ def test_an_audit_is_about_the_path_to_the_leaf(branched):
 def test_an_audit_of_another_leaf_is_about_its_path(branched):
     found = audit(branched.log, "s", leaf="e3")
     assert ([each.id for each in found.compactions], found.rewrites) == (["e3"], [])
-
-
-def test_an_audit_of_every_branch_has_all_of_them_once(branched):
-    found = audit(branched.log, "s", leaf="e3", every_branch=True)
-    assert ([each.id for each in found.compactions], [each.id for each in found.rewrites]) == (
-        ["e3", "e5"],
-        ["e6"],
-    )
-
-
-def test_an_audit_as_of_an_event_knows_nothing_of_later_ones(branched):
-    branched.add(SessionInfo(name="later"))
-    found = audit(branched.log, "s", as_of=3, every_branch=True)
-    assert (found.title, found.events, found.entries, [each.id for each in found.compactions]) == (
-        "one",
-        3,
-        3,
-        ["e3"],
-    )
-
-
-def test_an_audit_as_of_nothing_is_empty(branched):
-    found = audit(branched.log, "s", as_of=0, every_branch=True)
-    assert (found.title, found.leaf, found.entries, found.compactions) == ("", None, 0, [])
 
 
 def test_an_audit_of_the_root_finds_nothing(branched):

@@ -85,7 +85,7 @@ TABLE = FilePrices(name="t", date="2026-01-01", models={})
 
 @pytest.mark.parametrize(
     "options",
-    [{"leaf": "e2"}, {"as_of": 3}, {"every_branch": True}, {"tokens": OTHER_TOKENS}, {"prices": TABLE}],
+    [{"leaf": "e2"}, {"tokens": OTHER_TOKENS}, {"prices": TABLE}],
 )
 def test_other_options_are_other_audits(watched, options):
     watched.audit()

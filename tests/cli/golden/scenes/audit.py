@@ -121,7 +121,7 @@ PRICES: Final = File(
 SCENES: Final[Sequence[Scene]] = [
     help_of("audit"),
     Scene(the_tale, ["audit @last", "audit @last --full", "audit @last --leaf root"]),
-    Scene(the_demo, ["audit @last", "audit @last --full --as-of 69"]),
+    Scene(the_demo, ["audit @last", "audit @last --full --leaf '#69'"]),
     Scene(nothing, [views_of_made_up_audits]),
     Scene(
         the_tale,
@@ -130,7 +130,7 @@ SCENES: Final[Sequence[Scene]] = [
             "audit tale.jsonl",
             "audit @last --full",
             PRICES,
-            "--prices mine.toml audit @last --as-of 12",
+            "--prices mine.toml audit @last --leaf '#12'",
             "--prices none.toml audit @last",
             Run("--counter o200k audit @last", patch={"projections.tokens._o200k": lambda _: None}),
             a_pipe_called_pipe,
@@ -196,7 +196,6 @@ SCENES: Final[Sequence[Scene]] = [
             "audit --all s",
             "audit --all --full",
             "audit --all --leaf root",
-            "audit --all --as-of 0",
             "audit s --fail-on speed",
         ],
     ),

@@ -11,12 +11,10 @@ from projections.context.cursor import Leaf
 from projections.tokens import counter
 
 
-def material_of(
-    log: EventLog, session: str = "s", *, leaf: Leaf = None, as_of: int | None = None
-) -> Material:
+def material_of(log: EventLog, session: str = "s", *, leaf: Leaf = None) -> Material:
     """Read the material of a session's page."""
     tokens, prices = counter("utf16/4"), library_prices()
-    audited = audit(log, session, leaf=leaf, as_of=as_of, tokens=tokens, prices=prices)
+    audited = audit(log, session, leaf=leaf, tokens=tokens, prices=prices)
     return read_material(log, audited, leaf=leaf, tokens=tokens, prices=prices)
 
 

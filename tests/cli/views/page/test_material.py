@@ -17,6 +17,7 @@ from cli.views.page.material import (
     billed_call,
     cumulative_cost,
     outcomes,
+    read_material,
     total_cost,
 )
 from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
@@ -25,10 +26,12 @@ from eventstore.errors import NotFoundError
 from eventstore.formats import view_of_event
 from eventstore.records import Decision, ModelChange, TextReplacement, Undone
 from eventstore.views import Usage
-from projections.audit.prices import FilePrices, Price
+from projections.audit.prices import FilePrices, Price, library_prices
+from projections.audit.session import audit
 from projections.context.parts import Fate
 from projections.diff import Change
 from projections.message_text import message_text
+from projections.tokens import counter
 from tests.cli.views.page.reading import material_of
 from tests.support.claude_code import SESSION, answer, bring, said
 from tests.support.talk import Json, PiSession, Story, assistant, call, result, user
@@ -182,10 +185,12 @@ def test_all_events_are_read_and_those_of_the_path_told_from_the_others(chat: St
     assert found.path == {1, 4}
 
 
-def test_as_of_an_event_later_ones_have_not_happened(chat: Story) -> None:
+def test_what_comes_after_the_audit_is_not_on_its_page(chat: Story) -> None:
+    tokens, prices = counter("utf16/4"), library_prices()
+    audited = audit(chat.log, "s", tokens=tokens, prices=prices)
     record_compaction(chat.writer, summary="s", first_kept="e3")
-    found = material_of(chat.log, as_of=2)
-    assert (len(found.events), found.exchanges, found.view.audit.compactions) == (2, {}, [])
+    found = read_material(chat.log, audited, leaf=None, tokens=tokens, prices=prices)
+    assert (len(found.events), found.view.audit.compactions) == (audited.events, [])
 
 
 def test_at_another_leaf_the_context_there_counts(chat: Story) -> None:
