@@ -50,9 +50,10 @@ def command(
 
     Without a PATH, the session files of all harnesses on this machine are imported. Those that have not changed since
     they were last imported are not opened. If you interrupt it, run it again: it continues where it stopped. A
-    file that cannot be read makes the exit code 1 only until it was reported. An empty file, one that holds only
-    snapshots of files, or one of a harness that refold cannot import, gets only a note. The exit code is also 1
-    if no session is found.
+    file that cannot be read makes the exit code 1 only until it was reported.
+
+    An empty file, one that holds only snapshots of files, or one of a harness that refold cannot import, gets only a
+    note, unless you name it. The exit code is also 1 if no session is found.
 
     With --watch, it goes on and prints a line for each session file with new events, mostly within a second. With
     --json, each line is an object.
@@ -94,7 +95,7 @@ def _sync(
         _import_named(ctx, summary, name, as_json=as_json)
     elif summary.files:
         _import(ctx, summary)
-    has_failed = report(summary, is_named=bool(paths))
+    has_failed = report(summary, paths)
     if as_json:
         echo_json(summary.as_json(is_dry=is_dry))
     elif not paths and not summary.files and not summary.unread:

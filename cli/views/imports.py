@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from eventstore.files.discovery import ForeignSessionError, SessionFile
     from eventstore.files.importing import ImportResult
@@ -109,8 +109,11 @@ class ImportSummary:
         return sum(project[name] for project in self.projects.values())
 
 
-def report(summary: ImportSummary, *, is_named: bool) -> bool:
-    """Print problems and notes about files; return True if the exit code has to say so."""
+def report(summary: ImportSummary, named: Collection[str]) -> bool:
+    """Print problems and notes about files; return True if the exit code has to say so.
+
+    `named` are the paths that the user gave: what is wrong with such a file is told each time.
+    """
     from cli.output import counted, echo_note, echo_problem
     from cli.store import note_remarks_of_many
     from eventstore.errors import NoSessionYetError
@@ -121,32 +124,31 @@ def report(summary: ImportSummary, *, is_named: bool) -> bool:
     ]
     summary.unread = sorted({*summary.unread, *(error.harness for _, error in foreign)})
     failed = [each for each in summary.failed if not isinstance(each.error, ForeignSessionError)]
-    if is_named:
-        for each in failed:
-            echo_problem(problem_text(each))
-        for line in _of_folders(foreign):
-            echo_problem(line)
-        return bool(summary.failed)
+    known = frozenset[str]() if named else summary.known
     # A harness makes a file before its first message: that is no failure.
     begun = {
         each.file.path
         for each in failed
         if not each.file.status.st_size or isinstance(each.error, NoSessionYetError)
-    }
-    if new_begun := begun - summary.known:
+    }.difference(named)
+    if new_begun := begun - known:
         echo_note(f"{counted(len(new_begun), 'file')} without a session yet, such as {min(new_begun)}")
-    new = [each for each in failed if each.file.path not in begun | summary.known]
+    new = [each for each in failed if each.file.path not in begun | known]
     for each in new:
         echo_problem(problem_text(each))
-    for line in _of_folders([each for each in foreign if each[0].path not in summary.known]):
+    refused = [each for each in foreign if each[0].path in named]
+    for line in _of_folders(refused):
+        echo_problem(line)
+    for line in _of_folders([each for each in foreign if each[0].path not in known.union(named)]):
         echo_note(line)
-    note_remarks_of_many(summary.damaged)
-    if unknown := _unknown_types(summary.unknown):
-        echo_note(unknown)
-    if known := summary.known - begun:
-        files_known = counted(len(known), "unreadable file")
-        echo_note(f"{files_known} unchanged since the last report; --json lists what is wrong")
-    return bool(new) or len(summary.files) == len(foreign)
+    if not named:
+        note_remarks_of_many(summary.damaged)
+        if unknown := _unknown_types(summary.unknown):
+            echo_note(unknown)
+        if files_known := known - begun:
+            unreadable = counted(len(files_known), "unreadable file")
+            echo_note(f"{unreadable} unchanged since the last report; --json lists what is wrong")
+    return bool(new or refused) or len(summary.files) == len(foreign)
 
 
 def problem_text(failed: FileImport) -> str:

@@ -112,8 +112,8 @@ def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
     for name in ("a", "b"):
         (folder / f"{name}.jsonl").write_bytes(CODEX)
     write(folder / "c.jsonl")
-    outcome = refold("sync", "sessions", "--json", code=1)
-    (told,) = outcome.errors.splitlines()
+    outcome = refold("sync", "sessions", "--json")
+    (told,) = outcome.notes
     assert [each in told for each in ("sessions: ", "2 files", "Codex")] == [True] * 3
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
@@ -121,7 +121,7 @@ def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
 def test_a_folder_with_exports_of_opencode_alone_says_so(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / "a.json").write_text('{\n "info": {"id": "ses_1"}, "messages": []\n}')
-    told = refold("sync", "exports", code=1).errors
+    (told,) = refold("sync", "exports", code=1).notes
     assert ("exports/a.json: " in told, "opencode" in told) == (True, True)
 
 
@@ -320,8 +320,18 @@ def test_a_folder_names_its_exports_of_other_harnesses_beside_its_sessions(
     folder.mkdir()
     write(folder / "tale.jsonl")
     (folder / "export.json").write_text('{"info": {"id": "ses_1"}, "messages": []}')
-    outcome = refold("sync", "both", code=1)
-    assert (len(outcome.lines), "export.json" in outcome.errors) == (1, True)
+    outcome = refold("sync", "both")
+    (note,) = outcome.notes
+    assert (len(outcome.lines), "export.json" in note) == (1, True)
+
+
+def test_a_folder_may_hold_files_without_a_session(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "begun").mkdir()
+    write(tmp_path / "begun" / "tale.jsonl")
+    (tmp_path / "begun" / "empty.jsonl").touch()
+    (tmp_path / "begun" / "z.jsonl").write_bytes(line(type="file-history-snapshot") + b"\n")
+    (note,) = refold("sync", "begun").notes
+    assert "2 files without a session yet, such as begun/empty.jsonl" in note
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
