@@ -1,1 +1,1 @@
-"""Scenarios: tell each program what to do, as far as it does it without a terminal."""
+"""Scenarios for each program: what it is told without a terminal, and what the model answers."""

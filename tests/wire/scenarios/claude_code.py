@@ -19,6 +19,8 @@ from tests.wire.scenarios.common import (
     offers,
     parts,
     picture,
+    read_parts,
+    summaries,
     task_of_agent,
 )
 
@@ -34,11 +36,7 @@ SUMMARY: Final = (
     "<analysis>\nLooked.\n</analysis>\n\n<summary>\n1. Asked to read files and change a.py (summary {}).\n"
     "2. Never touch migrations/.\n</summary>"
 )
-SUMMARIES: Final = Rule(
-    "compaction",
-    ends_with("CRITICAL: Respond with TEXT ONLY"),
-    [say(SUMMARY.format(number)) for number in range(1, 9)],
-)
+SUMMARIES: Final = summaries(ends_with("CRITICAL: Respond with TEXT ONLY"), SUMMARY)
 
 
 def main_rule(*replies: Reply) -> Rule:
@@ -206,17 +204,7 @@ SCENARIOS: Final = (
         automatic,
         [
             SUMMARIES,
-            main_rule(
-                *(
-                    reply
-                    for number in PARTS
-                    for reply in (
-                        say(Thinking(f"Read {number}."), read(f"/mnt/project/part{number}.txt")),
-                        say(f"Part {number} read."),
-                    )
-                ),
-                say("About numbers."),
-            ),
+            main_rule(*read_parts(lambda name: read(f"/mnt/project/{name}")), say("About numbers.")),
         ],
         parts(250),
         {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},

@@ -8,7 +8,7 @@ from typing import Final
 from tests.wire.box import PROJECT, URL, Box, Program, Scenario, Talk
 from tests.wire.model import Rule
 from tests.wire.replies import Call, Patch, Reply, Sealed, Thinking, refuse, say
-from tests.wire.scenarios.common import FILES, MEMORY, PARTS, ends_with, parts, picture
+from tests.wire.scenarios.common import FILES, MEMORY, PARTS, ends_with, parts, picture, read_parts, summaries
 
 OPTIONS: Final = ("--skip-git-repo-check", "--json")
 _COMMON: Final = """approval_policy = "never"
@@ -43,11 +43,7 @@ PATCH: Final = (
     "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    return 1\n+    return 10\n*** End Patch\n"
 )
 SUMMARY: Final = "Progress: files were read (summary {})."
-SUMMARIES: Final = Rule(
-    "compaction",
-    ends_with("CONTEXT CHECKPOINT COMPACTION"),
-    [say(SUMMARY.format(number)) for number in range(1, 9)],
-)
+SUMMARIES: Final = summaries(ends_with("CONTEXT CHECKPOINT COMPACTION"), SUMMARY)
 REMOTE: Final = Rule(
     "compaction", ends_with("compaction_trigger"), [say(Sealed(f"history {n}")) for n in range(1, 9)]
 )
@@ -157,17 +153,7 @@ def errors(box: Box) -> None:
     go_on(box, "After it.")
 
 
-def _read_parts() -> list[Reply]:
-    return [
-        reply
-        for number in PARTS
-        for reply in (
-            say(Thinking(f"Read part {number}."), shell(f"cat part{number}.txt")),
-            say(f"Part {number} read."),
-        )
-    ]
-
-
+READ_PARTS: Final = read_parts(lambda name: shell(f"cat {name}"))
 SCENARIOS: Final = (
     Scenario(
         "tools",
@@ -190,13 +176,13 @@ SCENARIOS: Final = (
     Scenario(
         "automatic-compaction",
         automatic,
-        [SUMMARIES, main_rule(*_read_parts(), say("Numbers."))],
+        [SUMMARIES, main_rule(*READ_PARTS, say("Numbers."))],
         configured(limit=15_000) | parts(200),
     ),
     Scenario(
         "remote-compaction",
         automatic,
-        [REMOTE, SUMMARIES, main_rule(*_read_parts(), say("Numbers."))],
+        [REMOTE, SUMMARIES, main_rule(*READ_PARTS, say("Numbers."))],
         configured(limit=15_000, is_openai=True) | parts(200),
         {"OPENAI_API_KEY": "sk-x", "CODEX_API_KEY": "sk-x"},
     ),

@@ -1,4 +1,4 @@
-"""Files, and conditions on requests, that the scenarios of several programs share."""
+"""Files, conditions on requests, and replies that the scenarios of several programs share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-from tests.wire.model import Request
+from tests.wire.model import Request, Rule
+from tests.wire.replies import Call, Reply, Thinking, say
 
 Condition = Callable[[Request], bool]
 
@@ -43,6 +44,23 @@ PARTS: Final = range(1, 7)
 def parts(size: int) -> dict[str, str]:
     """Return large files, of a number of lines each, to fill a context with."""
     return {f"project/part{number}.txt": lines(f"part{number}", size) for number in PARTS}
+
+
+def read_parts(read: Callable[[str], Call]) -> list[Reply]:
+    """Return replies that read the large files, one in a turn, by calls for their names."""
+    return [
+        reply
+        for number in PARTS
+        for reply in (
+            say(Thinking(f"Read part {number}."), read(f"part{number}.txt")),
+            say(f"Part {number} read."),
+        )
+    ]
+
+
+def summaries(fits: Condition, text: str) -> Rule:
+    """Return a rule that answers requests for a summary with a text, numbered in its braces."""
+    return Rule("compaction", fits, [say(text.format(number)) for number in range(1, 9)])
 
 
 def offers(*tools: str) -> Condition:

@@ -8,8 +8,18 @@ from typing import Final
 from tests.wire.box import URL, Box, Program, Scenario
 from tests.wire.model import Rule
 from tests.wire.replies import OVERLOADED, Call, Thinking, say
-from tests.wire.scenarios.common import FILES, MEMORY, PARTS, ends_with, offers, parts, picture, task_of_agent
-from tests.wire.scenarios.pi import EXTENSION, SUMMARIES, main_rule, read_parts, starter
+from tests.wire.scenarios.common import (
+    FILES,
+    MEMORY,
+    PARTS,
+    ends_with,
+    offers,
+    parts,
+    picture,
+    read_parts,
+    task_of_agent,
+)
+from tests.wire.scenarios.pi import EXTENSION, SUMMARIES, main_rule, starter
 
 AGENT: Final = "home/.omp/agent"
 OPTIONS: Final = (
@@ -166,7 +176,11 @@ SCENARIOS: Final = (
         Scenario(
             f"compaction-{method}",
             automatic,
-            [HANDOFFS, SUMMARIES, main_rule(*read_parts("_read", "path"), say("Numbers."))],
+            [
+                HANDOFFS,
+                SUMMARIES,
+                main_rule(*read_parts(lambda name: Call("_read", {"path": name})), say("Numbers.")),
+            ],
             configured(method) | parts(200),
         )
         for method in ("soft", "shake", "snapcompact", "handoff")

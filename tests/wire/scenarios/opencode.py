@@ -24,6 +24,8 @@ from tests.wire.scenarios.common import (
     offers,
     parts,
     picture,
+    read_parts,
+    summaries,
     task_of_agent,
 )
 
@@ -42,11 +44,7 @@ def _asks_for_title(request: Request) -> bool:
 
 
 TITLES: Final = Rule("title", _asks_for_title, [say("A title") for _ in range(9)])
-SUMMARIES: Final = Rule(
-    "compaction",
-    lambda request: not request.tools and not _asks_for_title(request),
-    [say(SUMMARY.format(number)) for number in range(1, 9)],
-)
+SUMMARIES: Final = summaries(lambda request: not request.tools and not _asks_for_title(request), SUMMARY)
 
 
 def main_rule(*replies: Reply) -> Rule:
@@ -204,14 +202,7 @@ TOOLS: Final = main_rule(
     say("A red square."),
     say("I changed a()."),
 )
-READ_PARTS: Final = [
-    reply
-    for number in PARTS
-    for reply in (
-        say(Thinking(f"Read part {number}."), read(f"/mnt/project/part{number}.txt")),
-        say(f"Part {number} read."),
-    )
-]
+READ_PARTS: Final = read_parts(lambda name: read(f"/mnt/project/{name}"))
 SCENARIOS: Final = (
     *(
         Scenario(

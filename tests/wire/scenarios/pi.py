@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from tests.wire.scenarios.common import (
     offers_none,
     parts,
     picture,
+    read_parts,
+    summaries,
 )
 
 AGENT: Final = "home/.pi/agent"
@@ -39,7 +41,7 @@ export default function (pi: any) {
 """RPC cannot navigate the tree; this extension can."""
 MODEL: Final = ("--model", "stub/stub-1:high")
 SUMMARY: Final = "## Goal\nRead the files and edit them.\n\n## Progress\n### Done\n- [x] read (summary {})\n"
-SUMMARIES: Final = Rule("compaction", offers_none, [say(SUMMARY.format(number)) for number in range(1, 9)])
+SUMMARIES: Final = summaries(offers_none, SUMMARY)
 
 
 def main_rule(*replies: Reply) -> Rule:
@@ -132,18 +134,6 @@ TOOLS: Final = main_rule(
 )
 
 
-def read_parts(tool: str, argument: str, folder: str = "") -> list[Reply]:
-    """Return replies that read the large files, one in a turn."""
-    return [
-        reply
-        for number in PARTS
-        for reply in (
-            say(Thinking(f"Read part {number}."), Call(tool, {argument: f"{folder}part{number}.txt"})),
-            say(f"Part {number} read."),
-        )
-    ]
-
-
 def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
     """Return the scenarios; `rpc` starts the RPC mode."""
 
@@ -209,7 +199,7 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
         Scenario(
             "automatic-compaction",
             automatic,
-            [SUMMARIES, main_rule(*read_parts("read", "path"), say("Numbers."))],
+            [SUMMARIES, main_rule(*read_parts(lambda name: Call("read", {"path": name})), say("Numbers."))],
             configured(window=9_000, keep=1_500) | parts(150),
         ),
         Scenario(
@@ -273,7 +263,7 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
 
 
 def program(version: str) -> Program:
-    # Since 0.80, the end of a turn is not yet the end of what follows it.
+    # Since 0.80, work such as a compaction can follow the end of a turn.
     is_early = version.startswith("0.7")
     end = '"type":"agent_end"' if is_early else '"type":"agent_settled"'
     return Program(
@@ -283,7 +273,7 @@ def program(version: str) -> Program:
             "PI_SKIP_VERSION_CHECK": "1",
             "PI_TELEMETRY": "0",
         },
-        files=_files(),
+        files={**FILES, "project/AGENTS.md": MEMORY, f"{AGENT}/extensions/wire.ts": EXTENSION},
         sessions=[f"{AGENT}/sessions/**/*"],
         scenarios=scenarios(starter(end, "--mode", "rpc", *MODEL)),
     )
@@ -300,7 +290,3 @@ def starter(end: str, *arguments: str, begin: str = "") -> Callable[[Box], Any]:
             yield Rpc(talk, end)
 
     return start
-
-
-def _files() -> Mapping[str, str]:
-    return {**FILES, "project/AGENTS.md": MEMORY, f"{AGENT}/extensions/wire.ts": EXTENSION}
