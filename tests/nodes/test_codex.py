@@ -12,7 +12,7 @@ import pytest
 
 from tests.nodes.codex import nodes_of, session_name
 from tests.nodes.node import Nodes, shown
-from tests.wire.blocks import Block, of_request
+from tests.wire.blocks import Block, request_blocks
 from tests.wire.recording import RECORDED, requests_in, unpacked
 
 Json = dict[str, Any]
@@ -92,7 +92,7 @@ def test_recorded_requests_are_what_nodes_show(archive: Path) -> None:
 
 def _blocks(items: Sequence[Json]) -> list[Block]:
     sent = [{name: value for name, value in item.items() if name not in _NOT_SENT} for item in items]
-    return of_request("responses", {"input": sent})
+    return request_blocks("responses", {"input": sent})
 
 
 def _contexts(folder: Path) -> dict[str, list[Any]]:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.nodes.node import Nodes, shown
 from tests.nodes.opencode import nodes_of_events, nodes_of_export
-from tests.wire.blocks import Block, of_request
+from tests.wire.blocks import Block, request_blocks
 from tests.wire.recording import RECORDED, requests_in, unpacked
 
 Json = dict[str, Any]
@@ -27,7 +27,7 @@ def test_recorded_requests_are_what_nodes_show(archive: Path) -> None:
                 if request["api"] != "messages" or request["rule"] != "main":
                     continue
                 compared += 1
-                if of_request("messages", request["body"]) not in contexts:
+                if request_blocks("messages", request["body"]) not in contexts:
                     others.append((requests.parent.name, request["number"]))
     assert (compared, others) == (46, [])
 
@@ -81,7 +81,7 @@ def _contexts(path: Path) -> Iterator[list[Block]]:
         for node in nodes.made:
             if node.role == "assistant" and not node.replaces:
                 messages = [_message(nodes, number) for _, number in shown(nodes, node.parent, node.seq - 1)]
-                yield of_request("messages", {"messages": list(_sent(messages))})
+                yield request_blocks("messages", {"messages": list(_sent(messages))})
 
 
 def _message(nodes: Nodes, number: int) -> Json:

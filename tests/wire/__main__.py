@@ -4,8 +4,8 @@
     python -m tests.wire all
 
 HARNESS is one of claude-code, pi, oh-my-pi, codex, opencode. Without a version, all releases of `install.RELEASES` run.
-It needs npm, a network to install from, and `unshare` of util-linux. `REFOLD_WIRE_CACHE` names a folder that keeps
-what was installed. Each run replaces its fixture in tests/wire/recorded/.
+It needs npm, a network to install from, and Linux with namespaces (`unshare`). `REFOLD_WIRE_CACHE` names a folder that
+keeps what was installed. Each run replaces its fixture in tests/wire/recorded/.
 
     python -m tests.wire all --recorded
 
@@ -14,13 +14,14 @@ compares the fixtures again and writes docs/checks.md, without a program or a ne
     python -m tests.wire all --quick
 
 runs one scenario of the newest release of each program and writes nothing. It fails if more requests differ than in the
-fixture; that a program was not installed is only said.
+fixture; a program that cannot be installed or run here is named, and left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,11 +32,12 @@ from pathlib import Path
 from tests.wire.compare import compare
 from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
 from tests.wire.recording import fixture, record, unpacked
+from tests.wire.run import has_namespaces
 from tests.wire.table import Row, rows, write
 
 
 def main() -> int:
-    """Run what the command line asks for; return 1 if a program did not run, or sent what it did not before."""
+    """Run what the command line asks for; return 1 if something failed."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.wire", description=(__doc__ or "").partition("\n")[0]
     )
@@ -50,15 +52,18 @@ def main() -> int:
                 counts = compare(run)
             write(Row.of(harness, version, rows()[harness, version].date, counts))
         return 0
+    if not shutil.which("npm") or not has_namespaces():
+        sys.stdout.write("nothing was run: it needs npm, and Linux with namespaces (unshare)\n")
+        return int(not options.quick)
     failed, cache = False, cache_folder()
     for harness, version in _releases(options.harness, options.version, is_quick=options.quick):
         try:
-            installed = install(harness, version, cache)
+            install(harness, version, cache)
         except InstallError as error:
             sys.stdout.write(f"{harness} {version} was not installed: {error}\n")
             failed |= not options.quick
             continue
-        sys.stdout.write(f"{harness} {version}, installed in {installed.seconds:.0f} s\n")
+        sys.stdout.write(f"{harness} {version}\n")
         sys.stdout.flush()
         with tempfile.TemporaryDirectory(prefix="refold-wire-") as folder:
             failed |= not _run(harness, version, Path(folder), cache, is_quick=options.quick)

@@ -1,7 +1,7 @@
 """Requests and contexts as blocks that can be compared: text, thinking, calls, results and images, each with its role.
 
-Messages of one role that follow each other are one sequence of blocks, because APIs join them anyway. Left out is what
-an API adds to or takes from a block without saying anything to the model: cache marks, states, and ids of items.
+Messages of one role that follow each other are one sequence of blocks, because APIs join them anyway. Cache marks,
+states and ids of items are left out: they say nothing to the model.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Block(NamedTuple):
     name: str = ""
 
 
-def of_request(api: str, body: Json) -> list[Block]:
-    """Return the blocks of a request's messages; its system prompt and tools are no part of them."""
+def request_blocks(api: str, body: Json) -> list[Block]:
+    """Return the blocks of a request's messages; without its system prompt and tools."""
     if api == "responses":
         return [block for item in mask(body["input"]) for block in _of_item(item)]
     reader = _of_message if api == "messages" else _of_chat
     return [block for message in mask(body["messages"]) for block in reader(message)]
 
 
-def of_context(context: Context) -> list[Block]:
-    """Return the blocks of a context as refold gives it out, in the harness's own shape."""
+def context_blocks(context: Context) -> list[Block]:
+    """Return the blocks of a context as refold exports it, in the harness's own shape."""
     shape = rules_named(context.rules).format
     messages = msgspec.json.decode(harness_json(context), type=_Document).messages
     return [block for message in messages for block in _of_own(bytes(message), shape)]
@@ -75,7 +75,7 @@ def _of_message(message: Json) -> Iterator[Block]:
 
 def _contents(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
     """Yield the blocks of a message of the Messages API, or of pi, whose blocks have other names."""
-    for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+    for block in _listed(content):
         kind = block["type"]
         if kind == "text":
             yield Block(role, "text", block["text"])
@@ -117,7 +117,7 @@ def _of_chat(message: Json) -> Iterator[Block]:
         return
     if thought := message.get("reasoning_content") or message.get("reasoning"):
         yield Block(role, "thinking", thought)
-    for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+    for block in _listed(content):
         if block["type"] == "image_url":
             yield _linked_image(role, block["image_url"]["url"])
         elif block["text"]:
@@ -143,11 +143,16 @@ def _of_item(item: Json) -> Iterator[Block]:
 
 
 def _parts(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
-    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+    for part in _listed(content):
         if part["type"] == "input_image":
             yield _linked_image(role, part["image_url"])
         else:
             yield Block(role, "text", part["text"])
+
+
+def _listed(content: str | Sequence[Json]) -> Sequence[Json]:
+    """Return content as blocks: APIs take a text alone, too."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _call(name: str, tool: str, arguments: object) -> Block:

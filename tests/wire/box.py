@@ -24,13 +24,14 @@ PROJECT: Final = ROOT / "project"
 PORT: Final = 8900
 URL: Final = f"http://127.0.0.1:{PORT}"
 _TIMEOUT: Final = 90.0
+"""Seconds to wait for a line or for the end of a program."""
 
 
 class Scenario(NamedTuple):
-    """One scenario: what a program is told to do, and what the model answers.
+    """The commands that a program gets, and the answers of the model.
 
     `files` are written below `ROOT` before it begins. `factor` multiplies the usage that the model reports.
-    `is_quick`: it is the one that runs where there is little time.
+    With `--quick`, only the one with `is_quick` runs.
     """
 
     name: str

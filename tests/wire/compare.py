@@ -1,8 +1,8 @@
 """Compare the contexts that refold builds with the requests that a program sent, block for block, within one run.
 
 A context is equal to its request if roles and blocks are the same once gaps are removed from the request, and from the
-context what the API cannot hold. The list of gaps is closed, and each is found without a look at the other side. All
-else is a difference, and named after its blocks.
+context what the API cannot hold. The list of gaps is closed, and each is found without a look at the other side.
+Everything else is a difference, named after its blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.wire.blocks import Block, as_held_by, of_request
+from tests.wire.blocks import Block, as_held_by, request_blocks
 from tests.wire.contexts import contexts_in
 from tests.wire.masking import mask
 from tests.wire.recording import requests_in
@@ -32,7 +32,7 @@ ONLY_BUILT: Final = "+"
 _REMINDER: Final = re.compile(r"\s*<system-reminder>\n?(.*?)\n?</system-reminder>\s*", re.DOTALL)
 _IMAGES_OF_RESULTS: Final = mask("Attached image(s) from tool result:")
 _SUMMARY: Final = re.compile(r"\(summary \d\)|# Handoff \d")
-"""Words of the scripted summaries."""
+"""Words that only the scripted summaries have."""
 
 
 def without_reminders(blocks: Sequence[Block], is_recorded: Recorded) -> list[Block]:
@@ -90,9 +90,10 @@ GAPS: Final[dict[str, Gap]] = {
 
 
 class Counts(NamedTuple):
-    """The result of a run: requests, those whose answer is in a record, those equal, and kinds of differences.
+    """The result of a run: its requests, those compared, those equal, and kinds of differences.
 
-    A kind counts the requests that have it. Without a reader, only the requests are counted.
+    A request is compared if a record has its answer, and refold reads the harness's files. A kind of difference counts
+    the requests that have it.
     """
 
     requests: int
@@ -123,7 +124,7 @@ def compare(run: Path, scenario: str = "*") -> Counts:
 
 def differences_of(request: dict[str, Any], context: Sequence[Block], is_recorded: Recorded) -> set[str]:
     """Return the kinds of differences between a request and a context; empty if they are equal."""
-    sent = of_request(request["api"], request["body"])
+    sent = request_blocks(request["api"], request["body"])
     built = as_held_by(request["api"], context)
     for remove in GAPS.values():
         sent = remove(sent, is_recorded)
@@ -131,10 +132,11 @@ def differences_of(request: dict[str, Any], context: Sequence[Block], is_recorde
 
 
 def _kinds(sent: Sequence[Block], built: Sequence[Block]) -> Iterator[str]:
-    for change, *ends in SequenceMatcher(None, sent, built, autojunk=False).get_opcodes():
+    matcher = SequenceMatcher(None, sent, built, autojunk=False)
+    for change, sent_from, sent_to, built_from, built_to in matcher.get_opcodes():
         if change != "equal":
-            of_sent = {_label(block) for block in sent[ends[0] : ends[1]]}
-            of_built = {_label(block) for block in built[ends[2] : ends[3]]}
+            of_sent = {_label(block) for block in sent[sent_from:sent_to]}
+            of_built = {_label(block) for block in built[built_from:built_to]}
             yield from (f"{label} {OTHER}" for label in of_sent & of_built)
             yield from (f"{label} {ONLY_SENT}" for label in of_sent - of_built)
             yield from (f"{label} {ONLY_BUILT}" for label in of_built - of_sent)

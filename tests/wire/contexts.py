@@ -12,7 +12,7 @@ from eventstore.memory import MemoryLog
 from eventstore.paths import events
 from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
-from tests.wire.blocks import Block, of_context
+from tests.wire.blocks import Block, context_blocks
 
 _ANSWER = re.compile(rb'"((?:msg|resp|chatcmpl)[-_]w\d{4})"')
 """An id of an answer of the scripted model, as programs record it."""
@@ -43,4 +43,4 @@ def contexts_in(folder: Path) -> dict[str, list[Block]]:
 
 def _context(snapshot: Snapshot, session: str, leaf: int, as_of: int) -> list[Block]:
     cursor = resolve_cursor(snapshot, session, as_of=as_of).at_leaf(leaf)
-    return of_context(context_at(snapshot, cursor))
+    return context_blocks(context_at(snapshot, cursor))

@@ -10,7 +10,6 @@ import os
 import platform
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,7 +17,7 @@ CACHE: Final = "REFOLD_WIRE_CACHE"
 
 
 class Package(NamedTuple):
-    """A package of npm: its name, the script that sets it up ("" for none), and what starts it, in node_modules."""
+    """A package of npm: its name, its set-up script ("" for none), and its program in node_modules."""
 
     name: str
     setup: str
@@ -26,7 +25,7 @@ class Package(NamedTuple):
 
 
 _MACHINE: Final = "arm64" if platform.machine() in ("aarch64", "arm64") else "x64"
-# An old Node installs old releases and says nothing, so a new one comes from npm as well.
+# With an old Node, npm silently installs old releases, so a new one comes from npm as well.
 NODE: Final = Package(f"node-linux-{_MACHINE}", "", f"node-linux-{_MACHINE}/bin/node")
 _BUN: Final = f"@oven/bun-linux-{_MACHINE.replace('arm', 'aarch')}"
 BUN: Final = Package(_BUN, "", f"{_BUN}/bin/bun")
@@ -56,11 +55,10 @@ class InstallError(Exception):
 
 
 class Installed(NamedTuple):
-    """An installed program: the words that start it, the folders of its interpreters, and the seconds it took."""
+    """An installed program: the words that start it, and the folders of its interpreters."""
 
     command: tuple[str, ...]
     path: tuple[str, ...]
-    seconds: float
 
 
 def cache_folder() -> Path:
@@ -73,7 +71,6 @@ def cache_folder() -> Path:
 
 def install(harness: str, version: str, cache: Path) -> Installed:
     """Install a program and its interpreter. Raises `InstallError`."""
-    began = time.monotonic()
     node, bun = (_get(package, number, cache, ()) for package, number in TOOLS)
     path = (str(node.parent), str(bun.parent))
     package = PACKAGES[harness]
@@ -81,7 +78,7 @@ def install(harness: str, version: str, cache: Path) -> Installed:
         package = _EARLY_PI
     start = _get(package, version, cache, path)
     before = {"pi": (str(node),), "oh-my-pi": (str(bun),)}.get(harness, ())
-    return Installed((*before, str(start)), path, time.monotonic() - began)
+    return Installed((*before, str(start)), path)
 
 
 def _get(package: Package, version: str, cache: Path, path: tuple[str, ...]) -> Path:

@@ -16,6 +16,7 @@ from typing import Any, Final
 _FEWEST_WORDS: Final = 4
 """Shorter lines are states and names."""
 _LONGEST_RUN: Final = 12
+"""Numbered lines in a row that stay as they are."""
 _TAG: Final = re.compile(r"(</?[a-z][\w-]*>)")
 _DIGEST: Final = re.compile(r"\[#[0-9a-f]{12}\]")
 _NUMBERED: Final = re.compile(r"[^<]*\d[^<]*")

@@ -1,7 +1,7 @@
 """A scripted model server on loopback: Anthropic Messages, OpenAI Responses and Chat Completions.
 
 A scenario gives it rules. The first rule that fits a request, and has a reply left, answers it; when none is left, the
-answer is "OK." Each request that it gets is kept. Usage grows with the request: bytes by four, times a factor.
+answer is "OK." Each request is kept. Usage grows with the request: a token for four bytes, times a factor.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Request(NamedTuple):
     body: dict[str, Any]
 
     @property
+    def _items(self) -> list[Any]:
+        found = self.body.get("input" if self.api == "responses" else "messages") or []
+        return [found] if isinstance(found, str) else found
+
+    @property
     def messages(self) -> list[Any]:
         """The messages of the conversation, without a system prompt of any kind."""
-        field = "input" if self.api == "responses" else "messages"
-        found = self.body.get(field) or []
-        messages = [found] if isinstance(found, str) else found
-        return [each for each in messages if _role(each) not in ("system", "developer")]
+        return [each for each in self._items if not is_prompt(each)]
 
     @property
     def system(self) -> list[Any]:
         """The system prompt, in whatever place the API has it."""
-        field = "input" if self.api == "responses" else "messages"
-        found = self.body.get(field) or []
         placed = [self.body[name] for name in ("system", "instructions") if self.body.get(name)]
-        return [*placed, *(each for each in found if _role(each) in ("system", "developer"))]
+        return [*placed, *filter(is_prompt, self._items)]
 
     @property
     def tools(self) -> set[str]:
@@ -61,8 +61,9 @@ class Request(NamedTuple):
         return json.dumps(self.messages, ensure_ascii=False)
 
 
-def _role(message: object) -> str:
-    return str(message.get("role")) if isinstance(message, dict) else "user"
+def is_prompt(message: object) -> bool:
+    """Return True for a system prompt among the messages."""
+    return isinstance(message, dict) and message.get("role") in ("system", "developer")
 
 
 class Rule(NamedTuple):

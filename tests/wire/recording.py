@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.wire.masking import mask, mask_prompts
-from tests.wire.model import without_cache_marks
+from tests.wire.model import is_prompt, without_cache_marks
 
 RECORDED: Final = Path(__file__).parent / "recorded"
 _KERNEL: Final = "6.1.0"
@@ -51,7 +51,7 @@ def unpacked(archive: Path) -> Iterator[Path]:
 
 
 def requests_in(path: Path) -> list[Json]:
-    """Return the requests of a run, whether they were shortened or not."""
+    """Return the requests of a run, also of a fixture: each with its whole conversation."""
     found: dict[int, Json] = {}
     for request in _read(path):
         if "body" not in request:
@@ -74,7 +74,7 @@ def _shortened(requests: list[Json]) -> list[Json]:
         messages = mask(without_cache_marks(_messages(request["body"])))
         messages = [
             {**each, "content": mask_prompts({"system": each["content"]})["system"]}
-            if _is_prompt(each)
+            if is_prompt(each)
             else each
             for each in messages
         ]
@@ -85,10 +85,6 @@ def _shortened(requests: list[Json]) -> list[Json]:
         kept.append({**fields, "like": like, "keep": keep, "messages": messages[keep:]})
         earlier[request["number"]] = messages
     return kept
-
-
-def _is_prompt(message: object) -> bool:
-    return isinstance(message, dict) and message.get("role") in ("system", "developer")
 
 
 def _shared(messages: list[Any], other: list[Any]) -> int:

@@ -1,9 +1,9 @@
-"""Run the scenarios of one release, and leave what it sent and what it wrote in a folder.
+"""Run the scenarios of one release; keep what it sent and what it wrote in a folder.
 
     python -m tests.wire.run HARNESS VERSION FOLDER [--quick]
 
-It re-executes itself in namespaces of its own: a network that has loopback only, a file system at `/mnt` that nobody
-else sees, and a host name that says nothing. The program has to be installed.
+It runs itself again in namespaces of its own: a network that has only loopback, a file system at `/mnt` that no other
+process sees, and a host name that says nothing. The program must be installed already.
 """
 
 from __future__ import annotations
@@ -26,7 +26,18 @@ from tests.wire.model import ModelServer
 
 _INSIDE: Final = "REFOLD_WIRE_INSIDE"
 _NAMESPACES: Final = ("unshare", "--map-root-user", "--net", "--mount", "--uts")
+_SET_UP: Final = f"ip link set lo up && hostname dev && mount -t tmpfs tmpfs {ROOT}"
 _LAST_WRITES: Final = 0.3
+"""Seconds in which a program that has ended finishes its files."""
+
+
+def has_namespaces() -> bool:
+    """Return True if this machine allows a run its own namespaces."""
+    command = [*_NAMESPACES, "sh", "-c", _SET_UP]
+    return (
+        bool(shutil.which("unshare"))
+        and not subprocess.run(command, capture_output=True, check=False).returncode
+    )
 
 
 def program_of(harness: str, version: str) -> Program:
@@ -41,8 +52,7 @@ def main() -> None:
     if _INSIDE not in os.environ:
         command = [*_NAMESPACES, sys.executable, "-m", "tests.wire.run", *sys.argv[1:]]
         os.execvpe("unshare", command, {**os.environ, _INSIDE: "1"})  # noqa: S606  the words are ours
-    for command in ("ip link set lo up", "hostname dev", f"mount -t tmpfs tmpfs {ROOT}"):
-        subprocess.run(command.split(), check=True)
+    subprocess.run(["sh", "-c", _SET_UP], check=True)
     program, installed = program_of(harness, version), install(harness, version, cache_folder())
     for scenario in program.scenarios:
         if scenario.is_quick or "--quick" not in sys.argv:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.wire.blocks import Block, as_held_by, of_request
+from tests.wire.blocks import Block, as_held_by, request_blocks
 from tests.wire.compare import Counts, compare, differences_of
 from tests.wire.contexts import contexts_in
 from tests.wire.masking import mask, mask_prompts
@@ -71,8 +72,11 @@ CALLED: Json = {
 REMINDER = "<system-reminder>\nToday is Monday.\n</system-reminder>"
 
 
-def result(text: str = "return 1", **more: object) -> Json:
-    return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": text, **more}]}
+def result(content: str | list[Json] = "return 1", **more: object) -> Json:
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t", "content": content, **more}],
+    }
 
 
 def sent(number: int, *messages: Json, api: str = "messages") -> Json:
@@ -104,7 +108,7 @@ def context(tmp_path: Path) -> list[Block]:
 
 def test_equal_requests_are_counted_as_equal(tmp_path: Path) -> None:
     requests = (sent(1, ASKED), sent(2, ASKED, CALLED, result()), sent(3, ASKED))
-    assert compare(run_of(tmp_path, *requests)) == Counts(3, 2, 2, {})  # type: ignore[arg-type]
+    assert compare(run_of(tmp_path, *requests)) == Counts(3, 2, 2, Counter())
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,7 @@ def test_a_prefix_of_tools_is_a_gap(context: list[Block]) -> None:
 
 def test_images_after_results_are_a_gap_of_chat() -> None:
     image = {"type": "image", "source": {"media_type": "image/png", "data": "eA=="}}
-    held = of_request("messages", {"messages": [result([{"type": "text", "text": "An image."}, image])]})  # type: ignore[arg-type]
+    held = request_blocks("messages", {"messages": [result([{"type": "text", "text": "An image."}, image])]})
     request = sent(
         1,
         {"role": "tool", "tool_call_id": "t", "content": "An image."},
@@ -188,9 +192,9 @@ def test_three_apis_say_the_same_blocks() -> None:
         {"type": "function_call", "call_id": "t", "name": "read", "arguments": '{"path":"a.py"}'},
         {"type": "function_call_output", "call_id": "t", "output": "return 1"},
     ]
-    blocks = of_request("messages", {"messages": [ASKED, CALLED, result()]})
-    assert of_request("chat", {"messages": chat}) == as_held_by("chat", blocks)
-    assert of_request("responses", {"input": items}) == as_held_by("responses", blocks)
+    blocks = request_blocks("messages", {"messages": [ASKED, CALLED, result()]})
+    assert request_blocks("chat", {"messages": chat}) == as_held_by("chat", blocks)
+    assert request_blocks("responses", {"input": items}) == as_held_by("responses", blocks)
 
 
 def test_a_digest_is_masked_no_further() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.wire.blocks import of_context
+from tests.wire.blocks import context_blocks
 from tests.wire.compare import GAPS, compare
 from tests.wire.install import RELEASES
 from tests.wire.masking import mask, mask_prompts
@@ -40,7 +40,7 @@ def test_the_page_says_what_is_equal(runs: dict[tuple[str, str], Path], release:
 
 
 def test_a_falling_count_fails(runs: dict[tuple[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.wire.contexts.of_context", lambda context: of_context(context)[1:])
+    monkeypatch.setattr("tests.wire.contexts.context_blocks", lambda context: context_blocks(context)[1:])
     with pytest.raises(AssertionError, match="fewer are equal"):
         test_the_page_says_what_is_equal(runs, ("pi", "0.87.1"))
 
