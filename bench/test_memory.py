@@ -6,7 +6,6 @@ and the processes that it starts. Pages of the store's map do not count.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 
 from bench.conftest import REFOLD
 from bench.sessions import session_file, session_name
+from tests.support.processes import cores
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +37,8 @@ def test_memory_does_not_follow_the_store(benchmark, tmp_path, what):
         if what == "verify":
             peaks[count] = peak(store, "verify")
         elif what == "audit":
-            # Each core has a process.
-            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
-            peaks[count] = peak(store, "audit", "--all")
+            with cores(2):
+                peaks[count] = peak(store, "audit", "--all")
     benchmark.group = f"private-memory-{what}"
     benchmark.extra_info.update(role="refold", peak={str(count): size for count, size in peaks.items()})
     benchmark.pedantic(lambda: None, rounds=1)

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Barrier
 
 import pytest
 
 from tests.support.local_http import Exchange, LocalServer, name_server
 from tests.support.patience import PATIENCE
+from tests.support.processes import cores
 
 
 @pytest.fixture
 def one_core() -> Iterator[None]:
     """Have one core, so that commands work in one process."""
-    with _cores(1):
+    with cores(1):
         yield
 
 
 @pytest.fixture
 def two_cores() -> Iterator[None]:
     """Have two cores, so that commands work in two processes."""
-    with _cores(2):
+    with cores(2):
         yield
-
-
-@contextmanager
-def _cores(count: int) -> Iterator[None]:
-    cores = os.sched_getaffinity(0)
-    if len(cores) < count:
-        pytest.skip("one core: one process works")
-    os.sched_setaffinity(0, sorted(cores)[:count])
-    yield
-    os.sched_setaffinity(0, cores)
 
 
 @pytest.fixture

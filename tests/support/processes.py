@@ -10,9 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
+import pytest
+
 from tests.support.patience import PATIENCE
 
 _PROJECT = Path(__file__).parents[2]
+
+
+@contextmanager
+def cores(count: int) -> Iterator[None]:
+    """Let this process, and those that it starts, use only so many cores; skip the test if it has fewer."""
+    all_cores = os.sched_getaffinity(0)
+    if len(all_cores) < count:
+        pytest.skip("too few cores")
+    os.sched_setaffinity(0, sorted(all_cores)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, all_cores)
 
 
 def start(script: str, *arguments: str | Path) -> subprocess.Popen[str]:
