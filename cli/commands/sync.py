@@ -85,7 +85,7 @@ def _sync(
     import os
 
     from cli.output import echo_json
-    from cli.views.imports import ImportSummary, print_searched, print_summary, report
+    from cli.views.imports import ImportSummary, print_problems, print_searched, print_summary
     from eventstore.files.discovery import session_files, session_places
 
     summary = _named(paths) if paths else ImportSummary(session_files(os.environ, homes))
@@ -95,14 +95,13 @@ def _sync(
         _import_named(ctx, summary, name, as_json=as_json)
     elif summary.files:
         _import(ctx, summary)
-    has_failed = report(summary, paths)
+    has_failed = print_problems(summary, paths)
     if as_json:
         echo_json(summary.as_json(is_dry=is_dry))
     elif not paths and not summary.files and not summary.unread:
         print_searched([(each.folder, each.harness) for each in session_places(os.environ, homes)])
     elif is_dry or not paths:
         print_summary(summary, is_dry=is_dry)
-    # What runs after sync needs a store, and sync makes one only for sessions.
     return 1 if has_failed else 0
 
 

@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from eventstore.records import Remark
 
 _MEGABYTE: Final = 1_000_000
+_REMARKS_OF_A_KIND: Final = 3
+_LINES_OF_A_KIND: Final = 6
+_NAMES_AND_NUMBERS: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
+"""The parts that differ between remarks of one kind."""
+_TYPES: Final = 6
+"""Unknown types to name; JSON has them all."""
 
 
 class ImportSummary:
     """Count files, sessions and events by harness and project.
 
-    `files` are those of harnesses that refold reads, `unread` the names of the others. `known` are the paths of
-    the failed files that an earlier sync reported, and that have not changed since. `generations` are the sessions
-    with new events that are later generations of others. `unknown` counts the records of unknown types in new and
-    changed files. `sessions` are the results of files that the user named.
+    `files` are those in places of harnesses that refold reads, or named. `known` are the paths of the failed files that
+    an earlier sync reported, and that have not changed since. `generations` are the sessions with new events that are
+    later generations of others. `unknown` counts the records of unknown types in new and changed files. `sessions` are
+    the results of files that the user named.
     """
 
     def __init__(self, files: list[SessionFile]) -> None:
@@ -32,7 +38,7 @@ class ImportSummary:
 
         readable = {"", *(each.name for each in harnesses())}
         self.files = [file for file in files if file.harness in readable]
-        self.unread = sorted({file.harness for file in files} - readable)
+        self._unread = {file.harness for file in files} - readable
         self.failed: list[FileImport] = []
         self.known: set[str] = set()
         self.damaged: list[tuple[str, ImportResult]] = []
@@ -90,6 +96,20 @@ class ImportSummary:
                 project["unknown"] += sum(each.unknown.values())
             self.damaged += [(source.file.path, each) for each in imported if remarks_on(each)]
 
+    @property
+    def foreign(self) -> list[tuple[SessionFile, ForeignSessionError]]:
+        """The files whose contents are of harnesses that refold does not read."""
+        from eventstore.files.discovery import ForeignSessionError
+
+        return [
+            (each.file, each.error) for each in self.failed if isinstance(each.error, ForeignSessionError)
+        ]
+
+    @property
+    def unread(self) -> list[str]:
+        """The names of the harnesses that refold does not read, by places and contents of files."""
+        return sorted({*self._unread, *(error.harness for _, error in self.foreign)})
+
     def as_json(self, *, is_dry: bool) -> dict[str, Any]:
         """Return the object that --json prints."""
         failed = [
@@ -109,20 +129,17 @@ class ImportSummary:
         return sum(project[name] for project in self.projects.values())
 
 
-def report(summary: ImportSummary, named: Collection[str]) -> bool:
-    """Print problems and notes about files; return True if the exit code has to say so.
+def print_problems(summary: ImportSummary, named: Collection[str]) -> bool:
+    """Print problems and notes about files; return True if the import is to count as failed.
 
-    `named` are the paths that the user gave: what is wrong with such a file is told each time.
+    `named` are the paths that the user gave: problems of these files are printed each time.
     """
     from cli.output import counted, echo_note, echo_problem
     from cli.store import note_remarks_of_many
     from eventstore.errors import NoSessionYetError
     from eventstore.files.discovery import ForeignSessionError
 
-    foreign = [
-        (each.file, each.error) for each in summary.failed if isinstance(each.error, ForeignSessionError)
-    ]
-    summary.unread = sorted({*summary.unread, *(error.harness for _, error in foreign)})
+    foreign = summary.foreign
     failed = [each for each in summary.failed if not isinstance(each.error, ForeignSessionError)]
     known = frozenset[str]() if named else summary.known
     # A harness makes a file before its first message: that is no failure.
@@ -148,6 +165,7 @@ def report(summary: ImportSummary, named: Collection[str]) -> bool:
         if files_known := known - begun:
             unreadable = counted(len(files_known), "unreadable file")
             echo_note(f"{unreadable} unchanged since the last report; --json lists what is wrong")
+    # Commands after sync need a store, and sync makes one only for sessions.
     return bool(new or refused) or len(summary.files) == len(foreign)
 
 
@@ -222,12 +240,6 @@ def _of_folders(failed: Sequence[tuple[SessionFile, ForeignSessionError]]) -> It
         yield many if len(errors) > 1 else str(errors[0])
 
 
-_REMARKS_OF_A_KIND = 3
-_LINES_OF_A_KIND = 6
-_NAMES_AND_NUMBERS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
-"""The parts that differ between remarks of one kind."""
-
-
 def print_imported(path: str, imported: ImportResult) -> None:
     """Print a line for an imported file and one per remark; many of one kind share a line."""
     from cli.output import command_line, counted, echo_text, safe_line
@@ -259,10 +271,6 @@ def print_imported(path: str, imported: ImportResult) -> None:
         echo_text(f"  {path}:{first}: {are} not UTF-8: contexts show U+FFFD")
     if unknown := _unknown_types(imported.unknown):
         echo_text(f"  {unknown}")
-
-
-_TYPES = 6
-"""Unknown types to name; JSON has them all."""
 
 
 def _unknown_types(counts: Mapping[str, int]) -> str:
