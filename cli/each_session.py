@@ -19,8 +19,8 @@ def each_session(
 ) -> Generator[R, None, None]:
     """Yield `work(log, session)` for each session, in order.
 
-    Each process opens the store itself, so `work` must have a form for other processes; one core, or one session, takes
-    none. Raises StoreError, what `work` raises, and ClickException if a process is killed.
+    Each process opens the store itself, and `work` must be picklable. With one core or one session, this process does
+    the work. Raises StoreError, what `work` raises, and ClickException if a process is killed.
     """
     jobs = min(workers.cores(), len(sessions))
     if jobs <= 1:

@@ -127,7 +127,7 @@ class TreeFold:
         self._labels.apply(event)
         seq, parent = event.seq, event.parent_seq
         self._entries[seq] = _Entry(event.id, event.kind, parent, event.time)
-        self.stand_at(event)
+        self.set_leaf(event)
         if event.role:
             self._shown.update((seq, *self._settings))
         elif event.kind in _LANDMARKS:
@@ -137,8 +137,8 @@ class TreeFold:
         if rules_of_format(event.format).arranges:
             self._join(event)
 
-    def stand_at(self, entry: Event | LazyEvent | None) -> None:
-        """Make an entry the leaf until the next one is applied; None: the root."""
+    def set_leaf(self, entry: Event | LazyEvent | None) -> None:
+        """Make an entry the leaf, None for the root; the next one that is applied becomes the leaf."""
         self._leaf = entry.seq if entry else 0
         self._settings = (entry.model_seq, entry.thinking_seq) if entry else (0, 0)
 
@@ -250,7 +250,7 @@ def tree(log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: in
         for event in events(snapshot, session, last=cursor.as_of):
             if event.seq not in hidden:
                 fold.apply(event)
-        fold.stand_at(event_at(snapshot, session, cursor.leaf) if cursor.leaf else None)
+        fold.set_leaf(event_at(snapshot, session, cursor.leaf) if cursor.leaf else None)
         return fold.view()
 
 

@@ -64,21 +64,21 @@ def command(
         with log.snapshot() as snapshot:
             names = [head.name for head in snapshot.heads()]
     shown = [each for each in found if is_all or as_json or not each.is_abandoned]
-    abandoned, found = len(found) - len(shown), shown
+    abandoned = len(found) - len(shown)
     if as_json:
-        rows = [_json(family, each) for family in found for each in _listed(family, is_all=is_all)]
+        rows = [_json(family, each) for family in shown for each in _listed(family, is_all=is_all)]
         echo_json({"sessions": rows})
     else:
         out = console()
         with paged(out):
-            if found:
-                out.print(listing(found, names, out.width, is_all=is_all), crop=False)
+            if shown:
+                out.print(listing(shown, names, out.width, is_all=is_all), crop=False)
             if abandoned:
                 which = counted(abandoned, "session of a few events", "sessions of a few events")
                 print_line(out, f"{which} without an answer: {command_line('sessions --all')}", style="dim")
-        if not found and not abandoned:
+        if not found:
             echo_note("the store is empty: run refold sync" if chosen.is_empty else "no session matches")
-    damaged = [each for family in found for each in family.members if each.problem]
+    damaged = [each for family in shown for each in family.members if each.problem]
     for each in damaged:
         echo_problem(each.problem)
     ctx.exit(1 if damaged else 0)

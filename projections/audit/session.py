@@ -242,10 +242,10 @@ def audit(
             gaps=branch.gaps,
             cost=costs,
             cache=cache,
-            compactions=sorted(compactions, key=lambda each: each.seq),
+            compactions=compactions,
             failed_compactions=list(_failed_compactions(snapshot, session)),
-            branch_summaries=sorted(branch_summaries, key=lambda each: each.seq),
-            rewrites=sorted(rewrites, key=lambda each: each.seq),
+            branch_summaries=branch_summaries,
+            rewrites=rewrites,
             not_computed=isolation.failed,
         )
 

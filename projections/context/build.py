@@ -76,7 +76,7 @@ def _unread(snapshot: Snapshot, leaf: LazyEvent) -> str:
 
 
 def parts_in_native_history(snapshot: Snapshot, sent: Context) -> list[Part]:
-    """Return the messages for which a history stands that only its provider can read."""
+    """Return the messages that a history replaces which only its provider can read."""
     cursor = resolve_cursor(snapshot, sent.session, leaf=sent.leaf, as_of=sent.as_of)
     leaf = _leaf(snapshot, cursor) if sent.leaf else None
     if leaf is None or not _unread(snapshot, leaf):
