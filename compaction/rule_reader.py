@@ -70,17 +70,15 @@ class _Found(msgspec.Struct, frozen=True):
 T = TypeVar("T")
 
 
-def read_rules(
-    writer: SessionWriter, chain: SummarizerChain, *, sources: Sequence[Source] = (), again: bool = False
-) -> RulesRead:
+def read_rules(writer: SessionWriter, chain: SummarizerChain, *, sources: Sequence[Source] = ()) -> RulesRead:
     """Have a model read the user's messages.
 
-    It reads what none has read yet, on all branches; with `again`, everything. Append a `note` for each request. A
+    It reads what none has read yet, on all branches. Append a `note` for each request. A
     failed or cancelled one appends an `attempt`, and what was read before it stays. Raises NotFoundError,
     SummarizersFailedError, CancelledError, and SummarizerError for an answer without the list that was asked for.
     """
     with checked(writer.log) as snapshot:
-        unread = list(_unread(snapshot, writer.session, again=again))
+        unread = list(_unread(snapshot, writer.session))
         places = with_session(sources, snapshot, resolve_cursor(snapshot, writer.session))
     rules, unmatched = _read_messages(writer, chain, unread, find_template(RULES, places))
     return RulesRead(len(unread), rules, unmatched)
@@ -144,11 +142,11 @@ def _last_list(text: str, shape: type[T]) -> T | None:
 _LIST: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
-def _unread(snapshot: Snapshot, session: str, *, again: bool) -> Iterator[_Said]:
+def _unread(snapshot: Snapshot, session: str) -> Iterator[_Said]:
     """Yield the user's messages that no model has read."""
     read = rule_readings(snapshot, session)
     for event in events_of_kinds(snapshot, session, {"message", "custom_message"}):
-        text = person_text(event) if again or event.id not in read else ""
+        text = person_text(event) if event.id not in read else ""
         if text.strip() and len(text) <= _LONGEST:
             yield _Said(event.seq, event.id, text)
 

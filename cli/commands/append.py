@@ -25,9 +25,8 @@ Example:  echo '{"type":"session_info","name":"First"}' |
     metavar="N",
     help="The session's version before the first line; 0 for a new session.",
 )
-@click.option("--json", "_as_json", is_flag=True, help="No effect: acknowledgements are always JSON.")
 @click.pass_context
-def command(ctx: click.Context, session: str, *, expected: int | None, _as_json: bool) -> None:
+def command(ctx: click.Context, session: str, *, expected: int | None) -> None:
     """Append events from standard input, one JSON object per line.
 
     Each line is acknowledged when it is on disk. SESSION is @last or a complete id; if there is no such

@@ -199,14 +199,6 @@ def _formats() -> list[str]:
 @click.option(
     "--model", metavar="NAME", callback=utf8, help="With anthropic: the model, if not the context's."
 )
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(1),
-    default=8192,
-    show_default=True,
-    metavar="N",
-    help="With anthropic: maximum output tokens.",
-)
 @click.option("--system", type=click.File("rb"), metavar="FILE", help="With anthropic: the system prompt.")
 @click.option(
     "--tools",
@@ -243,7 +235,6 @@ def command(
     as_of: int | None,
     form: str,
     model: str | None,
-    max_tokens: int,
     system: BinaryIO | None,
     tools: BinaryIO | None,
     cache_breakpoints: int,
@@ -282,7 +273,6 @@ def command(
             api_request = render(
                 context,
                 model=model,
-                max_tokens=max_tokens,
                 system=text_of(system) if system else None,
                 tools=tools.read() if tools else None,
                 cache_breakpoints=cache_breakpoints,

@@ -14,7 +14,6 @@ from cli.options import json_option, utf8
 @click.argument("session")
 @click.argument("entry", required=False)
 @click.argument("text", callback=utf8, required=False)
-@click.option("--remove", "is_removed", is_flag=True, help="Remove the entry's label.")
 @click.option("--title", callback=utf8, help="Give the session this title; an empty one removes it.")
 @json_option
 @click.pass_context
@@ -24,25 +23,20 @@ def command(
     entry: str | None,
     text: str | None,
     *,
-    is_removed: bool,
     title: str | None,
     as_json: bool,
 ) -> None:
     """Label an entry, or give the session a title; without TEXT, show the entry's label.
 
-    The label is an event of the session. ENTRY is an id, a unique prefix of one, a label, or #N. A session's id stays
-    when its title changes.
+    The label is an event of the session; an empty TEXT ('') removes it. ENTRY is an id, a unique prefix of one, a
+    label, or #N. A session's id stays when its title changes.
     """
-    if (entry is None) == (title is None) or (title is not None and is_removed):
+    if (entry is None) == (title is None):
         raise click.UsageError("name an entry, or give --title", ctx)
-    if is_removed and text is not None:
-        raise click.UsageError("--remove takes no text", ctx)
-    if text == "":
-        raise click.UsageError("a label cannot be empty: remove it with --remove", ctx)
     if entry is None:
         _give_title(ctx, session, (title or "").strip(), as_json=as_json)
     else:
-        _label(ctx, session, entry, text, is_removed=is_removed, as_json=as_json)
+        _label(ctx, session, entry, text, as_json=as_json)
 
 
 def _give_title(ctx: click.Context, session: str, title: str, *, as_json: bool) -> None:
@@ -61,9 +55,7 @@ def _give_title(ctx: click.Context, session: str, title: str, *, as_json: bool) 
         echo_text(f"{safe_line(name)} is now {title!r}" if title else f"{safe_line(name)} has no title")
 
 
-def _label(
-    ctx: click.Context, session: str, entry: str, text: str | None, *, is_removed: bool, as_json: bool
-) -> None:
+def _label(ctx: click.Context, session: str, entry: str, text: str | None, *, as_json: bool) -> None:
     from cli.output import echo_json, echo_text
     from cli.store import opened_session, resolve_event
     from eventstore.records import Label
@@ -77,12 +69,12 @@ def _label(
             resolve_cursor(snapshot, name, leaf=target)
             before = labels_of(snapshot, name).get(target)
         event = None
-        if text is not None or (is_removed and before is not None):
-            event = SessionWriter(log, name).append(Label(target_id=target, label=text or ""))[0]
-    label = text if event else before
+        if text or (text == "" and before is not None):
+            event = SessionWriter(log, name).append(Label(target_id=target, label=text))[0]
+    label = before if text is None else text or None
     if as_json:
         echo_json({"session": name, "id": event, "target": target, "label": label, "before": before})
-    elif is_removed and before is not None:
+    elif event and not label:
         echo_text(f"{target} is no longer labelled {before!r}")
     else:
         echo_text(f"{target} has no label" if label is None else f"{target} is labelled {label!r}")

@@ -31,8 +31,6 @@ _SHORTEST: Final = 8
 @click.option("--kind", metavar="KIND", multiple=True, help="Only events of this kind; repeatable.")
 @click.option("--role", metavar="ROLE", multiple=True, help="Only messages of this role; repeatable.")
 @click.option("--match", metavar="TEXT", callback=utf8, help="Only events whose record contains this text.")
-@click.option("--first", type=click.IntRange(1), default=1, metavar="SEQ", help="Start at this event number.")
-@click.option("--last", type=click.IntRange(0), metavar="SEQ", help="Stop after this event number.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines, one event per line.")
 @click.pass_context
 def command(ctx: click.Context, /, session: str, *, as_json: bool, **chosen: Any) -> None:
@@ -143,12 +141,10 @@ def _chosen(
     kind: tuple[str, ...],
     role: tuple[str, ...],
     match: str | None,
-    first: int,
-    last: int | None,
 ) -> Iterator[Event]:
     from eventstore.paths import events
 
-    for found in events(snapshot, session, first=first, last=last):
+    for found in events(snapshot, session):
         event = found.decode()
         if (
             (not kind or event.kind in kind)

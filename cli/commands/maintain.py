@@ -42,7 +42,6 @@ DEFAULT_OUTPUT: Final = 32_000
 @click.option(
     "--settings", "settings_file", metavar="FILE", help="Settings of automatic compaction, in TOML."
 )
-@click.option("--json", "_as_json", is_flag=True, help="No effect: answers are always JSON.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -54,7 +53,6 @@ def command(
     system: BinaryIO | None,
     tools: BinaryIO | None,
     settings_file: str | None,
-    _as_json: bool,
     **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
     """Keep a session's context small while its harness runs: a JSON line in, a JSON line out.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -17,26 +16,15 @@ if TYPE_CHECKING:
 
 @click.command("policies", epilog="Example:  refold policies show oh-my-pi")
 @action_options(origin_help=f"With new: the policy that it extends.  [default: {DEFAULT_POLICY}]")
-@click.option(
-    "--window",
-    type=click.IntRange(1),
-    metavar="TOKENS",
-    help=f"With check: the model's context window.  [default: {DEFAULT_WINDOW}]",
-)
 @click.pass_context
-def command(ctx: click.Context, *, window: int | None, **options: Unpack[ActionOptions]) -> None:
+def command(ctx: click.Context, **options: Unpack[ActionOptions]) -> None:
     """List policies, show one, start your own, or check it.
 
     Your own policy is a TOML file: `extends` names one of refold's, and everything else overrides it.
     Policies are stored as NAME.toml in the folder `policies` of REFOLD_CONFIG, or of the platform's settings
     folder.
     """
-    from compaction.part import Limits
-
-    if window is not None and options["action"] != "check":
-        raise click.UsageError(f"--window needs '{ctx.info_name} check'", ctx)
-    limits = Limits(window=window or DEFAULT_WINDOW)
-    run_action(ctx, options, listing=_list, begin=_new, show=partial(_show, limits=limits))
+    run_action(ctx, options, listing=_list, begin=_new, show=_show)
 
 
 def _list(*, as_json: bool) -> list[str]:
@@ -110,13 +98,15 @@ def _commented(policy: Policy) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool, limits: Limits) -> None:
+def _show(ctx: click.Context, name: str, *, is_check: bool, as_json: bool) -> None:
     from cli.compacting import policy_named, template_sources
     from cli.output import echo_json, echo_note, echo_problem, echo_text, echo_verbatim, safe_line
+    from compaction.part import Limits
     from compaction.policy.load import InvalidPolicyError
     from compaction.policy.validate import find_missing_names, policy_warnings
     from compaction.validation import ValidationIssue
 
+    limits = Limits(window=DEFAULT_WINDOW)
     policy, misfits, problems = None, list[str](), list[ValidationIssue]()
     try:
         policy = policy_named(name)

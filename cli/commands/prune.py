@@ -22,19 +22,10 @@ if TYPE_CHECKING:
 @click.command("prune", epilog="Example:  refold prune @last --policy mask --dry-run")
 @click.argument("session")
 @policy_option("oh-my-pi")
-@click.option(
-    "--part",
-    "names",
-    metavar="NAME",
-    multiple=True,
-    help="Apply only this rewrite of the policy; repeatable.",
-)
 @click.option("--dry-run", is_flag=True, help="Show what would happen; append nothing.")
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context, session: str, *, policy: str, names: tuple[str, ...], dry_run: bool, as_json: bool
-) -> None:
+def command(ctx: click.Context, session: str, *, policy: str, dry_run: bool, as_json: bool) -> None:
     """Shorten old content of a session by a policy's rewrites, without a model.
 
     The messages stay in the log; later contexts show the shorter form. refold undo reverts it. The default
@@ -47,13 +38,12 @@ def command(
     from projections.tokens import counter
 
     chosen = policy_named(policy)
-    parts = _chosen(ctx, chosen, names)
     with opened_session(ctx, session) as (log, name):
         tokens = counter(chosen.counter, log=log)
         if tokens.note:
             echo_note(tokens.note)
         act = _planned if dry_run else _recorded
-        done = act(log, name, parts, tokens)
+        done = act(log, name, chosen.rewrites, tokens)
         estimated = is_estimated(log, name, tokens)
     if as_json:
         made = [
@@ -69,16 +59,6 @@ def command(
     else:
         by = counted_by(tokens, estimated=estimated)
         _print(name, chosen, done, by, verb="would shorten" if dry_run else "shortened")
-
-
-def _chosen(ctx: click.Context, policy: Policy, names: tuple[str, ...]) -> list[AnyRewrite]:
-    from cli.compacting import part_name
-
-    there = [part_name(part) for part in policy.rewrites]
-    if unknown := sorted(set(names) - set(there)):
-        known = ", ".join(there) or "none"
-        raise click.UsageError(f"policy {policy.name!r} has no rewrite {unknown[0]!r}; it has: {known}", ctx)
-    return [part for part in policy.rewrites if not names or part_name(part) in names]
 
 
 def _planned(log: StoredLog, session: str, parts: Sequence[AnyRewrite], tokens: Counter) -> RewriteResult:

@@ -26,7 +26,6 @@ _LONGEST: Final = 400
 @click.command("rules", epilog="Example:  refold rules @last")
 @click.argument("session")
 @leaf_option
-@click.option("--again", is_flag=True, help="Have everything read again, also what a model has read before.")
 @summarizer_options_with("nobody", "reads the messages")
 @json_option
 @click.pass_context
@@ -35,7 +34,6 @@ def command(
     session: str,
     *,
     leaf: str | None,
-    again: bool,
     as_json: bool,
     **summarizer_options: Unpack[SummarizerOptions],
 ) -> None:
@@ -55,13 +53,13 @@ def command(
     from projections.context.cursor import resolve_cursor
 
     asks = bool(summarizer_options["summarizers"])
-    if not asks and (again or summarizer_options["no_redact"]):
-        raise click.UsageError("--again and --no-redact need --summarizer", ctx)
+    if summarizer_options["no_redact"] and not asks:
+        raise click.UsageError("--no-redact needs --summarizer", ctx)
     failure = advise_on_failure(ctx, "what was read before it is kept; try again later")
     with opened_session(ctx, session) as (log, name), failure, cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             entry = resolve_leaf(snapshot, name, leaf)
-        read = _read(ctx, log, name, summarizer_options, interrupt, again=again) if asks else RulesRead()
+        read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead()
         with log.snapshot() as snapshot:
             found = said_messages(snapshot, resolve_cursor(snapshot, name, leaf=entry))
     if as_json:
@@ -78,8 +76,6 @@ def _read(
     session: str,
     summarizer_options: SummarizerOptions,
     is_cancelled: Cancellation,
-    *,
-    again: bool,
 ) -> RulesRead:
     """Have the chosen summarizer read the messages. Raises UsageError if it cannot."""
     from cli.compacting import template_sources
@@ -93,7 +89,7 @@ def _read(
         able = ", ".join(name for name, kind in SUMMARIZERS.items() if kind.follows_instructions)
         raise click.UsageError(f"--summarizer {chosen} reads no rules: name one of {able}", ctx)
     chain = build_summarizer_chain(ctx, log, summarizer_options, is_cancelled, session=session)
-    return read_rules(SessionWriter(log, session), chain, sources=template_sources(), again=again)
+    return read_rules(SessionWriter(log, session), chain, sources=template_sources())
 
 
 def _print(messages: list[SaidMessage]) -> None:
@@ -125,6 +121,6 @@ def _report(read: RulesRead) -> str:
     from cli.output import counted
 
     if not read.messages:
-        return "a model had already read everything; --again asks once more"
+        return "a model had already read everything"
     unmatched = f"; {counted(read.unmatched, 'quotation')} in no message left out" if read.unmatched else ""
     return f"a model read {counted(read.messages, 'message')}: {counted(read.rules, 'new rule')}{unmatched}"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from projections.overview import SessionFilter
     from projections.search import Hit
 
+_SCREENFUL: Final = 20
+"""Events to print."""
 _INDENT: Final = "    "
 _WIDTH: Final = 200
 """Characters of an excerpt, unless a terminal has no room for them."""
@@ -35,14 +37,11 @@ def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) 
     return utf8(ctx, param, " ".join(words)) or ""
 
 
-@click.command("search", epilog="Example:  refold search parser --limit 5")
+@click.command("search", epilog="Example:  refold search '\"the parser\" fix'")
 @click.argument("query", nargs=-1, required=True, callback=_joined)
 @session_filters
 @click.option("--session", metavar="SESSION", help="Only this session.")
 @click.option("--lost", is_flag=True, help="Only what was once sent to the model and no longer is.")
-@click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="At most N events."
-)
 @redact_option
 @json_option
 @click.pass_context
@@ -53,14 +52,14 @@ def command(
     chosen: SessionFilter,
     session: str | None,
     lost: bool,
-    limit: int,
     redact: bool,
     as_json: bool,
 ) -> None:
     """Search the messages of all sessions; exit with 1 if none matches.
 
     QUERY is one or more words that an event must contain, in any order and case. "two words" in double quotes
-    is a phrase, and findM* matches every word that begins with findM. The newest events come first.
+    is a phrase, and findM* matches every word that begins with findM. The newest events come first; people see 20 of
+    them.
     """
     from cli.output import console, echo_json, echo_note, paged, progress_bar
     from cli.redacting import masked_throughout, masks_if
@@ -84,7 +83,7 @@ def command(
                     log,
                     log.folder,
                     parsed,
-                    limit=limit + 1,
+                    limit=None if as_json else _SCREENFUL + 1,
                     sessions=sessions,
                     lost=lost,
                     width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
@@ -93,20 +92,20 @@ def command(
                 )
 
         hits = masked_throughout(find, log, masks)
-        shown, more = hits[:limit], len(hits) > limit
         if as_json:
-            found = {"hits": [_json(hit) for hit in shown], "more": more}
+            found = {"hits": [_json(hit) for hit in hits]}
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         else:
+            shown = hits[:_SCREENFUL]
             with log.snapshot() as snapshot:
                 prefixes = [unique_prefix(snapshot, hit.session, hit.id) for hit in shown]
             with paged(out):
                 _print(out, shown, prefixes)
             if not hits:
                 echo_note(f"no event matches{_unsearched(log) if session is None else ''}")
-            elif more:
-                echo_note(f"more events match; see them with --limit {max(100, limit * 5)}")
-    ctx.exit(0 if shown else 1)
+            elif len(hits) > len(shown):
+                echo_note("… more events match: narrow the query, or --json for all")
+    ctx.exit(0 if hits else 1)
 
 
 def _chosen(log: StoredLog, chosen: SessionFilter, session: str | None) -> set[str] | None:

@@ -62,19 +62,19 @@ def search(
     folder: str | os.PathLike[str] | None,
     query: Query,
     *,
-    limit: int,
+    limit: int | None = None,
     sessions: Collection[str] | None = None,
     lost: bool = False,
     width: int = 200,
     progress: Progress = lambda _done, _total: None,
     read: EventLog | Snapshot | None = None,
 ) -> list[Hit]:
-    """Return the events that match a query, at most `limit`, those with the newest time first.
+    """Return the events that match a query, those with the newest time first.
 
-    The index in the store's `folder` catches up first (None: a temporary one); each hit is read from the log, and
-    matched again. `sessions` are those to search, None for all. With `lost`, only hits that the model was sent but
-    no longer is. Excerpts have about `width` characters, of the texts that `read` has (None: the log): what it hides is
-    not found. Raises StoreError, CorruptionError.
+    There are at most `limit`. The index in the store's `folder` catches up first (None: a temporary one); each hit is
+    read from the log, and matched again. `sessions` are those to search, None for all. With `lost`, only hits that the
+    model was sent but no longer is. Excerpts have about `width` characters, of the texts that `read` has (None: the
+    log): what it hides is not found. Raises StoreError, CorruptionError.
     """
     hits: list[Hit] = []
     # A fork has the events that it shares with its original under the same digests: one of them is enough.

@@ -57,6 +57,11 @@ WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull")
 NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
 
 
+def json_option(name: str) -> list[str]:
+    """Return the option for JSON; commands that read lines answer in JSON without one."""
+    return [] if name in _LINES else ["--json"]
+
+
 def line_for(name: str) -> str:
     """Return the standard input of a command; empty for most."""
     return _LINES.get(name, "")

@@ -102,7 +102,7 @@ def totals(summary: Any) -> tuple[int, int, int]:
 
 
 def found(refold: Refold, *arguments: str, code: int = 0) -> dict[str, str]:
-    hits = refold("search", *arguments, "--limit", "100", "--json", code=code).json["hits"]
+    hits = refold("search", *arguments, "--json", code=code).json["hits"]
     return {hit["id"]: hit["state"] for hit in hits}
 
 

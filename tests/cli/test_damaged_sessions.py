@@ -20,7 +20,7 @@ def _reading(session: str) -> Iterator[tuple[str, ...]]:
         yield "context", session, "--format", form
     yield "context", session, "--full"
     yield "context", session, "--json"
-    yield "log", session, "--first", "0"
+    yield "log", session
     yield "show", session, "#3"
     yield "tree", session, "--full"
     yield "files", session

@@ -261,7 +261,7 @@ def test_an_id_goes_before_a_label(told: Refold) -> None:
 
 def test_a_label_that_was_removed_means_nothing(told: Refold) -> None:
     told("label", SESSION, "a3", "there")
-    told("label", SESSION, "there", "--remove")
+    told("label", SESSION, "there", "")
     assert told.refused(NotFoundError, "show", SESSION, "there").name == "there"
 
 

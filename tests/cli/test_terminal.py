@@ -15,7 +15,7 @@ from rich.text import Text
 
 from cli.terminal import CutLine, FittedTable, SafeConsole
 from tests.cli.hostile import FIRST, SESSION, hostile
-from tests.cli.invocations import NAMES, invocations, line_for
+from tests.cli.invocations import NAMES, invocations, json_option, line_for
 from tests.cli.running import Refold
 from tests.cli.views.printing import printed
 
@@ -176,7 +176,7 @@ def test_on_a_terminal_json_of_a_hostile_session_commands_nothing(attacked: Refo
 @pytest.mark.parametrize("name", NAMES)
 def test_json_of_a_hostile_session_is_json(attacked: Refold, name: str) -> None:
     arguments = invocations("hostile", file="hostile.jsonl")[name]
-    assert attacked(*arguments, "--json", stdin=line_for(name)).json_lines
+    assert attacked(*arguments, *json_option(name), stdin=line_for(name)).json_lines
 
 
 def test_on_a_terminal_a_context_for_programs_commands_nothing(attacked: Refold) -> None:

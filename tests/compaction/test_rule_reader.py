@@ -29,15 +29,13 @@ def story() -> Story:
     return story
 
 
-def read(
-    story: Story, answer: str, scripted: list[Scripted] | None = None, *, again: bool = False
-) -> RulesRead:
+def read(story: Story, answer: str, scripted: list[Scripted] | None = None) -> RulesRead:
     """Have a model read that names these rules."""
     reader = Scripted(lambda _: answer)
     if scripted is not None:
         scripted.append(reader)
     chain = SummarizerChain(summarizers=[reader], wait=lambda _: None)
-    return read_rules(SessionWriter(story.log, story.session), chain, again=again)
+    return read_rules(SessionWriter(story.log, story.session), chain)
 
 
 def listed(*rules: tuple[int, str]) -> str:
@@ -125,12 +123,6 @@ def test_too_long_a_message_is_not_sent(story: Story) -> None:
 def test_a_rule_has_a_word(story: Story) -> None:
     with pytest.raises(SummarizerError):
         read(story, listed((3, ".")))
-
-
-def test_everything_can_be_read_again(story: Story) -> None:
-    read(story, "[]")
-    assert read(story, listed((3, "Never push")), again=True).messages == 2
-    assert rules(story) == ["Never push"]
 
 
 def test_many_messages_take_several_requests(story: Story) -> None:

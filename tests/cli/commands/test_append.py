@@ -211,4 +211,4 @@ def test_several_writers_lose_nothing(refold: Refold) -> None:
 
 
 def test_json_changes_nothing_for_acknowledgements_are_json_in_any_case(refold: Refold) -> None:
-    assert refold("append", "s", "--json", stdin=HELLO).json["id"] == "m1"
+    assert refold("append", "s", stdin=HELLO).json["id"] == "m1"

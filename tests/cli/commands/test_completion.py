@@ -18,14 +18,6 @@ def test_a_script_names_the_program_and_how_it_is_asked(refold: Refold, shell: s
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_json_holds_the_same_script(refold: Refold, shell: str) -> None:
-    assert refold("completion", shell, "--json").json == {
-        "shell": shell,
-        "script": refold("completion", shell).out.removesuffix("\n"),
-    }
-
-
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_reads_its_script_without_complaint(refold: Refold, shell: str) -> None:
     program = shutil.which(shell)
     if program is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -11,7 +10,6 @@ import click
 import pytest
 
 from eventstore.errors import BadInputError
-from projections.requests.anthropic import render
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, tale
 from tests.support import reference_pi
@@ -164,7 +162,6 @@ def test_settings_are_those_of_the_branch(told: Refold) -> None:
     "given",
     [
         ("--model", "x"),
-        ("--max-tokens", "8192"),
         ("--system", "-"),
         ("--tools", "-"),
         ("--cache-breakpoints", "0"),
@@ -311,14 +308,8 @@ def test_json_tells_of_violations_and_the_exit_code_is_1(told: Refold) -> None:
     assert outcome.json["body"]["model"] == ""
 
 
-def test_model_and_limit_can_be_given(told: Refold) -> None:
-    body = told(*ASKED, "--leaf", "u1", "--model", "claude-x", "--max-tokens", "100").json
-    assert (body["model"], body["max_tokens"]) == ("claude-x", 100)
-
-
-def test_the_limit_is_by_default_the_renderers(told: Refold) -> None:
-    default = inspect.signature(render).parameters["max_tokens"].default
-    assert told(*ASKED).json["max_tokens"] == default
+def test_a_model_can_be_given(told: Refold) -> None:
+    assert told(*ASKED, "--leaf", "u1", "--model", "claude-x").json["model"] == "claude-x"
 
 
 def test_system_prompt_and_tools_come_from_files(told: Refold, tmp_path: Path) -> None:
@@ -356,7 +347,6 @@ def test_tools_that_the_api_would_refuse_are_an_error(refold: Refold, tmp_path: 
 WRONG = [
     ("--system", "gone"),
     ("--tools", "gone"),
-    ("--max-tokens", "0"),
     ("--cache-breakpoints", "5"),
     ("--cache-breakpoints", "-1"),
 ]

@@ -32,19 +32,13 @@ def test_without_a_text_the_label_is_shown_and_stays(told: Refold) -> None:
 
 
 def test_a_label_is_taken_away_where_that_is_asked_for_and_it_is_told_which(told: Refold) -> None:
-    assert "'halfway'" in told("label", SESSION, "u2", "--remove").out
+    assert "'halfway'" in told("label", SESSION, "u2", "").out
     assert label_of(told, "u2") is None
 
 
 def test_where_there_is_no_label_to_take_away_nothing_is_stored(told: Refold) -> None:
-    assert told("label", SESSION, "u3", "--remove", "--json").json["id"] is None
+    assert told("label", SESSION, "u3", "", "--json").json["id"] is None
     assert told("sessions", "--json").json["sessions"][0]["events"] == 17
-
-
-@pytest.mark.parametrize("arguments", [("x", "--remove"), ("",), ("", "--remove")])
-def test_an_empty_text_and_one_to_take_away_are_wrong_usage(told: Refold, arguments: tuple[str, ...]) -> None:
-    told.refused(click.UsageError, "label", SESSION, "u2", *arguments, code=2)
-    assert label_of(told, "u2") == "halfway"
 
 
 def test_a_label_is_an_event_and_what_was_before_stays(told: Refold) -> None:
@@ -65,7 +59,7 @@ def test_json_tells_the_events_id_and_its_target(told: Refold) -> None:
 
 
 def test_json_of_a_label_taken_away_tells_which_it_was(told: Refold) -> None:
-    found = told("label", SESSION, "u2", "--remove", "--json").json
+    found = told("label", SESSION, "u2", "", "--json").json
     assert (found["label"], found["before"]) == (None, "halfway")
     assert told("show", SESSION, found["id"], "--json").json["record"]["targetId"] == "u2"
 
@@ -117,7 +111,7 @@ def test_json_of_a_removed_title_is_null(told: Refold) -> None:
     assert told("label", SESSION, "--title", "", "--json").json["label"] is None
 
 
-@pytest.mark.parametrize("arguments", [(), ("u2", "--title", "Grammar"), ("--title", "Grammar", "--remove")])
+@pytest.mark.parametrize("arguments", [(), ("u2", "--title", "Grammar")])
 def test_either_an_entry_or_a_title(told: Refold, arguments: tuple[str, ...]) -> None:
     told.refused(click.UsageError, "label", SESSION, *arguments, code=2)
     assert title(told) != "Grammar"

@@ -157,18 +157,6 @@ class TestCheck:
         assert " 200,000 " in told
         assert refold("policies", "check", "x.toml").notes == [f"refold: note: {told}"]
 
-    def test_it_is_checked_for_a_model_of_any_size(self, refold: Refold) -> None:
-        checked = refold("policies", "check", "pi", "--window", "16000")
-        assert " 13,600 of 16,000 " in checked.out
-        (note,) = checked.notes
-        assert [each in note for each in ("16,000", "20,000", "13,600")] == [True] * 3
-
-    @pytest.mark.parametrize("name", ["opencode", "layered"])
-    def test_no_preset_acts_at_every_turn_in_a_small_window(self, refold: Refold, name: str) -> None:
-        checked = refold("policies", "check", name, "--window", "16000")
-        assert " 13,600 of 16,000 tokens, " in checked.out
-        assert checked.errors == ""
-
     def test_everything_that_is_wrong_with_a_file_is_reported_a_line_each(
         self, refold: Refold, tmp_path: Path
     ) -> None:
@@ -223,8 +211,7 @@ class TestCheck:
 
 
 def test_wrong_usage_is_refused(refold: Refold) -> None:
-    for arguments in (["list", "--from", "pi"], ["show", "pi", "--window", "9"]):
-        refold.refused(click.UsageError, "policies", *arguments, code=2)
+    refold.refused(click.UsageError, "policies", "list", "--from", "pi", code=2)
     refold.refused(click.BadParameter, "policies", "rewrite", "x", code=2)
 
 

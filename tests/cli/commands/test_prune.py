@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from tests.cli.long_talk import SESSION, long_talk
@@ -129,19 +128,6 @@ def test_by_default_the_rewrites_are_those_of_oh_my_pi(refold: Refold, tmp_path:
     (tmp_path / "twice.jsonl").write_bytes(b"".join(told._lines))
     done = refold("prune", "twice.jsonl", "--json").json
     assert [(each["reason"], each["targets"]) for each in done["rewrites"]] == [("supersede", ["r1"])]
-
-
-def test_only_the_parts_that_are_named_are_carried_out(talked: Refold, tmp_path: Path) -> None:
-    (tmp_path / "two.toml").write_text(
-        'name = "two"\nrewrites = [{part = "micro", keep = 0}, {part = "mask", keep_observations = 0}]\n'
-    )
-    done = talked("prune", SESSION, "--policy", "two.toml", "--part", "mask", "--dry-run", "--json").json
-    assert [each["reason"] for each in done["rewrites"]] == ["mask"]
-
-
-def test_a_part_that_the_policy_does_not_have_is_reported_with_those_that_it_has(talked: Refold) -> None:
-    error = talked.refused(click.UsageError, "prune", SESSION, "--part", "mask", code=2)
-    assert "supersede, useless, prune" in error.message
 
 
 def test_a_policy_without_rewrites_is_reported(talked: Refold) -> None:

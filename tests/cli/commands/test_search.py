@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support import claude_code
-from tests.support.pi_files import entry, header
+from tests.support.pi_files import entry, header, line
 
 COMPACTION = '{"type":"compaction","id":"cc","summary":"The parser","firstKeptEntryId":"a4","tokensBefore":9}'
 
@@ -45,7 +45,6 @@ def test_json_says_what_a_hit_is(told: Refold) -> None:
                 "marks": [{"start": 6, "stop": 13}, {"start": 14, "stop": 24}],
             }
         ],
-        "more": False,
     }
 
 
@@ -67,17 +66,19 @@ def test_sessions_are_chosen(two: Refold) -> None:
     assert ids(two, "ZURICH") == ["z1"]
 
 
-def test_a_limit_says_that_there_is_more(two: Refold) -> None:
-    found = two("search", "parser", "--limit", "2", "--json").json
-    assert (len(found["hits"]), found["more"]) == (2, True)
-    assert "--limit 100" in two("search", "parser", "--limit", "2").errors
-    count = len(ids(two, "parser"))
-    found = two("search", "parser", "--limit", str(count), "--json").json
-    assert (len(found["hits"]), found["more"]) == (count, False)
+@pytest.mark.parametrize(("count", "notes"), [(20, 0), (21, 1)])
+def test_people_see_a_screenful_and_programs_all(refold: Refold, count: int, notes: int) -> None:
+    records = [
+        {"type": "message", "message": {"role": "user", "content": f"wombat {n}"}} for n in range(count)
+    ]
+    refold("append", "s", stdin=b"".join(map(line, records)))
+    shown = refold("search", "wombat")
+    assert (sum("wombat" in each for each in shown.lines), len(shown.notes)) == (20, notes)
+    assert len(refold("search", "wombat", "--json").json["hits"]) == count
 
 
 def test_nothing_found_exits_with_1_and_a_bad_query_with_2(told: Refold) -> None:
-    assert told("search", "nowhere", "--json", code=1).json == {"hits": [], "more": False}
+    assert told("search", "nowhere", "--json", code=1).json == {"hits": []}
     assert told("search", "nowhere", code=1).notes
     for query in ('"half', "...", '""', "NEAR(", "*", "\udcff"):
         code = 1 if query == "NEAR(" else 2

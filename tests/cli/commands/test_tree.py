@@ -36,7 +36,7 @@ def test_as_of_an_event_the_tree_is_as_it_was(told: Refold) -> None:
 
 
 def test_a_label_that_is_taken_away_is_gone(told: Refold) -> None:
-    told("label", SESSION, "u2", "--remove")
+    told("label", SESSION, "u2", "")
     labels = {node["label"] for node in told("tree", SESSION, "--json").json["nodes"]}
     assert labels == {None}
 

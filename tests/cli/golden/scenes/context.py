@@ -51,7 +51,6 @@ SCENES: Final[Sequence[Scene]] = [
             "context @last --format anthropic --leaf root --model claude",
             "context @last --format anthropic --system gone",
             "context @last --format anthropic --tools gone",
-            "context @last --format anthropic --max-tokens 0",
             "context @last --format anthropic --cache-breakpoints 5",
             "context @last --format anthropic --cache-breakpoints -1",
         ],

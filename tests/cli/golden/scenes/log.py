@@ -14,7 +14,6 @@ SCENES: Final[Sequence[Scene]] = [
         the_tale,
         [
             "log @last",
-            "log @last --last 2",
             "log @last --kind message --kind compactoin",
             "log @last --role usr",
             Run(
@@ -25,7 +24,7 @@ SCENES: Final[Sequence[Scene]] = [
                     {"type": "decision", "outcome": "skip", "reason": "small"},
                 ),
             ),
-            "log @last --first 16",
+            "log @last",
         ],
     ),
 ]

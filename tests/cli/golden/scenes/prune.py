@@ -33,8 +33,6 @@ SCENES: Final[Sequence[Scene]] = [
                 'name = "two"\nrewrites = [{part = "mask", keep_observations = 0}, {part = "micro"}]\n',
             ),
             "prune @last --policy two.toml --dry-run",
-            "prune @last --policy two.toml --part mask --dry-run",
-            "prune @last --part mask",
             "prune @last --policy pi",
             File("snip.toml", 'name = "snip"\nrewrites = [{part = "snip", longest = 5, head = 2}]\n'),
             "prune @last --policy snip.toml",

@@ -9,8 +9,8 @@ from tests.cli.golden import Run, Scene
 from tests.cli.golden.steps import CUSTOM, a_changed_event, help_of, nothing, the_tale
 from tests.cli.running import Refold
 
-ONE_MORE: Final = Run("append forked --json", stdin=CUSTOM)
-THERE: Final = Run("--store other append forked --json", stdin=CUSTOM)
+ONE_MORE: Final = Run("append forked", stdin=CUSTOM)
+THERE: Final = Run("--store other append forked", stdin=CUSTOM)
 
 
 def two_sessions(refold: Refold) -> None:

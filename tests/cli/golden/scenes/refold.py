@@ -86,8 +86,6 @@ SCENES: Final[Sequence[Scene]] = [
             "tree a --as-of x",
             "tree a --as-of -1",
             "stats --by size",
-            "search x --limit 0",
-            "log a --first 0",
             "append a --expected -1",
             "export a",
             "completion tcsh",

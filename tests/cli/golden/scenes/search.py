@@ -14,10 +14,9 @@ SCENES: Final[Sequence[Scene]] = [
         the_tale,
         [
             "search parser",
-            "search parser --limit 1",
             "search --lost parser",
             "search '\"the parser\" fix'",
-            "search 'src/parser.py' --json --limit 1",
+            "search tests --json",
             "search nowhere",
             "search '\"not closed'",
             "search '?!'",
