@@ -1,7 +1,7 @@
 """Claude Code's transcripts as nodes, and what a context selects of them.
 
 Only the structure is here: places in the tree, what compactions keep, what rewrites change, what was in memory beside
-a path. What a record's message looks like, today's functions say.
+a path. The messages of records come from the functions that read them for the store.
 """
 
 from __future__ import annotations
@@ -223,9 +223,6 @@ def _run(nodes: Nodes, first: int, last: int) -> list[int]:
             return found[::-1]
         last = nodes[last].parent
     return []
-
-
-# -- what a context shows
 
 
 def parts_at(nodes: Nodes, leaf: int) -> Sequence[Part]:

@@ -136,13 +136,13 @@ def walk(nodes: Nodes, leaf: int, as_of: int | None = None) -> list[Place]:
         above = nodes[leaf]
         leaf = above.parent
         if above.of:
-            # What the other session got later is none of this one's business: its path begins at the parent.
+            # Later records of the other session do not count: the path goes on at the parent.
             nodes, as_of = nodes.session(above.of), None
     return found[::-1]
 
 
 def shown(nodes: Nodes, leaf: int, as_of: int | None = None) -> list[Place]:
-    """Return what a context has, in the order in which it is sent: the newest compaction, and what follows."""
+    """Return the places that a context shows, in the order in which they are sent."""
     path = walk(nodes, leaf, as_of)
 
     def at(place: Place) -> Node:

@@ -68,8 +68,8 @@ def _piece(data: bytes, name: bytes, at: int) -> tuple[bytes, int]:
     return piece, at + data.index(piece, data.index(b'"%b"' % name))
 
 
-class _Told(msgspec.Struct):
-    """A message so far: its place, and what decides about compactions."""
+class _Draft(msgspec.Struct):
+    """A message as read so far: its place, and what decides about compactions."""
 
     place: int
     info: dict[str, Any]
@@ -88,85 +88,87 @@ class _Told(msgspec.Struct):
 class _Reader:
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
-        self.told: dict[str, _Told] = {}
+        self.drafts: dict[str, _Draft] = {}
 
     @property
     def leaf(self) -> int:
-        return next(reversed(self.told.values())).place if self.told else 0
+        return next(reversed(self.drafts.values())).place if self.drafts else 0
 
     def add(self, seq: int, pieces: Sequence[tuple[bytes, int]]) -> None:
         """Add a message with all its parts."""
         (raw, at), *parts = pieces
         self._learn(seq, raw, at)
-        told = self.told[_fields(raw)["id"]]
+        draft = self.drafts[_fields(raw)["id"]]
         for part, start in parts:
             self._learn_part(seq, part, start)
-        self._write(seq, told)
+        self._write(seq, draft)
 
     def update(self, seq: int, raw: bytes, at: int) -> None:
         self._learn(seq, raw, at)
-        self._write(seq, self.told[_fields(raw)["id"]])
+        self._write(seq, self.drafts[_fields(raw)["id"]])
 
     def update_part(self, seq: int, raw: bytes, at: int) -> None:
-        if (told := self._learn_part(seq, raw, at)) is not None:
-            self._write(seq, told)
+        if (draft := self._learn_part(seq, raw, at)) is not None:
+            self._write(seq, draft)
             # opencode says where the tail of a compaction begins after its summary is done.
-            for each in self.told.values():
-                if told.asks and each.is_done_summary and each.info["parentID"] == told.info["id"]:
+            for each in self.drafts.values():
+                if draft.asks and each.is_done_summary and each.info["parentID"] == draft.info["id"]:
                     self._write(seq, each)
 
     def remove(self, seq: int, name: str) -> None:
-        if (told := self.told.pop(name, None)) is not None:
-            self.nodes.add(Node(seq=seq, id=name, kind="removed", replaces=told.place))
+        if (draft := self.drafts.pop(name, None)) is not None:
+            self.nodes.add(Node(seq=seq, id=name, kind="removed", replaces=draft.place))
 
     def remove_part(self, seq: int, message: str, part: str) -> None:
-        if (told := self.told.get(message)) and told.parts.pop(part, None):
-            self._write(seq, told)
+        if (draft := self.drafts.get(message)) and draft.parts.pop(part, None):
+            self._write(seq, draft)
 
     def _learn(self, seq: int, raw: bytes, at: int) -> None:
         info, head = _fields(raw), Block("head", seq, at, at + len(raw))
-        if (told := self.told.get(info["id"])) is not None:
-            told.info, told.head = info, head
+        if (draft := self.drafts.get(info["id"])) is not None:
+            draft.info, draft.head = info, head
         else:
-            self.told[info["id"]] = _Told(0, info, head, {})
+            self.drafts[info["id"]] = _Draft(0, info, head, {})
 
-    def _learn_part(self, seq: int, raw: bytes, at: int) -> _Told | None:
+    def _learn_part(self, seq: int, raw: bytes, at: int) -> _Draft | None:
         part = _fields(raw)
-        told = self.told.get(part["messageID"])
-        if told is not None:
+        draft = self.drafts.get(part["messageID"])
+        if draft is not None:
             kind = _KINDS.get(part["type"], "other")
-            told.parts[part["id"]] = Block(kind, seq, at, at + len(raw), part.get("callID", ""))
+            draft.parts[part["id"]] = Block(kind, seq, at, at + len(raw), part.get("callID", ""))
             if part["type"] == "compaction":
-                told.asks = part
-        return told
+                draft.asks = part
+        return draft
 
-    def _write(self, seq: int, told: _Told) -> None:
+    def _write(self, seq: int, draft: _Draft) -> None:
         """Write a message's node, below the message before it or in place of the one that it had."""
-        info = told.info
+        info = draft.info
         above = (
-            0 if told.place else next((each.place for each in reversed(self.told.values()) if each.place), 0)
+            0
+            if draft.place
+            else next((each.place for each in reversed(self.drafts.values()) if each.place), 0)
         )
         node = Node(
             seq=seq,
             id=info["id"],
             kind="message",
             parent=above,
-            replaces=told.place,
+            replaces=draft.place,
             role=info["role"],
             is_person=info["role"] == "user",
-            blocks=(told.head, *(told.parts[name] for name in sorted(told.parts))),
+            blocks=(draft.head, *(draft.parts[name] for name in sorted(draft.parts))),
         )
-        told.place = told.place or len(self.nodes.made) + 1
-        if told.is_done_summary:
-            node = msgspec.structs.replace(node, compaction=Compaction(kept=self._kept(told)))
+        draft.place = draft.place or len(self.nodes.made) + 1
+        if draft.is_done_summary:
+            node = msgspec.structs.replace(node, compaction=Compaction(kept=self._kept(draft)))
         self.nodes.add(node)
 
-    def _kept(self, summary: _Told) -> tuple[int, ...]:
+    def _kept(self, summary: _Draft) -> tuple[int, ...]:
         """Return what a compaction leaves: question, summary, tail, in the order in which opencode sends them."""
-        all_told = list(self.told.values())
-        all_told = all_told[: all_told.index(summary) + 1]
-        done, found, until = set[str](), list[_Told](), ""
-        for each in reversed(all_told):
+        drafts = list(self.drafts.values())
+        drafts = drafts[: drafts.index(summary) + 1]
+        done, found, until = set[str](), list[_Draft](), ""
+        for each in reversed(drafts):
             found.append(each)
             name = each.info["id"]
             if until:
