@@ -1,4 +1,4 @@
-"""Map names to summarizers, and say whom a name or a model's name means.
+"""Map names, also those of models, to summarizers.
 
 To add a summarizer, write a function and a line here.
 """
@@ -21,11 +21,11 @@ ANTHROPIC: Final = "anthropic"
 """The summarizer that asks models by their names."""
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _MODEL: Final = re.compile(r"[^\s,]*[-.:/\d][^\s,]*")
-"""Names of models, which no summarizer's name, however misspelt, looks like."""
+"""The form of a model's name; no name of a summarizer has it, even if it is misspelt."""
 
 
 class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments of a summarizer; "" means no particular session, and the default model."""
+    """The arguments of a summarizer; "" means no particular session, or the default model."""
 
     log: EventLog
     session: str = ""
@@ -86,9 +86,9 @@ SUMMARIZERS: Final = {
 
 
 def summarizer_named(given: str) -> tuple[str, str]:
-    """Return the summarizer that a name means, and the model, "" for none.
+    """Return the summarizer and the model ("" for none) that a name stands for.
 
-    Every name of a model is one of `anthropic`. Raises NotFoundError for other words: a misspelt `extractive` must not
+    `anthropic` asks every model. Raises NotFoundError for other words: a misspelt `extractive` must not
     send anything.
     """
     if given in SUMMARIZERS:
@@ -112,7 +112,7 @@ def make_summarizer(name: str, choice: SummarizerContext) -> Summarizer:
 def endpoint_of(name: str) -> str:
     """Return the address that the environment gives a summarizer, "" for its own.
 
-    Raises BadInputError for what is no address, without quoting it: it may hold a password.
+    Raises BadInputError for a malformed address, and does not quote it: it may hold a password.
     """
     variable = SUMMARIZERS[name].endpoint_variable
     address = os.environ.get(variable, "")

@@ -123,12 +123,12 @@ def session_files(environment: Mapping[str, str], homes: Sequence[str] = ()) -> 
 
 
 def named_files(path: str) -> list[SessionFile]:
-    """Return the files that a named path stands for: the session files of a folder, or itself."""
+    """Return the session files below a folder, or the file at a path."""
     return files_below(path) if Path(path).is_dir() else [named_file(path)]
 
 
 def named_file(path: str) -> SessionFile:
-    """Return the file at a path, whatever it is; without a status if it cannot be looked at."""
+    """Return the file at a path; its status is all zeros if it cannot be examined."""
     try:
         status = os.stat(path)  # noqa: PTH116  as in _session_file
     except OSError:

@@ -82,7 +82,6 @@ def test_sessions_are_audited_in_the_order_given_however_many_work(store: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "wanted", [AuditOptions(), AuditOptions(is_json=True), AuditOptions(fail_on=(Condition.LARGER,))]
 )
