@@ -57,6 +57,7 @@ with open_store("store") as log:
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_python_in_the_documentation_runs(code: str, tmp_path: Path) -> None:
     lines = [header(), said("one", "a", None), said("two", "b", "a"), said("three", "c", "b")]
@@ -81,11 +82,13 @@ def test_the_page_of_events_is_what_the_types_say() -> None:
     assert (ROOT / "docs" / "events.md").read_text("utf-8") == generated
 
 
+@pytest.mark.slow
 def test_the_picture_in_the_readme_says_what_the_demo_shows() -> None:
     generated = runpy.run_path(str(ROOT / "docs" / "generate_picture.py"))["picture"]()
     assert _words((ROOT / "docs" / "images" / "audit.svg").read_text("utf-8")) == _words(generated)
 
 
+@pytest.mark.slow
 def test_what_the_readme_finds_is_what_the_audit_of_the_demo_finds() -> None:
     log = MemoryLog(clock=lambda: 0)
     session = play(log)
@@ -102,6 +105,7 @@ def test_what_the_readme_finds_is_what_the_audit_of_the_demo_finds() -> None:
     assert "migrations/0008_api_keys.sql" in written
 
 
+@pytest.mark.slow
 def test_the_line_that_a_run_of_everything_looks_for_in_the_demo_is_printed() -> None:
     (sought,) = re.findall(
         r"grep -q '\^([^']+)' \"\$work/demo.txt\"", (ROOT / ".ci" / "run").read_text("utf-8")
@@ -157,6 +161,7 @@ def test_the_readme_names_the_two_commands_that_do_everything() -> None:
     assert {"    pip install . && refold demo", "    pip install -e '.[dev]' && pytest"} <= set(lines)
 
 
+@pytest.mark.slow
 def test_a_newcomer_with_sessions_runs_sync_second(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     commands = [line.strip() for line in readme.splitlines() if line.startswith("    ")]

@@ -249,11 +249,13 @@ def problems_in(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if not line.startswith("refold: note: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_example_in_every_help_runs(prepared: Refold, tmp_path: Path, name: str) -> None:
     run_as_shown(prepared, example_of(name), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_example_in_every_section_runs(prepared: Refold, tmp_path: Path, name: str) -> None:
     example = re.search(r"```sh\n(.*?)```", SECTIONS[name], re.DOTALL)
@@ -328,6 +330,7 @@ STDIN: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JSON_CALLS)
 def test_the_json_that_a_command_prints_is_what_its_section_says(prepared: Refold, name: str) -> None:
     others = _recorded(prepared, name) if name in ("check", "context") else []

@@ -145,6 +145,7 @@ def as_words(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text).lower())
 
 
+@pytest.mark.slow
 def test_a_harness_is_unknown_to_the_formats_and_rules_of_others() -> None:
     harnesses_named = {each.name: as_words(each.name) for each in harnesses()}
     found = []
@@ -274,6 +275,7 @@ def imports_in(text: str) -> Iterator[tuple[str, str]]:
         yield from ((module, name.split(" as ")[0].strip()) for name in names.split(","))
 
 
+@pytest.mark.slow
 def test_programs_in_the_texts_of_tests_import_what_is_there() -> None:
     named = {
         each

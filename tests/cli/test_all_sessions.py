@@ -130,6 +130,7 @@ def test_it_is_found_where_a_variable_says(
         assert path.is_relative_to(summary["projects"][0]["folder"])
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_is_followed_through_torn_lines(
     refold: Refold, harness: Format, file: Path, home: Path
 ) -> None:

@@ -145,6 +145,7 @@ def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
         audit_session(log, "gone", AuditOptions())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cores")
 def test_a_store_that_is_gone_is_one_error_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:

@@ -68,11 +68,13 @@ def said(context: Context) -> str:
     return b"\n".join(part.raw for part in context.parts).decode()
 
 
+@pytest.mark.slow
 def test_it_plays_into_every_kind_of_log_and_names_its_session(log: EventLog) -> None:
     assert play(log) == SESSION
     assert verify(log).findings == []
 
 
+@pytest.mark.slow
 def test_two_plays_have_equal_digests(played: EventLog, log: EventLog) -> None:
     play(log)
     with played.snapshot() as first, log.snapshot() as second:

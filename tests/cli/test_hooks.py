@@ -43,6 +43,7 @@ def test_one_calls_it_off(talked: Refold, tmp_path: Path, arguments: tuple[str, 
     assert newest(talked, "decision")["reason"] == "the ticket is closed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "function", "kind"),
     [(COMPACT, "before_compaction", "compaction"), (GO, "before_move", "branch_summary")],
@@ -58,6 +59,7 @@ def test_one_supplies_the_summary(
     assert newest(talked, kind)["fromExtension"] is True
 
 
+@pytest.mark.slow
 def test_one_adds_what_is_kept_with_the_record(talked: Refold, tmp_path: Path) -> None:
     code = (
         'hooks = Hooks(name="ticketing", prompting=lambda _: PromptAdditions(preserve_data={"ticket": 4127}))'
@@ -66,6 +68,7 @@ def test_one_adds_what_is_kept_with_the_record(talked: Refold, tmp_path: Path) -
     assert newest(talked, "compaction")["preserveData"] == {"ticket": 4127}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "functions"),
     [(COMPACT, "before_compaction=broken, after_compaction=broken"), (GO, "before_move=broken")],

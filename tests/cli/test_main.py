@@ -201,6 +201,7 @@ def a_folder_instead_of_data(store: Path) -> None:
     (store / "data.mdb").mkdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncated, garbage, a_few_bytes, a_file, a_folder_instead_of_data])
 def test_on_a_damaged_store_every_command_ends_with_one_line_that_names_it(told: Refold, damage) -> None:
     damage(told.store)
@@ -257,6 +258,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(
     assert process.returncode == 141
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
 @pytest.mark.parametrize(
     "arguments", [["log", SESSION], ["sessions", "--json"], ["export", SESSION, "-o", "-"], ["--help"]]

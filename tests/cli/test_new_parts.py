@@ -221,6 +221,7 @@ def test_a_rewrite(extended: Extended, tmp_path: Path) -> None:
     assert "[still]" in extended.says()[2]
 
 
+@pytest.mark.slow
 def test_a_trigger(extended: Extended, tmp_path: Path) -> None:
     extended.add(TRIGGER)
     mine = policy(tmp_path, f'[trigger]\npart = "half-full"\nhalves = 1\n{CUT}')
@@ -230,12 +231,14 @@ def test_a_trigger(extended: Extended, tmp_path: Path) -> None:
     assert (record["type"], record["policy"]) == ("compaction", "mine")
 
 
+@pytest.mark.slow
 def test_a_trigger_that_does_not_fire_appends_nothing(extended: Extended, tmp_path: Path) -> None:
     extended.add(TRIGGER)
     mine = policy(tmp_path, f'[trigger]\npart = "half-full"\nhalves = 3\n{CUT}')
     assert extended.maintains(mine) == []
 
 
+@pytest.mark.slow
 def test_a_trigger_also_where_a_person_sets_a_threshold_and_what_stays_free(
     extended: Extended, tmp_path: Path
 ) -> None:
@@ -245,6 +248,7 @@ def test_a_trigger_also_where_a_person_sets_a_threshold_and_what_stays_free(
     assert len(extended.maintains(mine, "--settings", "settings.toml")) == 1
 
 
+@pytest.mark.slow
 def test_where_there_are_two_triggers_a_policy_may_still_leave_out_which(
     extended: Extended, tmp_path: Path
 ) -> None:
@@ -252,6 +256,7 @@ def test_where_there_are_two_triggers_a_policy_may_still_leave_out_which(
     assert len(extended.maintains(policy(tmp_path, f"[trigger]\nreserve = 300\n{CUT}"))) == 1
 
 
+@pytest.mark.slow
 def test_a_shape(extended: Extended, tmp_path: Path) -> None:
     extended.add(SHAPE)
     mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\nshape = "roll-call"\n')
@@ -265,6 +270,7 @@ def test_a_shape(extended: Extended, tmp_path: Path) -> None:
     assert "Request 2" not in record["summary"]
 
 
+@pytest.mark.slow
 def test_a_cut_also_where_a_person_sets_what_is_kept(extended: Extended, tmp_path: Path) -> None:
     extended.add(NEW_CUT)
     mine = policy(tmp_path, '[trigger]\nreserve = 300\n[cut]\npart = "last-word"\n')
@@ -274,6 +280,7 @@ def test_a_cut_also_where_a_person_sets_what_is_kept(extended: Extended, tmp_pat
     assert "Answer 5." in extended.says()[-1]
 
 
+@pytest.mark.slow
 def test_a_placement(extended: Extended, tmp_path: Path) -> None:
     extended.add(PLACEMENT)
     (record,) = extended.maintains(policy(tmp_path, f'placement = "loud"\n[trigger]\nreserve = 300\n{CUT}'))
@@ -281,6 +288,7 @@ def test_a_placement(extended: Extended, tmp_path: Path) -> None:
     assert "HEAR, HEAR" in extended.says()[0]
 
 
+@pytest.mark.slow
 def test_a_continuation(extended: Extended, tmp_path: Path) -> None:
     extended.add(CONTINUATION)
     record, message = extended.maintains(
@@ -291,6 +299,7 @@ def test_a_continuation(extended: Extended, tmp_path: Path) -> None:
     assert "Well?" in extended.says()[-1]
 
 
+@pytest.mark.slow
 def test_a_summarizer(extended: Extended, tmp_path: Path) -> None:
     extended.add(SUMMARIZER)
     mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\nsummarizer = "parrot"\n')
@@ -299,6 +308,7 @@ def test_a_summarizer(extended: Extended, tmp_path: Path) -> None:
     assert "A cracker." in extended.says()[0]
 
 
+@pytest.mark.slow
 def test_a_template(extended: Extended, tmp_path: Path) -> None:
     extended.add(TEMPLATE)
     mine = policy(tmp_path, f'[trigger]\nreserve = 300\n{CUT}[prompting]\ntemplate = "limerick"\n')
@@ -307,6 +317,7 @@ def test_a_template(extended: Extended, tmp_path: Path) -> None:
     assert record["summary"].startswith("## Goal\n")
 
 
+@pytest.mark.slow
 def test_a_preset(extended: Extended) -> None:
     extended.add(PRESET)
     (record,) = extended.maintains("frugal")

@@ -209,16 +209,19 @@ def test_a_tables_numbers_stand_to_the_right(capsys: pytest.CaptureFixture[str])
 COLOURED = ["tree", "context", "audit", "sessions"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLOURED)
 def test_on_a_terminal_there_are_colours(told: Refold, name: str) -> None:
     assert ESCAPE in told.on_terminal(name, *([] if name == "sessions" else [SESSION]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLOURED)
 def test_off_a_terminal_there_are_no_colours(told: Refold, name: str) -> None:
     assert ESCAPE not in told.program(name, *([] if name == "sessions" else [SESSION])).out
 
 
+@pytest.mark.slow
 def test_a_person_who_wants_no_colours_gets_none(told: Refold) -> None:
     assert "\x1b[3" not in told.on_terminal("tree", SESSION, NO_COLOR="1")
 
@@ -235,6 +238,7 @@ PAGED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", PAGED, ids=[each[0] for each in PAGED])
 def test_on_a_terminal_a_long_listing_goes_through_the_persons_pager(
     told: Refold, arguments: list[str]
@@ -244,10 +248,12 @@ def test_on_a_terminal_a_long_listing_goes_through_the_persons_pager(
     assert paged
 
 
+@pytest.mark.slow
 def test_off_a_terminal_nothing_goes_through_a_pager(told: Refold) -> None:
     assert "PAGED" not in told.program("tree", SESSION, PAGER="sed 's/^/PAGED /'").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "target", "shown"),
     [("verify", [], "verifying"), ("backup", ["copy"], "verifying"), ("push", ["copy"], "copying")],
@@ -263,6 +269,7 @@ def test_on_a_terminal_progress_is_shown_and_off_one_it_is_not(
 NARROW = [["log", SESSION], ["tree", SESSION], ["audit", SESSION], ["sessions"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", NARROW, ids=[each[0] for each in NARROW])
 def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) -> None:
     told(
@@ -275,11 +282,13 @@ def test_lines_fit_a_terminal_of_80_columns(told: Refold, arguments: list[str]) 
         assert len(line) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", ["0", "-3"])
 def test_a_width_that_no_terminal_has_is_ignored(told: Refold, columns: str) -> None:
     assert told.on_terminal("sessions", COLUMNS=columns) == told.on_terminal("sessions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_the_id_that_a_list_shows_of_a_session_names_it(told: Refold, columns: int) -> None:
     told("fork", SESSION, "--as", SESSION.replace("0000-7", "1000-7"))
@@ -335,6 +344,7 @@ def test_a_stream_that_was_made_so_raises_nothing() -> None:
     assert stream.buffer.getvalue() == rb"... S \ud800"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_works_where_the_output_is_ascii(told: Refold, tmp_path: Path, name: str) -> None:
     write(tmp_path / "tale.jsonl")
@@ -345,6 +355,7 @@ def test_every_command_works_where_the_output_is_ascii(told: Refold, tmp_path: P
     assert outcome.errors == ""
 
 
+@pytest.mark.slow
 def test_in_the_c_locale_output_is_still_utf_8(told: Refold) -> None:
     assert "∑" in told.program("tree", SESSION, LC_ALL="C").out
 

@@ -48,6 +48,7 @@ def added(printed: object) -> dict[str, int]:
     return {each["session"]: each["added"] for each in printed["sessions"] if each["added"]}  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_push_makes_an_equal_store_and_a_pull_brings_back_what_is_new(here: Refold, there: Refold) -> None:
     here("push", there.store)
     assert chains_of(there) == chains_of(here)
@@ -94,6 +95,7 @@ def test_a_diverged_session_is_one_line_and_the_others_are_copied(here: Refold, 
             assert snapshot.head("one-1").version == found["divergedAt"]
 
 
+@pytest.mark.slow
 def test_a_database_is_a_store_like_a_folder(here: Refold, there: Refold, postgres: Server) -> None:
     url = postgres.new_store()
     assert len(added(here("push", url, "--json").json)) == len(chains_of(here))

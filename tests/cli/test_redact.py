@@ -51,6 +51,7 @@ def holds_a_secret(output: bytes) -> bool:
     return TOKEN.encode() in output or b"MIIEpAIBAAKCAQEA" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf", ["r2", "a4"])
 @pytest.mark.parametrize("form", ["text", "json", "native", "anthropic"])
 def test_no_context_holds_a_secret(refold: Refold, form: str, leaf: str) -> None:
@@ -133,6 +134,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @needs_filter
 def test_masking_opens_no_socket(refold: Refold, tmp_path: Path) -> None:
     arguments = ["export", "@last", "-o", "-", "--redact"]
@@ -147,6 +149,7 @@ def test_masking_opens_no_socket(refold: Refold, tmp_path: Path) -> None:
     assert (done.returncode, holds_a_secret(done.stdout), b"[masked-" in done.stdout) == (0, False, True)
 
 
+@pytest.mark.slow
 @needs_filter
 def test_a_socket_would_end_the_process() -> None:
     opens_one = (

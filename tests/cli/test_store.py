@@ -364,6 +364,7 @@ def test_pointers_of_a_damaged_event_are_reported_as_damage(told: Refold, comman
             stored.put("events", key, whole)
 
 
+@pytest.mark.slow
 def test_a_store_that_this_process_has_open_can_be_asked(told: Refold) -> None:
     script = (
         "import sys\n"
@@ -436,10 +437,12 @@ def large(refold: Refold, tmp_path: Path) -> Refold:
     return refold
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_large_file_is_imported_under_a_bar(large: Refold) -> None:
     assert "importing large.jsonl" in large.on_terminal("sync", "large.jsonl")
 
 
+@pytest.mark.slow
 def test_off_a_terminal_there_is_no_bar(large: Refold) -> None:
     assert large.program("sync", "large.jsonl").errors == ""
 
@@ -462,5 +465,6 @@ def test_a_file_that_holds_less_than_the_store_has_of_its_session_is_reported(
     assert "2 entries" in told.out
 
 
+@pytest.mark.slow
 def test_a_file_that_is_only_named_is_imported_under_a_bar_too(large: Refold) -> None:
     assert "importing large.jsonl" in large.on_terminal("audit", "large.jsonl")

@@ -23,6 +23,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_one_sees_who_is_asked_and_for_how_long(talked: Refold, service) -> None:
     own = service(ANSWER)
     printed = talked.on_terminal(*BRIEF, "--summarizer", "http", columns=120)
@@ -44,6 +45,7 @@ def test_a_request_that_is_sent_again_is_a_note_anywhere(talked: Refold, service
     ] * 6
 
 
+@pytest.mark.slow
 def test_notes_say_which_of_two_requests_is_sent_again(talked: Refold, service) -> None:
     both = Barrier(2)
 
@@ -65,12 +67,14 @@ def test_who_is_asked_is_told_only_where_somebody_is(talked: Refold) -> None:
     assert talked("compact", SESSION, "--keep-recent", "250").errors.count(note) == 1
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_note_stands_on_a_line_of_its_own(talked: Refold, service) -> None:
     service(refuses(529, "overloaded", retry_after="0.01"), ANSWER)
     printed = talked.on_terminal(*BRIEF, "--summarizer", "http", columns=160)
     assert any(line.startswith("refold: note: summarizer http: ") for line in printed.splitlines())
 
 
+@pytest.mark.slow
 def test_two_that_are_asked_at_once_have_a_line_each(talked: Refold, service) -> None:
     both = Barrier(2)
 

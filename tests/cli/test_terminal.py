@@ -105,6 +105,7 @@ def test_ids_of_events_stay_whole_behind_their_numbers() -> None:
     assert shown(listing, 56)[1] == "1  0199aaaa-0000-7000-8000-000000000001  summarized with"
 
 
+@pytest.mark.slow
 def test_the_lists_of_policies_and_templates_name_them_whole_on_a_narrow_terminal(refold: Refold) -> None:
     refold("policies", "new", "mine")
     for group in ("policies", "templates"):
@@ -153,6 +154,7 @@ def test_styles_of_our_own_get_through() -> None:
     assert out.file.getvalue() == "\x1b[31mred\x1b[0m\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hostile_session_is_shown_and_commands_nothing(attacked: Refold, name: str) -> None:
     arguments = invocations("hostile", file="hostile.jsonl")[name]
@@ -161,24 +163,28 @@ def test_a_hostile_session_is_shown_and_commands_nothing(attacked: Refold, name:
     assert outcome.errors == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["log", "tree", "context", "audit", "diff", "show", "files", "verify"])
 def test_on_a_terminal_a_hostile_session_is_sent_no_escape_but_styles(attacked: Refold, name: str) -> None:
     printed = attacked.on_terminal(*invocations("hostile")[name], columns=80)
     assert not COMMANDING.search(PROGRESS.sub("", STYLE.sub("", printed)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["log", "tree", "context", "audit", "show"])
 def test_on_a_terminal_json_of_a_hostile_session_commands_nothing(attacked: Refold, name: str) -> None:
     printed = attacked.on_terminal(*invocations("hostile")[name], "--json")
     assert not COMMANDING.search(printed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_json_of_a_hostile_session_is_json(attacked: Refold, name: str) -> None:
     arguments = invocations("hostile", file="hostile.jsonl")[name]
     assert attacked(*arguments, *json_option(name), stdin=line_for(name)).json_lines
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_context_for_programs_commands_nothing(attacked: Refold) -> None:
     assert not COMMANDING.search(attacked.on_terminal("context", "hostile", "--format", "pi"))
 

@@ -120,6 +120,7 @@ def test_a_call_that_gets_its_result_while_a_summary_is_made_is_followed_by_what
     assert done.continued.record is not None
 
 
+@pytest.mark.slow
 def test_where_others_append_all_the_time_it_gives_up_and_keeps_the_summary_as_an_attempt(story):
     turns(story, 20, 10)
     new_id, others = story.writer._new_id, SessionWriter(story.log, "s")

@@ -64,6 +64,7 @@ def test_a_tag_that_never_closes_hides_no_other():
     assert with_file_tags(f"<read-files>\none\n\n{MODIFIED}", files()) == "<read-files>\none"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["<read-files>\n", "<read-files>\n<modified-files>\n", "\n\n<read-files>"])
 def test_tags_that_never_close_cost_time_in_proportion_to_the_text(said):
     def tagged(text):

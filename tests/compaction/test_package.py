@@ -23,6 +23,7 @@ def test_a_name_that_is_not_there_is_reported():
     assert "'shrink'" in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fork", "undo"])
 def test_a_function_stays_what_it_is_once_its_module_is_imported(name):
     said = ran(f"import compaction.branching.{name}; from compaction import {name}; print(callable({name}))")

@@ -158,6 +158,7 @@ def shown_otherwise(log, since):
     return {shown.target for record in records if isinstance(record, Rewrite) for shown in record.targets}
 
 
+@pytest.mark.slow
 @each_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -171,6 +172,7 @@ def test_what_a_policy_leaves_is_a_request_that_the_api_takes(policies, data, ap
         assert validate(rendered(log).body) == []
 
 
+@pytest.mark.slow
 @each_mended_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -183,6 +185,7 @@ def test_nothing_that_a_policy_does_needs_a_repair_that_was_not_needed_before(po
     assert needed(log) <= before
 
 
+@pytest.mark.slow
 @each_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -199,6 +202,7 @@ def test_results_that_come_after_what_a_policy_did_need_no_repair_that_was_not_n
     assert needed(log) <= needed(untouched)
 
 
+@pytest.mark.slow
 @each_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -215,6 +219,7 @@ def test_what_is_kept_is_byte_for_byte_what_it_was_but_for_recorded_rewrites(pol
             assert part.raw == before[part.seq]
 
 
+@pytest.mark.slow
 @each_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -229,6 +234,7 @@ def test_an_undo_gives_the_exact_bytes_back(policies, data, appended):
     assert context_json(log, "s") == before
 
 
+@pytest.mark.slow
 @each_summarizing_policy
 @bites("compacted")
 @bounded
@@ -242,6 +248,7 @@ def test_every_message_of_the_context_before_is_summarized_or_kept(policies, dat
         assert [*plan.cut.to_summarize, *plan.cut.turn_prefix, *plan.cut.kept] == before
 
 
+@pytest.mark.slow
 @each_summarizing_policy
 @bites("compacted")
 @bounded
@@ -260,6 +267,7 @@ def test_a_message_that_comes_while_a_summary_is_made_is_never_lost(policies, da
     assert [name for name in messages_of(log) if name in said] == said
 
 
+@pytest.mark.slow
 @each_summarizing_policy
 @bites("compacted")
 @bounded
@@ -274,6 +282,7 @@ def test_whatever_leaves_a_context_is_in_a_summary(policies, data, appended):
         assert gone <= {*done.plan.cut.to_summarize, *done.plan.cut.turn_prefix}
 
 
+@pytest.mark.slow
 @each_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -291,6 +300,7 @@ def test_every_message_is_shown_or_in_the_summary_or_recorded_as_left_out(polici
     assert set(before) <= told
 
 
+@pytest.mark.slow
 @each_mended_policy
 @bites("compacted", "rewritten")
 @bounded
@@ -333,6 +343,7 @@ def test_what_is_kept_stays_within_its_budget_or_is_the_newest_group(appended, c
         assert plan.cut.shrinks_to == (None if plan.tokens_kept <= budget else budget)
 
 
+@pytest.mark.slow
 @each_summarizing_policy
 @bites("compacted")
 @bounded
@@ -349,6 +360,7 @@ def test_the_size_that_a_compaction_records_is_that_of_the_context_that_it_leave
         assert size(log) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["serialized", "live-prefix"])
 @bites("compacted")
 @bounded
@@ -363,6 +375,7 @@ def test_every_request_for_a_summary_is_one_that_the_api_takes(shape, data, appe
         assert validate(messages_request(prompt, "claude-x").body) == []
 
 
+@pytest.mark.slow
 @bites("compacted")
 @bounded
 @given(data=st.data(), appended=sessions, policy=any_policies, recovery=cuts)

@@ -189,6 +189,7 @@ def test_the_beginning_of_a_turn_that_is_too_long_is_summarized_in_steps(story):
     assert "<previous-summary>" in scribe.prompts[1].text
 
 
+@pytest.mark.slow
 def test_a_prompt_that_the_model_refuses_for_its_length_is_made_in_two(story, api):
     api.replies.insert(0, errs(400, "prompt is too long: 9 tokens > 1 maximum", "invalid_request_error"))
     turns(story, 20, 20, 10)
@@ -200,6 +201,7 @@ def test_a_prompt_that_the_model_refuses_for_its_length_is_made_in_two(story, ap
     assert record(story).request["requests"][0]["error"].startswith("400: prompt is too long")
 
 
+@pytest.mark.slow
 def test_messages_that_fit_no_prompt_are_reported(story, api):
     def too_long(exchange):
         reply = errs(413, "too large") if b"huge" in exchange.request.body else says("So far.")
@@ -243,6 +245,7 @@ def messages_of(body):
     return body.split(b'"messages":[', 1)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_what_is_sent_begins_with_the_bytes_of_the_contexts_own_rendering(story, api, times):
     for _ in range(times):

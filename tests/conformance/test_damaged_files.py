@@ -11,6 +11,7 @@ from tests.support.damage import SUBJECTS, check, damaged
 from tests.support.examples import examples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_damage_costs_no_record_but_the_damaged_ones(name: str, tmp_path: Path) -> None:
     for number in range(examples(300)):

@@ -88,12 +88,14 @@ def assert_all_come_back(log: EventLog, states: list[bytes]) -> None:
     assert verify(log).findings == []
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(files)
 def test_a_file_comes_back_and_adds_nothing_the_second_time(content: bytes) -> None:
     assert_all_come_back(MemoryLog(), [content])
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(files, st.lists(st.integers(0, 4000), max_size=4))
 def test_a_file_comes_back_in_all_its_states(content: bytes, cuts: list[int]) -> None:
@@ -179,6 +181,7 @@ def test_a_store_on_disk_gives_what_a_log_in_memory_gives(content: bytes, cut: i
             assert told[0] == told[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), derandomize=True)
 @given(st.one_of(st.binary(max_size=80), st.lists(lines, max_size=4).map(b"\n".join)))
 def test_no_bytes_do_more_than_be_refused(content: bytes) -> None:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,6 +173,7 @@ def good(number: int, version: int) -> bytes:
     return said(f"said {number}", *names)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(headers, odd_lines, st.sampled_from([1, 3]))
 def test_whatever_a_field_holds_no_whole_record_is_lost(head: bytes, odd: list[bytes], version: int) -> None:

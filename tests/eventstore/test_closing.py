@@ -26,6 +26,7 @@ with log.snapshot() as snapshot:
 """
 
 
+@pytest.mark.slow
 def test_a_frame_may_be_read_after_its_store_was_closed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", READ_AFTER_CLOSING, tmp_path / "store"],

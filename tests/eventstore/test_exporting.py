@@ -256,6 +256,7 @@ class TestWhatRefoldWrote:
         assert import_file(native, tmp_path / "file").added == 1
         assert tree(native, "s")[-1] == ("more", "e15")
 
+    @pytest.mark.slow
     def test_fields_keep_their_order_and_numbers_their_digits(self, log: EventLog, tmp_path: Path) -> None:
         strange = b'{"type":"custom","id":"a","parentId":null,"2":0.000009,"1":[1.0,1e+21,9E-7]}\n'
         bring(log, tmp_path, header(3) + strange)

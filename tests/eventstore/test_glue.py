@@ -75,6 +75,7 @@ def test_gaps_may_fill_several_payloads(gaps: list[bytes], limit: int) -> None:
     assert without_bodies == b"".join(gaps)
 
 
+@pytest.mark.slow
 def test_a_million_equal_line_ends_take_a_few_bytes() -> None:
     _, payloads = written([b"\n"] * 1_000_000, numbers=[])
     assert sum(map(len, payloads)) < 50

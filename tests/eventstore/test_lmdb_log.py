@@ -167,6 +167,7 @@ class TestGrowing:
                 assert list(snapshot.heads()) == []
             assert log.append("s", [event("a", data="x" * 5 * MEGABYTE)]).version == 1
 
+    @pytest.mark.slow
     def test_a_map_that_another_process_has_grown_is_followed(self, tmp_path: Path) -> None:
         with LmdbLog(tmp_path / "store", map_size=MEGABYTE) as log:
             log.append("s", [message("a")])
@@ -221,6 +222,7 @@ class TestSharing:
             with pytest.raises(EventConflictError):
                 log.append("s", [message("a", "other")])
 
+    @pytest.mark.slow
     def test_processes_may_append_at_once(self, tmp_path: Path) -> None:
         with open_store(tmp_path / "store"):
             pass

@@ -49,6 +49,7 @@ def told(found: LazyEvent | Event):
     return {field: getattr(found, field) for field in FIELDS}
 
 
+@pytest.mark.slow
 @given(native_events())
 def test_a_lazy_event_tells_what_the_event_tells(new):
     log = stored(*new)

@@ -367,6 +367,7 @@ class TestConnections:
                     waiting.result(0.2)
             assert waiting.result(PATIENCE).added == 1
 
+    @pytest.mark.slow
     def test_a_thread_that_waits_in_vain_says_what_to_close(
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -380,6 +381,7 @@ class TestConnections:
         ):
             log.append("s", [message("a")])
 
+    @pytest.mark.slow
     def test_a_store_is_refused_after_a_fork_and_may_be_opened_anew(self, url: str) -> None:
         assert output_of(FORK, url).split() == ["True", "True", "2", "3"]
 
@@ -439,6 +441,7 @@ class TestConnections:
 
 
 class TestRoundTrips:
+    @pytest.mark.slow
     def test_an_audit_takes_a_few_however_long_the_session_is(
         self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -547,6 +550,7 @@ class TestCommands:
             assert "secret" not in found.out + found.errors
         assert "secret" not in str(command.refused(StoreError, *there, "demo"))
 
+    @pytest.mark.slow
     def test_sync_remembers_files_and_counts_them_without_importing(self, url: str, tmp_path: Path) -> None:
         command = Refold(tmp_path / "store")
         command.store = url  # type: ignore[assignment]

@@ -70,6 +70,7 @@ def test_a_prospect_says_what_the_log_says_after_the_append(log, new):
     assert foreseen == (said_by(log), said_by(log, "another"))
 
 
+@pytest.mark.slow
 @given(appended=native_events(), data=st.data())
 def test_a_prospect_shows_what_the_log_shows_after_the_append(appended, data):
     known = data.draw(st.integers(1, max(len(appended) - 1, 1)))

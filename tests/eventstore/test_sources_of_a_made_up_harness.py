@@ -215,6 +215,7 @@ class TestParentsThatComeLater:
         assert original(log) == content
         assert is_sound(log)
 
+    @pytest.mark.slow
     @given(
         st.integers(2, 14),
         st.randoms(use_true_random=False),
@@ -343,6 +344,7 @@ class TestRows:
         assert tree(log, "two")[-1] == ("z", "y")
         assert is_sound(log)
 
+    @pytest.mark.slow
     def test_rows_that_change_are_observed_and_make_no_generation(self, log: EventLog, rows: Rows) -> None:
         import_sessions(log, rows.path)
         rows.put(*(say(each["id"], each["after"], each["in"], text="otherwise") for each in TWO))

@@ -240,6 +240,7 @@ class TestProcesses:
         with store.snapshot() as snapshot, other_store.snapshot() as other:
             assert sorted(snapshot.sources(), key=str) == sorted(other.sources(), key=str)
 
+    @pytest.mark.slow
     def test_the_file_that_changed_last_is_imported_alone_after_all_others(
         self, store: LmdbLog, other_store: LmdbLog, tmp_path: Path
     ) -> None:
@@ -292,6 +293,7 @@ class TestProcesses:
         list(import_files(store, files, jobs=4))
         assert chains(store) == chains(other_store)
 
+    @pytest.mark.slow
     def test_a_store_that_cannot_be_written_ends_the_import(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -115,6 +115,7 @@ def many(prefix: str, count: int) -> list[NewEvent]:
     return [message(f"{prefix}{number}", f"text {number}") for number in range(count)]
 
 
+@pytest.mark.slow
 def test_contexts_files_and_links_of_imported_sessions_come_along(synced: LmdbLog, log: EventLog) -> None:
     transfer(synced, log)
     assert own_of(log) == own_of(synced)

@@ -102,6 +102,7 @@ class TestSoundLogs:
         log.append("s", [event("l", "label", targetId="a"), event("m", "label", targetId="m"), message("a")])
         assert verify(log).findings == []
 
+    @pytest.mark.slow
     def test_progress_is_reported_up_to_the_end(self, log: EventLog) -> None:
         log.append("s", [message(f"e{number}") for number in range(1500)] if _is_fast(log) else STORY)
         told: list[tuple[int, int]] = []

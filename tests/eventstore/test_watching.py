@@ -61,6 +61,7 @@ def append(folder: Path, event_id: str) -> None:
         file.write(said("more", event_id, None))
 
 
+@pytest.mark.slow
 def test_without_the_means_for_notifications_it_polls_and_says_so_once(tmp_path: Path, folder: Path) -> None:
     (folder / "session.jsonl").unlink()
     assert output_of(WITHOUT_A_FREE_DESCRIPTOR, tmp_path / "store", folder).split() == ["polling", "1"]
@@ -85,6 +86,7 @@ def test_where_changes_are_not_reported_it_polls_from_then_on(
     assert "session.jsonl" in reasons[0]
 
 
+@pytest.mark.slow
 def test_where_it_polls_it_waits_less_than_a_second_for_a_record_or_a_file(
     log: LmdbLog, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +106,7 @@ def test_where_it_polls_it_waits_less_than_a_second_for_a_record_or_a_file(
         assert sum(waits) - before < 1
 
 
+@pytest.mark.slow
 def test_what_the_system_reports_is_imported_before_the_next_wait(
     log: LmdbLog, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +146,7 @@ def test_reported_changes_are_no_reason_to_poll(
     assert reasons == []
 
 
+@pytest.mark.slow
 def test_files_of_a_linked_folder_keep_their_names(
     log: LmdbLog, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

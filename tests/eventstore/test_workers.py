@@ -52,6 +52,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_results_are_in_the_order_of_the_items_however_long_each_takes() -> None:
     times = [0.3, 0.0, 0.1, 0.0]
     assert list(map_in_processes(nap, times, jobs=2)) == times
@@ -70,12 +71,14 @@ def test_without_items_there_are_no_results() -> None:
     assert list(map_in_processes(double, [], jobs=2)) == []
 
 
+@pytest.mark.slow
 def test_the_work_is_done_by_so_many_other_processes() -> None:
     workers = set(map_in_processes(who, range(30), jobs=2))
     assert len(workers) == 2
     assert os.getpid() not in workers
 
 
+@pytest.mark.slow
 def test_no_more_processes_are_started_than_there_are_items() -> None:
     with closing(map_in_processes(who, range(1), jobs=8)) as found:
         next(found)
@@ -88,11 +91,13 @@ def test_only_so_much_is_done_before_its_turn(tmp_path: Path) -> None:
         assert len(list(tmp_path.iterdir())) <= MAX_PENDING_PER_WORKER < 100
 
 
+@pytest.mark.slow
 def test_the_processes_end_with_the_last_result() -> None:
     assert list(map_in_processes(double, range(5), jobs=2)) == [0, 2, 4, 6, 8]
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_the_processes_end_when_nobody_wants_more_in_the_middle_of_their_work() -> None:
     with closing(map_in_processes(nap, [0.0, 60.0, 60.0], jobs=2)) as found:
         next(found)
@@ -108,12 +113,14 @@ def test_of_a_process_that_is_killed_the_item_is_reported() -> None:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_an_error_of_refold_is_raised_here() -> None:
     with pytest.raises(StoreError, match="gone") as caught:
         list(map_in_processes(fail, ["a", "gone", "b"], jobs=2))
     assert caught.value.problem == "gone"
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_of_a_result_keeps_nobody_waiting(tmp_path: Path) -> None:
     begin = tmp_path / "begin"
     found = map_in_processes(many_bytes, [(1, tmp_path), (50_000_000, begin)], jobs=2)
@@ -135,6 +142,7 @@ def test_an_interrupt_is_no_business_of_the_processes() -> None:
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == here
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_heard_here_alone_and_ends_them_all() -> None:
     # Its output would not end before they do.
     assert output_of(INTERRUPTED_AT_WORK) == "interrupted\n"
@@ -152,6 +160,7 @@ def test_the_processes_end_when_this_one_is_killed() -> None:
 
 
 class TestQuestions:
+    @pytest.mark.slow
     def test_items_of_a_queue_are_done_in_order_by_one_process_with_answers_from_here(self) -> None:
         asked: list[str] = []
 
@@ -170,10 +179,12 @@ class TestQuestions:
         assert os.getpid() not in {process for _, process in done.values()}
         assert multiprocessing.active_children() == []
 
+    @pytest.mark.slow
     def test_an_error_as_an_answer_is_raised_where_it_was_asked(self) -> None:
         found = work_in_order(ask_and_catch, [["x"]], lambda _: VersionConflictError("s", 3, 5), jobs=1)
         assert list(found) == [("x", (VersionConflictError, vars(VersionConflictError("s", 3, 5))))]
 
+    @pytest.mark.slow
     def test_an_error_of_the_answer_ends_everything(self) -> None:
         def refuse(_: str) -> None:
             raise StoreError("/store", "is full", "free some space")

@@ -114,6 +114,7 @@ def header_bits(frame: bytes) -> range:
     return range((len(frame) - len(body_of(frame))) * 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seq", range(1, len(STORY) + 1))
 def test_a_flipped_bit_of_a_header_is_found_by_a_checked_read_or_has_no_effect(
     store: Damaged, seq: int
@@ -128,6 +129,7 @@ def test_a_flipped_bit_of_a_header_is_found_by_a_checked_read_or_has_no_effect(
     assert context not in found or seq in HIDDEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seq", [1, 6, 10])
 def test_a_flipped_bit_of_a_header_is_found_by_verify(store: Damaged, seq: int) -> None:
     frame = store.frame(seq)
@@ -233,6 +235,7 @@ class TestVersion1:
                 expected = build_context(plain, head.name, leaf=entry, verify=False)
                 assert build_context(plain, head.name, leaf=entry) == expected
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seq", [3, 9, 11, 20])
     def test_a_flipped_bit_of_a_header_is_found_or_has_no_effect(self, old: Damaged, seq: int) -> None:
         frame = old.frame(seq)

@@ -65,6 +65,7 @@ def test_a_batch_gives_the_views_of_one_append_after_the_other(appended):
         assert title(growing, "s") == title(batch, "s")
 
 
+@pytest.mark.slow
 @bounded
 @given(appended=native_events())
 def test_a_prefix_of_the_events_gives_the_views_as_of_its_end(appended):

@@ -77,6 +77,7 @@ def session(said: str) -> PiSession:
     return made
 
 
+@pytest.mark.slow
 @given(HOSTILE)
 def test_no_text_changes_the_structure(tmp_path_factory, said):
     folder = tmp_path_factory.getbasetemp()

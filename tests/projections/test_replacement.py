@@ -168,6 +168,7 @@ def told(replacement: Replacement) -> tuple[list[str], list[str]]:
     return before, ids(replacement.kept) + ids(replacement.added) + ids(replacement.returned)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(appended=native_events())
 def test_removed_and_kept_are_the_context_before_and_kept_added_and_returned_the_one_after(appended):

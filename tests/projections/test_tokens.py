@@ -210,6 +210,7 @@ def test_a_vocabulary_with_a_wrong_digest_is_not_used(tmp_path, monkeypatch):
     assert not counter("o200k", cache_dir=tmp_path / "own").is_exact
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_loaded")
 def test_a_vocabulary_with_a_wrong_digest_is_not_deleted(tmp_path, monkeypatch):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
@@ -219,6 +220,7 @@ def test_a_vocabulary_with_a_wrong_digest_is_not_deleted(tmp_path, monkeypatch):
     assert wrong.read_bytes() == b"aGVsbG8= 0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_loaded")
 def test_a_vocabulary_in_tiktokens_own_cache_is_used_where_it_is(vocabulary, tmp_path, monkeypatch):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(vocabulary))
@@ -226,6 +228,7 @@ def test_a_vocabulary_in_tiktokens_own_cache_is_used_where_it_is(vocabulary, tmp
     assert not (tmp_path / "own").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_loaded")
 def test_a_vocabulary_of_ours_that_was_damaged_is_unpacked_again(tmp_path):
     (tmp_path / CACHED_AS).write_bytes(b"torn")
@@ -239,6 +242,7 @@ def test_where_nothing_can_be_written_o200k_is_an_estimate(tmp_path):
     assert not counter("o200k", cache_dir=blocked / "vocabularies").is_exact
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_loaded")
 def test_loading_a_vocabulary_leaves_the_environment_as_it_was(vocabulary, monkeypatch):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "somewhere")

@@ -95,6 +95,7 @@ def test_a_tree_as_of_nothing_is_empty(story):
     assert tree(story.log, "s", as_of=0) == Tree(leaf=None, roots=[], nodes=[])
 
 
+@pytest.mark.slow
 def test_a_tree_may_be_as_deep_as_a_session_is_long(tmp_path):
     with open_store(tmp_path / "store") as store:
         store.append("s", [message(f"e{number}") for number in range(3000)])

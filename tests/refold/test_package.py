@@ -105,10 +105,12 @@ def test_a_name_that_is_not_there_is_reported() -> None:
     assert "'shrink'" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_python_runs_the_command_line_by_its_name() -> None:
     assert ran("-m", "refold", "--version") == ran(*command("--version")[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("foreign", ["cli.py", "cli/__init__.py"])
 def test_a_foreign_package_that_hides_the_command_line_is_an_error_of_one_line(
     tmp_path: Path, foreign: str
@@ -347,6 +349,7 @@ def test_its_names_are_those_that_are_documented() -> None:
     assert set(refold.__all__) >= {"Policy", "Summarizer", "Prompt", "Answer"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [None, 7, "a summary", Answer(text=7, model="m")])  # type: ignore[arg-type]
 def test_a_summarizer_that_returns_no_answer_fails_as_one_without_a_summary(
     store: refold.Store, answer: Any

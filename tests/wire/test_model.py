@@ -36,6 +36,7 @@ def always(*replies: Reply) -> Rule:
     return Rule("main", lambda _: True, replies)
 
 
+@pytest.mark.slow
 def test_the_first_rule_that_fits_answers() -> None:
     rules = [
         Rule("fits not", offers("write"), [say("no")]),
@@ -52,6 +53,7 @@ def test_the_first_rule_that_fits_answers() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_usage_grows_and_a_repeated_beginning_is_cached() -> None:
     long = request("x" * 4000)
     longer = {**long, "messages": [*long["messages"], {"role": "user", "content": "y" * 4000}]}
@@ -62,6 +64,7 @@ def test_usage_grows_and_a_repeated_beginning_is_cached() -> None:
     assert [usage["cache_read_input_tokens"] for usage in (first, second)] == [0, 2025]
 
 
+@pytest.mark.slow
 def test_an_error_is_sent_with_its_status() -> None:
     with ModelServer([always(OVERLOADED)]) as model, pytest.raises(HTTPError) as refused:
         post(model, request("hello"))
@@ -70,6 +73,7 @@ def test_an_error_is_sent_with_its_status() -> None:
     assert [each.answer for each in model.answered] == [""]
 
 
+@pytest.mark.slow
 def test_a_cut_answer_ends_in_the_middle() -> None:
     with ModelServer([always(say("a text", is_cut=True))]) as model, pytest.raises(IncompleteRead) as cut:
         post(model, request("hello", streams=True))
@@ -82,6 +86,7 @@ def events(stream: str) -> list[dict[str, Any]]:
     return [json.loads(each) for each in data if each != "[DONE]"]
 
 
+@pytest.mark.slow
 def test_messages_stream_thinking_text_and_calls() -> None:
     with ModelServer([always(SAID)]) as model:
         streamed = events(post(model, request("hello", streams=True)))
@@ -94,6 +99,7 @@ def test_messages_stream_thinking_text_and_calls() -> None:
     assert streamed[-2]["delta"]["stop_reason"] == "tool_use"
 
 
+@pytest.mark.slow
 def test_responses_stream_items_and_the_whole_answer() -> None:
     with ModelServer([always(SAID)]) as model:
         body = request("hello", api="responses", streams=True)
@@ -103,6 +109,7 @@ def test_responses_stream_items_and_the_whole_answer() -> None:
     assert streamed[-1]["response"]["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_chat_streams_reasoning_text_and_calls() -> None:
     with ModelServer([always(SAID)]) as model:
         streamed = events(post(model, request("hello", streams=True), PATHS["chat"]))

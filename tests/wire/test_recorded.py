@@ -31,6 +31,7 @@ def runs() -> Iterator[dict[tuple[str, str], Path]]:
         yield {release: stack.enter_context(unpacked(fixture(*release))) for release in RELEASED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASED, ids="-".join)
 def test_the_page_says_what_is_equal(runs: dict[tuple[str, str], Path], release: tuple[str, str]) -> None:
     row = rows()[release]
@@ -39,6 +40,7 @@ def test_the_page_says_what_is_equal(runs: dict[tuple[str, str], Path], release:
     assert counted == row, "the page is old: python -m tests.wire all --recorded"
 
 
+@pytest.mark.slow
 def test_a_falling_count_fails(runs: dict[tuple[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.wire.contexts.context_blocks", lambda context: context_blocks(context)[1:])
     with pytest.raises(AssertionError, match="fewer are equal"):
@@ -55,6 +57,7 @@ def test_every_release_of_the_page_is_recorded() -> None:
     assert {path.name for path in RECORDED.iterdir()} == {fixture(*release).name for release in RELEASED}
 
 
+@pytest.mark.slow
 def test_fixtures_are_small_and_name_no_machine(runs: dict[tuple[str, str], Path]) -> None:
     assert sum(path.stat().st_size for path in RECORDED.iterdir()) < LARGEST
     files = [path for run in runs.values() for path in run.rglob("*.jsonl")]
@@ -63,6 +66,7 @@ def test_fixtures_are_small_and_name_no_machine(runs: dict[tuple[str, str], Path
     assert named == set()
 
 
+@pytest.mark.slow
 def test_fixtures_have_no_sentences_of_harnesses(runs: dict[tuple[str, str], Path]) -> None:
     for path in (path for run in runs.values() for path in run.rglob("*.jsonl")):
         masking = mask if path.name == "requests.jsonl" else mask_prompts

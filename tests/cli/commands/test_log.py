@@ -116,6 +116,7 @@ def test_the_longest_kind_moves_nothing_out_of_its_column(told: Refold) -> None:
     assert last.index("high") == first.index("Fix the parser.") == heading.index("TEXT")
 
 
+@pytest.mark.slow
 def test_no_line_is_wider_than_its_terminal_however_long_ids_are(told: Refold) -> None:
     event = {
         "type": "thinking_level_change",

@@ -252,6 +252,7 @@ class TestBadLines:
         (recommendation,) = talked(*EXTRACTING, stdin='{"on":"after_turn"}').json_lines
         assert recommendation["error"] is None
 
+    @pytest.mark.slow
     def test_a_line_of_megabytes_is_read(self, tight: Refold) -> None:
         error = "prompt is too long " + "x" * 5_000_000
         (recommendation,) = answers(tight, json.dumps({"on": "error", "error": error}), options=TIGHT)
@@ -365,11 +366,13 @@ def test_a_session_that_is_not_there_is_reported_before_anything_is_read(
     assert (error.what, error.name) == ("session", session)
 
 
+@pytest.mark.slow
 def test_without_an_input_there_is_nothing_to_do(talked: Refold) -> None:
     outcome = talked.program(*EXTRACTING, stdin=b"")
     assert (outcome.out, outcome.errors) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_closed_input_is_an_empty_one(talked: Refold) -> None:
     process = talked.started(
         *EXTRACTING, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_close_input
@@ -429,6 +432,7 @@ CALLED_OFF = "Auto-compaction failed: cancelled"
 
 
 class TestCallingOff:
+    @pytest.mark.slow
     def test_what_a_person_asks_for_calls_off_what_runs_and_is_done(
         self, tight: Refold, service: Any
     ) -> None:
@@ -441,6 +445,7 @@ class TestCallingOff:
         kinds = [event["kind"] for event in log(tight)]
         assert (kinds.count("attempt"), kinds.count("compaction")) == (1, 1)
 
+    @pytest.mark.slow
     def test_summaries_that_wait_for_their_turn_before_it_are_called_off_too(
         self, tight: Refold, service: Any
     ) -> None:
@@ -450,6 +455,7 @@ class TestCallingOff:
             assert [told.hears()["error"] for _ in range(3)] == [CALLED_OFF, CALLED_OFF, None]
             assert told.ends() == 0
 
+    @pytest.mark.slow
     def test_what_runs_can_be_called_off_and_nothing_more(self, tight: Refold, service: Any) -> None:
         with stalled(tight, service(hangs)) as told:
             told.says(on="abort")
@@ -498,6 +504,7 @@ class TestInterrupts:
             assert told.ends() == 0
         assert [event["kind"] for event in log(tight)].count("attempt") == 1
 
+    @pytest.mark.slow
     def test_one_between_two_lines_ends_the_command(self, talked: Refold) -> None:
         with harness(talked, *EXTRACTING) as told:
             told.asks(on="after_turn")

@@ -29,6 +29,7 @@ def replayed(refold: Refold, *arguments: str, code: int = 0) -> list[str]:
     return list(dict.fromkeys(each["session"] for each in found["boundaries"]))
 
 
+@pytest.mark.slow
 def test_all_leaves_out_forks_which_would_count_the_same_events_twice(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     refold("fork", DEMO, "--as", "trial")
@@ -36,6 +37,7 @@ def test_all_leaves_out_forks_which_would_count_the_same_events_twice(refold: Re
     assert replayed(refold, "--all") == [DEMO]
 
 
+@pytest.mark.slow
 def test_a_variants_template_is_a_name_or_a_file(refold: Refold) -> None:
     def sizes(*variants: str) -> list[int | None]:
         run = ("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json")
@@ -63,6 +65,7 @@ def test_recorded_comes_first_by_default_at_recorded_boundaries(refold: Refold) 
     assert "recorded" not in [each["variant"] for each in at_clean["variants"]]
 
 
+@pytest.mark.slow
 def test_a_note_below_the_table_says_what_rows_count_if_a_variant_failed_somewhere(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     arguments = ("replay", DEMO, "--at", "recorded", "--with", "recorded", "--with", "refold")
@@ -73,6 +76,7 @@ def test_a_note_below_the_table_says_what_rows_count_if_a_variant_failed_somewhe
     assert f"rows count the {of} at which every variant has a result" in shown
 
 
+@pytest.mark.slow
 def test_triggered_warns_if_the_provider_counted_much_more_than_the_estimate(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     arguments = ("replay", DEMO, "--at", "triggered", "--with", "refold")
@@ -96,6 +100,7 @@ def test_the_others_are_replayed_if_a_session_is_damaged(refold: Refold) -> None
     assert replayed(refold, "--all", code=1) == ["session-00000", "session-00002"]
 
 
+@pytest.mark.slow
 def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> None:
     page = (PROJECT / "docs" / "policies.md").read_text("utf-8")
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -123,6 +128,7 @@ def test_a_program_that_fails_leaves_the_other_variants_their_results(refold: Re
     assert (theirs["failed"], theirs["trials"]) == (len(found["boundaries"]), 0)
 
 
+@pytest.mark.slow
 def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     assert (
@@ -149,12 +155,14 @@ def test_options_that_contradict_each_other_are_refused(
     assert problem in told("replay", "--all", *options, code=2).errors
 
 
+@pytest.mark.slow
 def test_a_variant_without_any_result_fails(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     options = ("--at", "recorded", "--with", "recorded", "--command", "false")
     refold("replay", DEMO, *options, code=1)
 
 
+@pytest.mark.slow
 def test_a_session_that_was_never_compacted_has_no_recorded_boundary(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "new.jsonl").write_bytes(header(session="new"))
     assert (
@@ -187,6 +195,7 @@ def test_the_page_names_its_store_and_the_command_that_made_it(told: Refold) -> 
     assert "<bdi>refold replay --all --with refold -o -</bdi>" in page
 
 
+@pytest.mark.slow
 def test_standard_output_holds_the_page_alone(told: Refold) -> None:
     page = told("replay", "--all", "-o", "-", "--json").out
     assert page.startswith("<!doctype html>")

@@ -130,6 +130,7 @@ def test_the_estimate_counts_requests_that_variants_share_once(demo: Refold, api
     assert int(estimated[1]) == len(api.requests) > 0
 
 
+@pytest.mark.slow
 def test_without_consent_nothing_is_sent(demo: Refold, api: MessagesApi) -> None:
     outcome = demo(*RUN, "--with", "refold@claude-dear", code=2)
     assert "--yes" in outcome.errors
@@ -177,6 +178,7 @@ def charge(request: Received) -> float:
     return (10 * len(request.body) + 50 * request.json["max_tokens"]) / 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dollars", [0.0, 6.0, 12.0])
 def test_a_budget_is_not_exceeded_whatever_the_answers_cost(
     three: Refold, dollars: float, messages_api: Any
@@ -195,6 +197,7 @@ def test_a_budget_is_not_exceeded_whatever_the_answers_cost(
     assert all(trial["error"] is None for trial in found["trials"])
 
 
+@pytest.mark.slow
 def test_without_any_boundary_only_a_note_says_why(demo: Refold, api: MessagesApi) -> None:
     outcome = demo(*RUN[:-1], "--with", "refold@claude-dear", "--budget", "0", code=1)
     assert (outcome.out, api.requests) == ("", [])
@@ -225,6 +228,7 @@ def test_the_next_run_goes_on_where_the_budget_ended(three: Refold, api: Message
     assert [each for each in rest["boundaries"] if each in first["boundaries"]] == first["boundaries"]
 
 
+@pytest.mark.slow
 def test_a_budget_needs_prices(demo: Refold, api: MessagesApi) -> None:
     for nobody in ("claude-of-nobody", "http"):
         demo.refused(BadInputError, *RUN, "--with", f"refold@{nobody}", "--budget", "5")
@@ -272,6 +276,7 @@ def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(
     assert "left out" not in outcome.errors
 
 
+@pytest.mark.slow
 def test_what_a_failure_of_unknown_cost_leaves_out_is_said_with_the_failure(
     demo: Refold, messages_api: Any
 ) -> None:
@@ -313,6 +318,7 @@ def test_an_empty_answer_is_asked_for_again_by_the_next_run(demo: Refold, messag
     assert all(trial["error"] is None for trial in demo(*run).json["trials"])
 
 
+@pytest.mark.slow
 def test_what_is_no_address_is_refused_at_once(demo: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://me:hush/hush@127.0.0.1")
     refused = demo.refused(BadInputError, *RUN, "--with", "refold@claude-dear", "--yes")
@@ -369,6 +375,7 @@ def test_models_of_one_name_behind_two_addresses_share_no_answers(
     assert summaries("recorded") == second
 
 
+@pytest.mark.slow
 def test_retries_are_paid_for_from_the_budget_too(demo: Refold, messages_api: Any) -> None:
     busy = errs(529, "overloaded", "overloaded_error", retry_after="0.01")
     api = messages_api(busy)
@@ -390,6 +397,7 @@ def test_answers_that_are_only_looked_up_need_neither_price_nor_consent(
     assert len(api.requests) == sent > 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("api")
 def test_a_session_named_twice_counts_once(demo: Refold) -> None:
     run = (*RUN[2:], "--with", "refold@claude-dear", "--yes")
@@ -426,6 +434,7 @@ def test_answers_are_not_the_last_session(demo: Refold, api: MessagesApi) -> Non
     assert demo("replay", "@last", *RUN[2:], *options).json == first
 
 
+@pytest.mark.slow
 def test_neither_a_page_nor_the_log_shows_the_password_of_an_address(
     demo: Refold, api: MessagesApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:

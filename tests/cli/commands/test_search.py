@@ -142,6 +142,7 @@ def test_a_backup_holds_no_index_and_an_index_of_another_store_is_not_believed(
     assert ids(told, "parser") == expected
 
 
+@pytest.mark.slow
 def test_verify_and_stats_disregard_the_index(told: Refold) -> None:
     before = told("stats", "--json").json
     ids(told, "parser")

@@ -191,6 +191,7 @@ def test_a_damaged_session_is_listed_and_told(refold: Refold) -> None:
     assert "session-00000" in outcome.errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "names"), [(80, 4), (100, 5), (140, 9), (220, 12)])
 def test_a_wider_terminal_shows_more_columns(family: Refold, columns: int, names: int) -> None:
     family("label", claude_code.SESSION, "--title", "A title of more than a few words for the list")
@@ -234,11 +235,13 @@ def test_an_empty_list_says_so(three: Refold) -> None:
     assert three("sessions", "--project", "x", "--json").notes == []
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_title_keeps_the_end_of_a_path(told: Refold) -> None:
     told("label", SESSION, "--title", f"/{'folder/' * 30}parser.py")
     assert told.on_terminal("sessions").split()[-1].endswith("/parser.py")
 
 
+@pytest.mark.slow
 def test_a_wide_terminal_shows_more_of_a_title(refold: Refold, tmp_path: Path) -> None:
     request = "look at " + "each of the words " * 5
     said = entry("m1", None, "message", message={"role": "user", "content": request})

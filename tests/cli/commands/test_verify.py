@@ -43,14 +43,17 @@ def saved_head(version: int = 1, digest: str = "f" * 64) -> bytes:
 DAMAGES = [changed_body, missing_event, missing_id, missing_position, garbled_event]
 
 
+@pytest.mark.slow
 def test_a_sound_store_ends_with_exit_code_0(told: Refold) -> None:
     assert "17" in told("verify").out
 
 
+@pytest.mark.slow
 def test_json_of_a_sound_store_has_no_findings(told: Refold) -> None:
     assert told("verify", "--json").json == {"sessions": 1, "events": 17, "findings": [], "heads": None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_store_that_was_tampered_with_ends_with_exit_code_1(told: Refold, damage) -> None:
     with tables(told.store) as stored:
@@ -61,6 +64,7 @@ def test_a_store_that_was_tampered_with_ends_with_exit_code_1(told: Refold, dama
         assert sorted(finding) == ["problem", "seq", "session"]
 
 
+@pytest.mark.slow
 def test_a_finding_names_session_and_event(told: Refold) -> None:
     with tables(told.store) as stored:
         changed_body(stored)
@@ -70,6 +74,7 @@ def test_a_finding_names_session_and_event(told: Refold) -> None:
     assert (shown, "17" in total) == (f"{SESSION} #1: {finding['problem']}", True)
 
 
+@pytest.mark.slow
 def test_an_empty_store_is_sound(refold: Refold) -> None:
     refold("append", "s")
     assert refold("verify", "--json").json == {"sessions": 0, "events": 0, "findings": [], "heads": None}
@@ -78,6 +83,7 @@ def test_an_empty_store_is_sound(refold: Refold) -> None:
 class TestHeads:
     """Only heads saved beside a store show that the end of a session was cut off."""
 
+    @pytest.mark.slow
     def test_heads_are_saved_where_there_are_none_yet(self, told: Refold, tmp_path: Path) -> None:
         found = told("verify", "--heads", "store.heads", "--json").json["heads"]
         assert found == {"file": "store.heads", "compared": 0, "saved": True}
@@ -85,6 +91,7 @@ class TestHeads:
         assert (head.session, head.version) == (SESSION, 17)
         assert modes(tmp_path / "store.heads") == {"store.heads": 0o600}
 
+    @pytest.mark.slow
     def test_a_session_that_goes_on_is_sound_and_its_new_head_is_saved(
         self, told: Refold, tmp_path: Path
     ) -> None:
@@ -93,6 +100,7 @@ class TestHeads:
         assert told("verify", "--heads", "store.heads", "--json").json["heads"]["compared"] == 1
         assert [head.version for head in read_heads(tmp_path / "store.heads").heads] == [18]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("by", ["verify", "backup"])
     def test_a_rolled_back_commit_is_found(self, told: Refold, tmp_path: Path, by: str) -> None:
         before = (told.store / "data.mdb").read_bytes()
@@ -111,6 +119,7 @@ class TestHeads:
         assert found["heads"] == {"file": "copy.heads", "compared": 2, "saved": False}
         assert (tmp_path / "copy.heads").read_bytes() == saved
 
+    @pytest.mark.slow
     def test_another_event_in_the_place_of_the_saved_one_is_found(self, told: Refold) -> None:
         before = (told.store / "data.mdb").read_bytes()
         told("label", SESSION, "--title", "One title")
@@ -121,6 +130,7 @@ class TestHeads:
         (finding,) = told("verify", "--heads", "store.heads", "--json", code=1).json["findings"]
         assert (finding["session"], finding["seq"]) == (SESSION, 18)
 
+    @pytest.mark.slow
     def test_the_heads_of_a_backup_are_compared_with_and_never_changed(
         self, told: Refold, tmp_path: Path
     ) -> None:
@@ -132,6 +142,7 @@ class TestHeads:
         assert (tmp_path / "copy.heads").read_bytes() == saved
         Refold(tmp_path / "copy")("verify", "--heads", "copy.heads")
 
+    @pytest.mark.slow
     def test_a_store_that_is_not_sound_has_no_heads_saved(self, told: Refold, tmp_path: Path) -> None:
         with tables(told.store) as stored:
             changed_body(stored)
@@ -164,6 +175,7 @@ class TestHeads:
         refused = told.refused(BadInputError, "verify", "--heads", "folder")
         assert (refused.source, refused.problem) == ("folder", "is a folder")
 
+    @pytest.mark.slow
     def test_a_place_where_no_heads_can_be_saved_is_reported_with_the_option_that_names_it(
         self, told: Refold
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from cli.views.full import INDENT, print_full, print_metrics
@@ -136,6 +137,7 @@ def test_a_session_without_compactions_is_said_to_have_none(refold: Refold) -> N
     assert ["1", "0", "0", "0"] in figures(*refold("audit", "s", "--full").lines)
 
 
+@pytest.mark.slow
 def test_on_a_narrow_terminal_a_field_goes_on_below_its_beginning(told: Refold) -> None:
     lines = told.on_terminal("audit", SESSION, "--full", columns=60, NO_COLOR="1", TERM="dumb").splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("   before"))

@@ -132,6 +132,7 @@ def test_on_a_terminal_of_80_columns_times_and_long_names_give_way() -> None:
     assert ["branch 1", "#20", "1,000", "100", "0", "1", "-"] in rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 100])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     assert max(map(len, printed(screen, full_screen(), width=width))) <= width

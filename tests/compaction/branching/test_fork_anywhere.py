@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def test_every_context_of_a_whole_fork_is_that_of_the_session(appended):
         assert context_json(log, "f", leaf=leaf) == context_json(log, "s", leaf=leaf)
 
 
+@pytest.mark.slow
 @bounded
 @given(entries=pi_entries(), data=st.data())
 def test_a_fork_of_a_pi_session_is_the_same_here_and_in_pi(tmp_path_factory, entries, data):

@@ -440,6 +440,7 @@ PRODUCERS = {
 }
 
 
+@pytest.mark.slow
 @given(appended=native_events(), data=st.data())
 def test_after_an_undo_the_context_is_byte_for_byte_what_it_was_before_the_append(appended, data):
     log = log_after(appended)

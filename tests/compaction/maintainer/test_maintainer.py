@@ -229,6 +229,7 @@ def test_after_the_threshold_no_request_is_sent_again(story):
     assert maintainer().after_turn(story.writer).do == "nothing"
 
 
+@pytest.mark.slow
 def test_a_service_that_is_set_writes_the_summary(story, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     turns(story, 20, 10)

@@ -85,6 +85,7 @@ def test_the_same_calls_of_the_same_session_come_to_rest(answer, appended, polic
     assert sizes[-1] == sizes[-2]
 
 
+@pytest.mark.slow
 @bounded
 @given(sessions, one_rewrite, any_calls)
 def test_hooks_that_raise_or_call_off_every_time_come_to_rest(appended, policy, calls):

@@ -156,6 +156,7 @@ def test_a_person_who_asks_though_there_is_nothing_to_do_ends_the_row(story):
     assert kinds(story).count("compaction") == 4
 
 
+@pytest.mark.slow
 def test_one_that_fits_ends_the_row(story):
     turns(story, 30, 30)
     worked(story, greedy(), 2)

@@ -165,6 +165,7 @@ def test_a_boundary_that_is_gone_meanwhile_is_counted_and_not_done() -> None:
     assert (progress.done, progress.gone, stub.requests) == (frozenset(), 1, 0)
 
 
+@pytest.mark.slow
 def test_a_reminder_that_the_budget_refuses_leaves_the_boundary_out() -> None:
     draft = Answer(text="no sections", model="m", usage=Usage(input=1, output=1, total=2))
     whole, _ = fetched(Stub(draft))
@@ -231,6 +232,7 @@ def test_an_empty_answer_is_a_failure_of_known_cost_and_is_asked_for_again() -> 
     assert caching.summarize(PROMPT, is_cancelled=lambda: False) == COMPLETE
 
 
+@pytest.mark.slow
 def test_boundaries_are_asked_for_one_by_one_if_repetitions_could_exceed_the_budget() -> None:
     """Else it would depend on time which of them is left out."""
     assert together(times=5) == 1

@@ -195,6 +195,7 @@ def test_children_that_a_program_leaves_behind_are_ended(tried: Try, tmp_path: P
     assert_ended(int(started.read_text()))
 
 
+@pytest.mark.slow
 def test_endless_output_is_stopped(tried: Try) -> None:
     text = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)\n"
     assert failed(tried(text)) == "the program printed more than 64 MiB"
@@ -224,6 +225,7 @@ def test_a_command_line_without_a_program_is_refused(command: str) -> None:
         _ = Program(command=command).words
 
 
+@pytest.mark.slow
 def test_a_program_is_ended_if_refold_is_terminated(tmp_path: Path) -> None:
     started = tmp_path / "started"
     # Once it has read something, refold waits for its answer.

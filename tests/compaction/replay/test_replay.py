@@ -111,6 +111,7 @@ def test_all_variants_count_the_same_boundaries(story: Story) -> None:
     assert found[0].trials == found[1].trials == len(results) - found[1].failed
 
 
+@pytest.mark.slow
 def test_contexts_of_matched_size_are_as_large_as_the_recorded_one(story: Story) -> None:
     story.add(Compaction(summary="Read everything. " * 1_000, first_kept_entry_id="e40", tokens_before=9))
     story.says(user("go on"), assistant("I look at src/part_4.py."))

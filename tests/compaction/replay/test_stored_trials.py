@@ -89,12 +89,14 @@ def test_a_run_that_ends_early_stores_the_boundaries_that_it_finished(replays: R
     assert replays.trials == len(found) - 1
 
 
+@pytest.mark.slow
 def test_stored_results_are_those_of_a_log_that_stores_none(replays: Replays) -> None:
     replays()
     assert replays() == replays(log=None)
     assert replays.trials > 0
 
 
+@pytest.mark.slow
 def test_an_event_more_makes_them_anew(replays: Replays) -> None:
     replays()
     replays.story.says(user("more"))
@@ -114,6 +116,7 @@ def with_template(text: str) -> Variant:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "options"),
     [
@@ -136,6 +139,7 @@ def test_what_decides_a_result_decides_whether_it_is_used(
     assert len(replays(variant, **options)) == replays.trials
 
 
+@pytest.mark.slow
 def test_another_text_of_a_template_is_another_variant(replays: Replays) -> None:
     replays(with_template("Some words."))
     found = replays(with_template("Other words."))
@@ -148,6 +152,7 @@ def test_the_name_of_a_variant_does_not_matter(replays: Replays) -> None:
     assert (replays.trials, first.trials[0].variant) == (0, "mine")
 
 
+@pytest.mark.slow
 def test_a_program_is_asked_each_time(replays: Replays) -> None:
     command = shlex.join([sys.executable, "-c", "print('{\"messages\": []}')"])
     program = Variant(name=command, policy=None, chain=CHAIN, program=Program(command=command))
@@ -184,6 +189,7 @@ def test_a_vocabulary_that_is_installed_later_makes_them_anew(
     assert len(made) == len(replays()) == replays.trials
 
 
+@pytest.mark.slow
 def test_a_result_that_cannot_be_read_is_made_anew(replays: Replays) -> None:
     made, log = replays(), replays.story.log
     stored = dict(replays.stored)

@@ -177,6 +177,7 @@ def test_a_request_without_a_model_says_why(messages_api):
     assert (raised.value.is_too_long, api.requests) == (False, [])
 
 
+@pytest.mark.slow
 def test_a_request_that_is_too_large_and_wrong_besides_is_not_too_long_for_a_shorter_one_is_wrong_too():
     with pytest.raises(SummarizerError) as raised:
         body_to_send(prompt("short", system="x" * 33 * 2**20), "", summarizer="anthropic")

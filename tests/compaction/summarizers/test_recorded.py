@@ -49,6 +49,7 @@ def summary(log, session="s"):
     return record_of("compaction", made.body).summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["pi", "oh-my-pi", "opencode", "layered"])
 def test_a_compaction_that_was_undone_is_made_again_without_a_server(story, messages_api, policy):
     unlike = [0]
@@ -68,6 +69,7 @@ def test_a_compaction_that_was_undone_is_made_again_without_a_server(story, mess
     assert len(api.requests) == asked
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_session_is_compacted_the_same_way(story, messages_api):
     copy = SessionWriter(story.log, "copy", clock=lambda: 1)
     for event in events(story.log, "s"):
@@ -79,6 +81,7 @@ def test_a_copy_of_the_session_is_compacted_the_same_way(story, messages_api):
     assert summary(story.log, "copy") == summary(story.log)
 
 
+@pytest.mark.slow
 def test_failures_on_the_way_are_not_needed_again(story, messages_api):
     api = messages_api(errs(529, "Overloaded"), calls_tool, says(complete))
     compactor(claude(api)).compact(story.writer)
@@ -91,6 +94,7 @@ def test_failures_on_the_way_are_not_needed_again(story, messages_api):
     assert {(each["summarizer"], each.get("error")) for each in requests} == {("recorded", None)}
 
 
+@pytest.mark.slow
 def test_another_prompt_has_no_answer_and_no_server_is_asked(story, messages_api):
     compactor(claude(messages_api())).compact(story.writer)
     asked = prompt()

@@ -193,6 +193,7 @@ def told(steps):
     return story.log
 
 
+@pytest.mark.slow
 @given(steps=sessions)
 def test_calls_of_any_session_are_those_of_a_plain_fold(steps):
     log = told(steps)

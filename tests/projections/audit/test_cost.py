@@ -265,6 +265,7 @@ def test_a_window_is_unknown_of_an_unknown_model_and_where_a_call_exceeds_it(sto
     assert (found.window, found.too_long) == (None, 0)
 
 
+@pytest.mark.slow
 @given(appended=native_events())
 def test_the_net_is_what_was_saved_less_what_was_paid(appended):
     log = MemoryLog(clock=lambda: NOW)

@@ -124,6 +124,7 @@ def test_commands_of_any_text_are_lines_with_single_spaces(script):
     assert [command for command in found if not command or command != " ".join(command.split())] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<<A\n", "a '", "$(", "a|", '"', "\\", "(", "<", "x ", "echo <<A;", "`", "#"]
 )

@@ -95,6 +95,7 @@ def test_lines_have_what_they_have_alone(lines):
     assert mentions("\n".join(lines)) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_large_text_is_read_in_time_that_grows_with_it(piece):
     few = 6_000 // len(piece)

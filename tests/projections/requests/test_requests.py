@@ -28,6 +28,7 @@ def test_a_request_without_a_model_is_a_violation():
     assert broken(render(context_of(user("a")), model=" ")) == [("model", "model")]
 
 
+@pytest.mark.slow
 def test_a_body_over_32_mb_is_a_violation():
     assert broken(render(context_of(user("a" * 32 * 2**20)))) == [("request-size", "")]
 

@@ -81,6 +81,7 @@ def play(folder: Path, kills: int, seed: str) -> tuple[int, int]:
     return kills - ended, ended
 
 
+@pytest.mark.slow
 def test_a_search_killed_at_some_moments_leaves_an_index_that_the_next_completes(tmp_path: Path) -> None:
     killed = number = 0
     while killed < 10:

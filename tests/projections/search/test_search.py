@@ -142,6 +142,7 @@ def test_a_damaged_index_is_made_again(store: EventLog, tmp_path: Path, damaged:
     assert found(store, "x", tmp_path) == ["s a"]
 
 
+@pytest.mark.slow
 def test_an_index_whose_tables_are_damaged_is_made_again(store: EventLog, tmp_path: Path) -> None:
     store.append("s", [message(f"e{n}", f"x word{n} {n * 'y '}") for n in range(500)])
     assert len(found(store, "x", tmp_path)) == 100
@@ -181,6 +182,7 @@ def test_batches_are_searched_together(
     assert len(found(store, "x", tmp_path)) == 50
 
 
+@pytest.mark.slow
 def test_searches_at_once_and_during_appends_find_everything(tmp_path: Path) -> None:
     errors: list[BaseException] = []
     with open_store(tmp_path) as log:
@@ -264,6 +266,7 @@ def made(number: int, said: str) -> NewEvent:
     return kinds[number % len(kinds)]
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=12))
 @example(["\u13a0 \u13f8 \u01c5 \u1e9e \u0130 \u017f \u212a"])
 def test_every_word_of_an_event_finds_it(texts: list[str]) -> None:

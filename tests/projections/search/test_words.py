@@ -114,6 +114,7 @@ def tokens_of_sqlite(text: str) -> list[str]:
         return [term for (term,) in db.execute("SELECT term FROM v ORDER BY offset")]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 @example("İstanbul ǅ ﬁ ½ ㍿ ｱ が")
 @example("\x00a\x00")

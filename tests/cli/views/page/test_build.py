@@ -101,6 +101,7 @@ def test_a_cost_tells_where_it_comes_from(begun: Story) -> None:
     assert shown(begun)["cost"] == ("$0.25", ["1"])
 
 
+@pytest.mark.slow
 def test_the_demo_counts_what_is_beside_its_compactions(demo: Material) -> None:
     found = numbered(figures(demo))
     assert found["compactions"] == ("3", ["1", "1"])

@@ -113,6 +113,7 @@ def test_a_larger_value_is_always_drawn_higher(values: list[int]) -> None:
         assert (lower > higher) == (larger > smaller)
 
 
+@pytest.mark.slow
 @given(st.integers(2000, 6000))
 def test_of_entries_too_many_to_be_told_apart_the_highest_is_seen(count: int) -> None:
     values = [0.0] * count
@@ -120,6 +121,7 @@ def test_of_entries_too_many_to_be_told_apart_the_highest_is_seen(count: int) ->
     assert min(heights(drawn(values).line)) == 10
 
 
+@pytest.mark.slow
 def test_a_long_series_is_drawn_in_no_more_steps_than_can_be_seen() -> None:
     values = [float(number % 7) for number in range(50_000)]
     assert drawn(values).line.count("H") <= 2 * (RIGHT - LEFT) + 2

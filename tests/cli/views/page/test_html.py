@@ -115,6 +115,7 @@ def test_there_is_one_style_one_script_and_nothing_that_loads(html: str) -> None
     assert not {"link", "img", "iframe", "base", "form", "object", "embed", "image", "use"} & set(tags)
 
 
+@pytest.mark.slow
 def test_no_element_has_a_style_or_a_handler_of_its_own(html: str) -> None:
     assert not [name for name in Reader(html).attributes if name == "style" or name.startswith("on")]
 
@@ -159,6 +160,7 @@ def test_an_empty_session_has_a_page(store: EventLog) -> None:
     assert Reader(html).open == []
 
 
+@pytest.mark.slow
 def test_nothing_hostile_becomes_a_tag_an_attribute_an_id_or_a_link(
     store: EventLog, tmp_path, html: str
 ) -> None:
@@ -171,6 +173,7 @@ def test_nothing_hostile_becomes_a_tag_an_attribute_an_id_or_a_link(
     assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_seen_is_spelled_out(store: EventLog, tmp_path) -> None:
     html = hostile_html(store, tmp_path)
     assert not re.search(
@@ -180,6 +183,7 @@ def test_what_cannot_be_seen_is_spelled_out(store: EventLog, tmp_path) -> None:
         assert spelled in html
 
 
+@pytest.mark.slow
 def test_the_file_is_utf_8_whatever_the_session_holds(store: EventLog, tmp_path) -> None:
     session = bring(store, tmp_path, hostile("s")).id
     assert page_bytes(build_page(material_of(store, session))).decode("utf-8").startswith("<!doctype html>")

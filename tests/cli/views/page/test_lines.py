@@ -113,6 +113,7 @@ def test_a_line_leads_where_it_is_told_and_a_run_to_its_first_entry(story: Story
     assert [line.target for line in lines] == ["r-1", "e-2", "r-4"]
 
 
+@pytest.mark.slow
 def test_branches_off_branches_are_drawn_however_deep_they_are(store: EventLog, tmp_path: Path) -> None:
     session = PiSession()
     for number in range(1200):

@@ -78,6 +78,7 @@ def messages_api() -> Iterator[tuple[str, list[bytes]]]:
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("talk", [TALK, TALK[:2], TALK[:6]])
 def test_the_client_sends_what_the_body_says(talk, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_OPEN_TELEMETRY", "false")

@@ -48,6 +48,7 @@ def test_the_api_takes_whatever_was_said_around_a_compaction_of_its_own(said):
     check(context_of(*said))
 
 
+@pytest.mark.slow
 @given(entries=pi_entries())
 def test_the_api_takes_any_session_of_pis_at_every_leaf_and_as_of_every_event(entries):
     with TemporaryDirectory() as folder:
@@ -80,6 +81,7 @@ def whole(character):
     return "\ufffd" if "\ud800" <= character <= "\udfff" else character
 
 
+@pytest.mark.slow
 @given(said=good_talk())
 def test_a_conversation_that_went_well_needs_no_repair(said):
     assert render(context_of(*said)).repairs == ()

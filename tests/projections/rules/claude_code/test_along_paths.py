@@ -30,6 +30,7 @@ from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.recording_snapshot import RecordingSnapshot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact_every", [0, 10])
 @pytest.mark.parametrize("look", [check_session, audit, timeline])
 def test_the_work_of_looking_at_a_session_grows_with_its_length(
@@ -48,6 +49,7 @@ def test_the_work_of_looking_at_a_session_grows_with_its_length(
     assert events_read(160) < 5 * events_read(40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", [check_session, audit])
 def test_a_session_that_is_resumed_often_takes_as_long_as_it_is_long(
     tmp_path: Path, look: Callable[[EventLog, str], object]
@@ -92,6 +94,7 @@ def test_contexts_along_the_paths_of_odd_sessions_are_those_at_their_entries(
                 assert found == context_at(snapshot, cursor.at_leaf(entry.seq)).parts
 
 
+@pytest.mark.slow
 def test_contexts_from_any_entry_on_are_those_at_its_entries(log: MemoryLog, tmp_path: Path) -> None:
     bring(log, tmp_path / "s.jsonl", *turns(8, compact_every=3))
     with log.snapshot() as snapshot:

@@ -93,6 +93,7 @@ BEGINNING = RECORDS[: PROMPTS[1]]
 """The first turn, with its two requests."""
 
 
+@pytest.mark.slow
 @given(place=st.sampled_from(PROMPTS), text=st.text(min_size=1, max_size=20))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_changed_prompt_is_named(tmp_path: Path, place: int, text: str) -> None:

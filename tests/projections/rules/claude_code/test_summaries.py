@@ -190,6 +190,7 @@ def test_parallel_results_beside_the_path_are_in_the_summary(log: MemoryLog, tmp
     assert changes["r1"] is Change.SUMMARIZED
 
 
+@pytest.mark.slow
 def test_parallel_results_that_a_compaction_of_refold_keeps_pass_its_check(
     log: MemoryLog, tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ class TestLongPaths:
         bring(log, tmp_path, *records)
         return log
 
+    @pytest.mark.slow
     def test_what_is_settled_is_arranged_once(self, long: MemoryLog) -> None:
         with long.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, "one")
@@ -106,6 +107,7 @@ class TestLongPaths:
             assert madeup_rules.MadeUpRules.arranged - before < 6 * self.LENGTH
             assert last.parts == build_context(snapshot, "one").parts
 
+    @pytest.mark.slow
     def test_sizes_are_counted_once(self, long: MemoryLog) -> None:
         counted = 0
 
