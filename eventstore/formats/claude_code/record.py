@@ -46,7 +46,7 @@ _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
     r"|task-notification|system-reminder|user-memory-input|tick|teammate-message|channel-message)\b"
-    r"|\[Request interrupted by user|Caveat: The messages below)"
+    r"|\[Request interrupted by user|Operation stopped by hook: |Caveat: The messages below)"
 )
 """Beginnings of texts that the harness wrote in the user's name."""
 _VERSION_NUMBER: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")

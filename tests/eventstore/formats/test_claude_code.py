@@ -79,6 +79,7 @@ def test_a_file_is_recognized_by_its_contents(content: bytes, certainty: Certain
         (said("u", None, "skill", isMeta=True), "custom_message", "custom", False),
         (said("u", None, "<command-name>/copy</command-name>"), "custom_message", "custom", False),
         (said("u", None, "[Request interrupted by user]"), "custom_message", "custom", False),
+        (said("u", None, "Operation stopped by hook: no"), "custom_message", "custom", False),
         (said("u", None, "<task-notification>done"), "custom_message", "custom", False),
         (result("u", None, "c", "out"), "message", "toolResult", False),
         (answer("u", None, "m", "ok"), "message", "assistant", False),
