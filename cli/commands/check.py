@@ -131,7 +131,7 @@ def _verdict(found: Sequence[SessionChecks], *, is_complete: bool) -> str:
         verdict += f"; {proven}" if proven else ""
     elif is_complete and proven:
         verdict = f"proven: {counted(requests, 'recorded request')} equal by hash"
-        if len(found) > 1:
+        if len(recorded) < len(found):
             verdict += (
                 f", in {len(recorded):,} of {counted(len(found), 'session')}; in the others, sizes agree"
             )

@@ -72,11 +72,15 @@ def _difference(request: RecordedRequest, messages: Sequence[bytes], place: int)
         return (
             f"{where} is of the {theirs.get('role')} in the request, of the {mine.get('role')} in the context"
         )
-    pairs = enumerate(zip_longest(_blocks(theirs), _blocks(mine)), start=1)
-    number, (of_request, of_context) = next(
-        (each for each in pairs if each[1][0] != each[1][1]), (1, (None, None))
-    )
-    return f"{where} ({mine.get('role')}), block {number}: {_compared(of_request, of_context)}"
+    return f"{where} ({mine.get('role')}){_first_block(_blocks(theirs), _blocks(mine))}"
+
+
+def _first_block(of_request: Sequence[Any], of_context: Sequence[Any]) -> str:
+    """Describe the first block that differs; there is none if a blob has another message's hash."""
+    for number, (theirs, mine) in enumerate(zip_longest(of_request, of_context), start=1):
+        if theirs != mine:
+            return f", block {number}: {_compared(theirs, mine)}"
+    return ": equal blocks, another hash"
 
 
 def _blocks(message: dict[str, Any]) -> list[Any]:

@@ -7,6 +7,7 @@ import pytest
 from eventstore.errors import NotFoundError
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.projections.rules.claude_code.test_recorded_requests import FILE
 from tests.support.pi_files import line
 from tests.support.talk import Json, assistant, user
 from tests.support.tampering import tables
@@ -55,6 +56,15 @@ def test_the_last_line_says_if_a_session_passed(refold: Refold, wrong: int, code
     records += [said("m3", user("elsewhere"), parentId=None), said("m4", answer(wrong, 10))]
     refold("append", "s", stdin=b"".join(records))
     assert refold("check", "s", code=code).lines[-1].startswith(verdict)
+
+
+def test_the_last_line_counts_sessions_without_requests(refold: Refold) -> None:
+    for name in ("one", "two"):
+        refold("sync", FILE, "--as", name)
+    proven = "proven: 14 recorded requests equal by hash"
+    assert refold("check", "--all").lines[-1] == proven
+    refold("append", "s", stdin=said("m1", user("go")))
+    assert refold("check", "--all").lines[-1] == f"{proven}, in 2 of 3 sessions; in the others, sizes agree"
 
 
 def test_the_record_of_a_failure_is_named(diverged: Refold) -> None:

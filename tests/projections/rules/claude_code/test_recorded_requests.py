@@ -117,6 +117,14 @@ def test_without_its_blob_a_difference_names_the_message(tmp_path: Path) -> None
     assert found.failures[0].difference == "message 1, of which only the hash is recorded"
 
 
+def test_equal_blocks_of_another_hash_differ(tmp_path: Path) -> None:
+    text = json.dumps(RECORDS)
+    changed = json.loads(text.replace(next(each["hash"] for each in RECORDS if "hash" in each), "0" * 64))
+    found = recorded(stored(tmp_path, changed))
+    assert found is not None
+    assert found.failures[0].difference == "message 1 (user): equal blocks, another hash"
+
+
 def test_a_digest_not_reproduced_is_a_difference(tmp_path: Path) -> None:
     changed = json.loads(json.dumps(RECORDS))
     next(each for each in changed if each["type"] == "api-request")["params"]["max_tokens"] = 1
