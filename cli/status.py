@@ -37,8 +37,9 @@ def print_status(ctx: click.Context) -> None:
             news = _changed_files(snapshot)
     compacted = [family for family in found if family.overview.compactions]
     echo_text(f"{counted(len(found), 'session')}, {len(compacted):,} of them compacted")
-    changed = counted(news, "session file is", "session files are") if news else "no session file is"
-    echo_text(f"{changed} new or changed since the last import")
+    changed = counted(news, "session file", "session files") if news else "no session file"
+    is_are = "are" if news > 1 else "is"
+    echo_text(f"{changed} in the usual places {is_are} new or changed since the last import")
     if compacted:
         out = console()
         out.print(listing(compacted[-_LISTED:], names, out.width, is_all=False), crop=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -50,8 +50,6 @@ def print_context(
 
     `show` prints a line of spans; see `styled_lines`.
     """
-    from msgspec import UNSET
-
     from cli.store import fitted_id
     from cli.views.texts import gap_text
     from projections.audit.gaps import context_gaps
@@ -80,16 +78,28 @@ def print_context(
         show((printable(_body(part, is_full=is_full)) + "\n", ""))
     for gap in context_gaps(snapshot, context, tokens):
         show((gap_text(gap, measured_by="usage up to here"), "dim"))
-    model, level = str(context.settings.model or ""), context.settings.thinking_level
+    model, level = str(context.settings.model or ""), _thinking_level(context)
     estimate = ", an estimate" if is_estimated else ""
     totals = (
         f"{counted(len(context.parts), 'message')}, {counted(sum(counts), 'token')} ({tokens.name}{estimate})"
         f" at {context.leaf or 'the root'} as of #{context.as_of};"
-        f" model {model or 'none'}, thinking {'none' if level is UNSET else level}"
+        f" model {model or 'none'}" + ("" if level is None else f", thinking {level}")
     )
     show((totals, "bold"))
     if tokens.note:
         show((tokens.note, "yellow"))
+
+
+def _thinking_level(context: Context) -> Any:
+    """Return the thinking level, None where no record can say it."""
+    from msgspec import UNSET
+
+    from projections.rules import rules_named
+    from projections.settings import ModelSettings
+
+    level = context.settings.thinking_level
+    is_unsaid = level == ModelSettings().thinking_level and not rules_named(context.rules).records_thinking
+    return None if is_unsaid or level is UNSET else level
 
 
 def _body(part: Part, *, is_full: bool) -> str:
@@ -324,7 +334,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
     from projections.context.build import messages_json
     from projections.tokens import is_estimate
 
-    counts, level = tokens.count(context.parts), context.settings.thinking_level
+    counts = tokens.count(context.parts)
     prompt = _prompt(snapshot, context)
     recorded = {
         "prompt": {
@@ -342,7 +352,7 @@ def context_json(snapshot: Snapshot, context: Context, tokens: Counter) -> dict[
         "exact": tokens.is_exact,
         "estimate": is_estimate(tokens, context.settings.model),
         "tokens": sum(counts),
-        "thinkingLevel": None if level is msgspec.UNSET else level,
+        "thinkingLevel": _thinking_level(context),
         "model": context.settings.model,
         "gaps": context_gaps(snapshot, context, tokens),
         "messages": messages_json(snapshot, context.parts, counts),

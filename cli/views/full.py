@@ -162,8 +162,10 @@ def _replacement(out: Console, each: ReplacementView, audit: Audit) -> None:
             print_field(out, "at", result.attached_to or "the root")
         case RewriteAudit(targets=targets):
             print_field(out, "reason", result.reason)
-            print_field(out, "targets", f"{counted(len(targets), 'message')}: {', '.join(targets)}")
-            print_field(out, "saved", f"{counted(result.tokens_saved, 'token')}, by its own count")
+            named = f"{counted(len(targets), 'message')}: {', '.join(targets)}"
+            print_field(out, "targets", named if targets else "none that is in the session")
+            if result.tokens_saved is not None:
+                print_field(out, "saved", f"{counted(result.tokens_saved, 'token')}, by its own count")
     if each.files is not None:
         _files(out, each.files)
     print_metrics(out, each.metrics)

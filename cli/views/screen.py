@@ -155,7 +155,7 @@ def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_w
             Text(name if is_wide else name.replace("branch summary", "branch")),
             f"#{each.seq}",
             *([(each.result.time or "-")[:16].replace("T", " ")] if is_wide else []),
-            thousands(size.before),
+            thousands(size.before or None),
             Text(thousands(size.after), style="bold red" if each.grew and size.after > size.before else ""),
             thousands(each.fetched),
             thousands(len(each.said_next) if metrics.next else None),

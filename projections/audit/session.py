@@ -138,6 +138,7 @@ class RewriteAudit(MetricStruct, frozen=True):
     """One rewrite: the entries whose content it replaces, and the tokens that it claims to save.
 
     `compaction` is the one that it was appended with (None: by itself), whose metrics include this rewrite's.
+    `tokens_saved` is None for a rewrite by a harness.
     """
 
     id: str
@@ -147,7 +148,7 @@ class RewriteAudit(MetricStruct, frozen=True):
     undone: bool
     compaction: str | None
     targets: list[str]
-    tokens_saved: int
+    tokens_saved: int | None
     conditions: list[Condition]
     metrics: Metrics
 
@@ -488,6 +489,9 @@ class _Branch:
         replacement = self._replacement(event)
         metrics = self._metrics(replacement)
         compaction = self._appended_with.get(event.seq)
+        targets = [shown.target for shown in resolve_targets(rewrites_of(event), self.entries)]
+        # What a rewrite names may lie before the beginning of its file: then it cannot shrink anything here.
+        should_shrink = targets and not compaction
         return RewriteAudit(
             id=event.id,
             seq=event.seq,
@@ -495,9 +499,9 @@ class _Branch:
             reason=own.reason if isinstance(own, Rewrite) else view_of(event).line,
             undone=self._is_undone(event),
             compaction=compaction,
-            targets=[shown.target for shown in resolve_targets(rewrites_of(event), self.entries)],
-            tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else 0,
-            conditions=[] if compaction else conditions_of(metrics, shrinks=0.0),
+            targets=targets,
+            tokens_saved=own.tokens_saved if isinstance(own, Rewrite) else None,
+            conditions=conditions_of(metrics, shrinks=0.0) if should_shrink else [],
             metrics=metrics,
         )
 

@@ -79,6 +79,7 @@ class ClaudeCodeRules(Rules):
     format = VERSION
     kinds = frozenset({"message", "custom_message"})
     arranges = True
+    records_thinking = False
     restored_files = 5
     unrecorded = (SYSTEM_PROMPT, TOOL_DEFINITIONS, MEMORY_FILES)
 

@@ -11,7 +11,7 @@ from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.homes import PI, write
 
-NOTHING_NEW = "no session file is new or changed since the last import"
+NOTHING_NEW = "no session file in the usual places is new or changed since the last import"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_what_to_import_comes_before_what_to_audit(refold: Refold, session: Path
     assert refold().lines[:2] == ["1 session, 1 of them compacted", NOTHING_NEW]
     assert refold().lines[-1] == f"next: refold audit {SESSION}"
     os.utime(session, (2e9, 2e9))
-    assert refold().lines[1] == "1 session file is new or changed since the last import"
+    assert refold().lines[1] == "1 session file in the usual places is new or changed since the last import"
     assert refold().lines[-1] == "next: refold sync"
 
 
@@ -41,7 +41,7 @@ def test_a_failed_file_is_new_when_it_changes(refold: Refold, session: Path) -> 
     refold("sync", code=1)
     assert refold().lines[1] == NOTHING_NEW
     os.utime(poem, (2e9, 2e9))
-    assert refold().lines[1] == "1 session file is new or changed since the last import"
+    assert refold().lines[1] == "1 session file in the usual places is new or changed since the last import"
 
 
 def test_the_newest_five_compacted_sessions_are_listed(refold: Refold, session: Path) -> None:

@@ -195,7 +195,8 @@ def _facts_of_result(each: AuditedReplacement, seq_of: Mapping[str | None, int])
     else:
         yield LabelledValue(name="reason", value=each.reason)
         yield LabelledValue(name="shows otherwise", value=counted(len(each.targets), "message"))
-        yield LabelledValue(name="saved, by its own count", value=counted(each.tokens_saved, "token"))
+        if each.tokens_saved is not None:
+            yield LabelledValue(name="saved, by its own count", value=counted(each.tokens_saved, "token"))
 
 
 def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> Iterator[LabelledValue]:

@@ -12,7 +12,7 @@ import pytest
 from eventstore.errors import BadInputError
 from tests.cli.running import Refold
 from tests.cli.tale import ENTRIES, SESSION, tale
-from tests.support import reference_pi
+from tests.support import claude_code, reference_pi
 from tests.support.madeup import format as madeup_format
 from tests.support.pi_files import line
 from tests.support.talk import assistant, call, user
@@ -385,3 +385,10 @@ def test_a_damaged_context_is_shown_as_text_with_a_warning_and_refused_in_other_
     assert ("run 'refold verify'" in shown.errors, shown.out != "") == (True, True)
     for options in (["--json"], ["--format", "native"]):
         assert told("context", SESSION, *options, code=1).out == ""
+
+
+def test_a_level_that_no_record_says_is_not_claimed(refold: Refold, tmp_path: Path) -> None:
+    (tmp_path / "said.jsonl").write_bytes(claude_code.said("u1", None, "hello") + b"\n")
+    refold("sync", "said.jsonl")
+    assert "thinking" not in refold("context", claude_code.SESSION).lines[-1]
+    assert refold("context", claude_code.SESSION, "--json").json["thinkingLevel"] is None

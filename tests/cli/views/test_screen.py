@@ -100,6 +100,11 @@ def test_replacements_are_listed_the_worst_first() -> None:
     ]
 
 
+def test_a_context_that_is_elsewhere_has_no_size() -> None:
+    (row,) = [line for line in printed(screen, audit(compaction(6, size=size(0, 90)))) if "#6" in line]
+    assert re.split(r"  +", row)[3:5] == ["-", "90"]
+
+
 def test_headings_say_which_sizes_are_estimates() -> None:
     for is_estimate, words in ((True, {"EST.", "TOKENS"}), (False, {"TOKENS"})):
         shown = structs.replace(audit(WORST), estimate=is_estimate)

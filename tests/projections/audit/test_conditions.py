@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, Rewrite, TextReplacement
 from projections.audit.conditions import FEWEST_ANSWERS, Condition
 from projections.audit.session import audit
+from tests.support import claude_code
 from tests.support.talk import assistant, call, result, user
 
 
@@ -105,3 +109,14 @@ def test_a_claim_far_from_counts_is_a_condition(talked, claimed, is_wrong):
 def test_a_session_begun_compacted_did_not_grow(story):
     compacts(story, summary="z" * 400, tokens_before=0)
     assert conditions(story) == [[]]
+
+
+def test_a_rewrite_of_what_is_elsewhere_claims_nothing(tmp_path: Path) -> None:
+    log = MemoryLog()
+    cleared = {"tokensSaved": 900, "compactedToolIds": ["toolu_before_this_file"]}
+    boundary = claude_code.record(
+        "b", "u", "system", subtype="microcompact_boundary", microcompactMetadata=cleared
+    )
+    claude_code.bring(log, tmp_path / "s.jsonl", claude_code.said("u", None, "go"), boundary)
+    (rewrite,) = audit(log, claude_code.SESSION).rewrites
+    assert (rewrite.targets, rewrite.tokens_saved, rewrite.conditions) == ([], None, [])
