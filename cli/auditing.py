@@ -24,7 +24,7 @@ from cli.output import (
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import print_sessions
 from cli.views.texts import failure_text
-from eventstore.errors import CorruptionError, RefoldError, StoreError
+from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
 from projections.audit.conditions import Condition
@@ -99,12 +99,11 @@ def audit_session(log: StoredLog, session: str, wanted: AuditOptions, *, leaf: L
             tokens=counter(wanted.counter, log=log),
             prices=wanted.prices,
         )
-    except RefoldError:
-        raise
-    except Exception:
-        # Damaged bytes can fail in any way. If none are damaged, it is a bug in refold.
-        with log.snapshot() as snapshot:
-            _check_events(snapshot, session)
+    except Exception as error:
+        # Damaged bytes can fail in any way, and name events that are not there.
+        if isinstance(error, NotFoundError) or not isinstance(error, RefoldError):
+            with log.snapshot() as snapshot:
+                _check_events(snapshot, session)
         raise
     echo_tracebacks(audit)
     return audit

@@ -14,7 +14,7 @@ from cli.commands.audit import CONDITIONS
 from cli.each_session import each_session
 from cli.views.model import audit_view
 from eventstore import open_store
-from eventstore.errors import CorruptionError, NotFoundError, StoreError
+from eventstore.errors import CorruptionError, NotFoundError, StoreError, no_event
 from projections.audit.conditions import Condition
 from projections.audit.session import FailedCompaction
 from projections.audit.session import audit as audit_of
@@ -123,6 +123,16 @@ def test_an_audit_that_fails_for_damaged_bytes_says_which(store: str) -> None:
     with open_store(store) as log, pytest.raises(CorruptionError) as info:
         audit_session(log, SESSIONS[0], AuditOptions())
     assert (info.value.session, info.value.seq) == (SESSIONS[0], 5)
+
+
+def test_damage_is_told_where_an_event_is_missing(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def misses(*_: object, **__: object) -> None:
+        raise no_event(SESSIONS[0], "#13739883159454867183")
+
+    damage(store, 1, 5)
+    monkeypatch.setattr("cli.auditing.stored_audit", misses)
+    with open_store(store) as log, pytest.raises(CorruptionError):
+        audit_session(log, SESSIONS[0], AuditOptions())
 
 
 def test_a_failing_audit_without_damage_raises(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
