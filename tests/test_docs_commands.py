@@ -349,7 +349,7 @@ def compare(documented: dict[str, str], values: list[Any]) -> None:
         assert all(any(holds(value) for holds in predicates) for value in found), path
 
 
-def test_the_json_of_a_watch_is_what_its_section_says(prepared: Refold) -> None:
+def test_a_watchs_json_is_what_docs_say(prepared: Refold) -> None:
     _put_at_home(header() + said("hello", "h1", None))
     printed = run_until_it_watches(prepared, "sync", "--watch", "--home", "home", "--json")
     compare(Shape(shapes("sync")[1]).fields, printed.json_lines)

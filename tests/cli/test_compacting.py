@@ -184,7 +184,7 @@ class TestAsker:
 
     @pytest.mark.parametrize("address", ["notaurl", "127.0.0.1:9", "http://", "ftp://x", "http://me:pa/ss@x"])
     @pytest.mark.parametrize("name", ["anthropic", "http"])
-    def test_what_is_no_address_is_refused_without_a_password(
+    def test_a_bad_address_is_refused_without_its_password(
         self,
         ctx: click.Context,
         store: LmdbLog,

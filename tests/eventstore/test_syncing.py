@@ -81,7 +81,7 @@ class TestFinding:
         assert moved == [str(tmp_path / "moved" / "sessions" / "x" / "a.jsonl")]
         assert len(session_files(environment, [str(home)])) == 18
 
-    def test_several_homes_are_searched_and_no_file_comes_twice(self, tmp_path: Path) -> None:
+    def test_several_homes_give_no_file_twice(self, tmp_path: Path) -> None:
         home, other = a_home(tmp_path), tmp_path / "other-home"
         pi_session(other, "x", "elsewhere")
         os.link(home / PI / "one" / "one-0.jsonl", other / PI / "x" / "again.jsonl")

@@ -84,7 +84,7 @@ def test_a_view_as_of_an_event_is_that_of_a_store_that_has_no_later_ones(entries
 
 @bounded
 @given(entries=pi_entries())
-def test_tree_and_labels_are_pis_as_of_every_event_and_the_title_is(entries):
+def test_tree_labels_and_title_are_pis(entries):
     with store_of(entries) as log:
         for count in range(len(entries) + 1):
             had = entries[:count]

@@ -30,7 +30,7 @@ def test_a_placement_goes_by_its_name():
     assert {name: each.name for name, each in PLACEMENTS.items()} == {name: name for name in PLACEMENTS}
 
 
-def test_a_placement_of_a_later_version_is_refolds_own():
+def test_a_later_versions_placement_is_refolds_own():
     assert placement_of("of-a-later-version") is PLACEMENTS["summary"]
 
 

@@ -15,7 +15,7 @@ def told(message):
     return substitute_text(view_of_message(json.dumps(message).encode(), "pi/3"))
 
 
-def test_a_summary_of_pi_is_told_as_pi_does():
+def test_pis_summaries_are_in_pis_words():
     compaction, branch = (
         told({"role": f"{kind}Summary", "summary": "all of it"}) for kind in ("compaction", "branch")
     )

@@ -387,7 +387,7 @@ def test_a_damaged_context_is_shown_as_text_with_a_warning_and_refused_in_other_
         assert told("context", SESSION, *options, code=1).out == ""
 
 
-def test_a_level_that_no_record_says_is_not_claimed(refold: Refold, tmp_path: Path) -> None:
+def test_an_unrecorded_thinking_level_is_not_claimed(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "said.jsonl").write_bytes(claude_code.said("u1", None, "hello") + b"\n")
     refold("sync", "said.jsonl")
     assert "thinking" not in refold("context", claude_code.SESSION).lines[-1]

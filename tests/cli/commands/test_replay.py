@@ -38,7 +38,7 @@ def test_all_leaves_out_forks_which_would_count_the_same_events_twice(refold: Re
 
 
 @pytest.mark.slow
-def test_a_variants_template_is_a_name_or_a_file(refold: Refold) -> None:
+def test_a_variants_template_may_be_a_file(refold: Refold) -> None:
     def sizes(*variants: str) -> list[int | None]:
         run = ("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json")
         return [each["tokensAfter"] for each in refold(*run, *named(*variants)).json["trials"]]

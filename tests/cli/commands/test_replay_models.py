@@ -435,7 +435,7 @@ def test_answers_are_not_the_last_session(demo: Refold, api: MessagesApi) -> Non
 
 
 @pytest.mark.slow
-def test_neither_a_page_nor_the_log_shows_the_password_of_an_address(
+def test_no_output_shows_the_password_of_an_address(
     demo: Refold, api: MessagesApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url.replace("://", "://me:hush-hush@"))

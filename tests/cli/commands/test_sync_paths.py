@@ -19,9 +19,7 @@ OTHER = "0199bbbb-0000-7000-8000-000000000002"
 CODEX = b'{"type":"session_meta","payload":{}}\n'
 
 
-def test_json_tells_of_each_session_what_the_file_holds_and_what_was_new(
-    refold: Refold, tmp_path: Path
-) -> None:
+def test_json_tells_what_was_new_in_each_session(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
     (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     told = {name: session[name] for name in ("id", "format", "events", "added", "skipped")}
@@ -41,7 +39,7 @@ def test_importing_twice_adds_nothing(told: Refold) -> None:
     assert told("sessions", "--json").raw == before
 
 
-def test_importing_a_copy_under_another_name_adds_no_event(told: Refold, tmp_path: Path) -> None:
+def test_a_copy_under_another_name_adds_nothing(told: Refold, tmp_path: Path) -> None:
     write(tmp_path / "copy.jsonl")
     assert told("sync", "copy.jsonl", "--json").json["sessions"][0]["added"] == 0
     assert len(told("sessions", "--json").json["sessions"]) == 1
@@ -67,7 +65,7 @@ def test_several_files_are_imported_in_the_order_given(refold: Refold, tmp_path:
     assert [each["id"] for each in imported] == [OTHER, SESSION]
 
 
-def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Refold, tmp_path: Path) -> None:
+def test_files_beside_a_bad_one_are_imported(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
     (tmp_path / "notes.txt").write_text("a shopping list\n")
     (tmp_path / "other.jsonl").write_bytes(header(session=OTHER) + said("hello", "x1", None))
@@ -77,13 +75,13 @@ def test_a_file_that_is_no_session_keeps_no_other_from_being_imported(refold: Re
     assert [error.split(": ")[1] for error in errors] == ["notes.txt", "gone.jsonl"]
 
 
-def test_json_is_printed_of_what_was_imported_beside_a_bad_file(refold: Refold, tmp_path: Path) -> None:
+def test_json_has_what_a_bad_file_stood_beside(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
     outcome = refold("sync", "gone.jsonl", "tale.jsonl", "--json", code=1)
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
 
-def test_a_folder_stands_for_the_session_files_in_it(refold: Refold, tmp_path: Path) -> None:
+def test_a_folder_stands_for_its_session_files(refold: Refold, tmp_path: Path) -> None:
     folder = tmp_path / "sessions"
     folder.mkdir()
     write(folder / "b.jsonl")
@@ -104,9 +102,7 @@ def test_a_session_of_another_harness_is_reported(refold: Refold, tmp_path: Path
     assert ("a.jsonl: " in told, "Codex" in told) == (True, True)
 
 
-def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
-    refold: Refold, tmp_path: Path
-) -> None:
+def test_many_sessions_of_another_harness_are_one_line(refold: Refold, tmp_path: Path) -> None:
     folder = tmp_path / "sessions"
     folder.mkdir()
     for name in ("a", "b"):
@@ -118,7 +114,7 @@ def test_many_sessions_of_another_harness_in_a_folder_are_reported_in_one_line(
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
 
-def test_a_folder_with_exports_of_opencode_alone_says_so(refold: Refold, tmp_path: Path) -> None:
+def test_a_folder_of_opencodes_exports_says_so(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "exports").mkdir()
     (tmp_path / "exports" / "a.json").write_text('{\n "info": {"id": "ses_1"}, "messages": []\n}')
     (told,) = refold("sync", "exports", code=1).notes
@@ -136,22 +132,20 @@ def test_an_empty_file_is_reported(refold: Refold, tmp_path: Path) -> None:
     assert told_of(refold, "empty.jsonl") == "empty.jsonl"
 
 
-def test_lines_that_hold_no_record_are_reported_with_their_number_and_why(
-    refold: Refold, tmp_path: Path
-) -> None:
+def test_lines_without_a_record_are_reported(refold: Refold, tmp_path: Path) -> None:
     lines = tale().splitlines(keepends=True)
     (tmp_path / "tale.jsonl").write_bytes(b"".join([*lines[:3], b"{broken\n", *lines[3:]]))
     (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     assert (session["events"], [each["line"] for each in session["skipped"]]) == (16, [4])
 
 
-def test_skipped_lines_are_told_to_people_with_file_and_line(refold: Refold, tmp_path: Path) -> None:
+def test_skipped_lines_are_told_with_their_place(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale() + b"[1]\n")
     _, told = refold("sync", "tale.jsonl").lines
     assert told.split(": ")[0].strip() == "tale.jsonl:18"
 
 
-def test_a_session_of_version_1_gets_the_same_ids_in_every_store(tmp_path: Path) -> None:
+def test_ids_of_version_1_are_alike_everywhere(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_bytes(header(1) + said("hello") + said("again"))
     ids = []
     for name in ("one", "two"):
@@ -161,7 +155,7 @@ def test_a_session_of_version_1_gets_the_same_ids_in_every_store(tmp_path: Path)
     assert ids[0] == ids[1]
 
 
-def test_a_file_whose_name_is_no_utf_8_is_imported(refold: Refold, tmp_path: Path) -> None:
+def test_a_file_name_need_not_be_utf_8(refold: Refold, tmp_path: Path) -> None:
     name = os.fsdecode(b"tale-\xff.jsonl")
     write(tmp_path / name)
     assert json.loads(refold("sync", name, "--json").raw)["sessions"][0]["added"] == 16
@@ -184,9 +178,7 @@ def test_a_record_that_its_harness_changed_is_counted(told: Refold, tmp_path: Pa
     assert (session["id"], session["rewritten"]) == (SESSION, 1)
 
 
-def test_a_session_that_grew_here_and_elsewhere_is_said_to_have_diverged(
-    told: Refold, tmp_path: Path
-) -> None:
+def test_a_session_that_grew_twice_has_diverged(told: Refold, tmp_path: Path) -> None:
     told("append", SESSION, stdin=said("said here"))
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("said there", "u9", "i1"))
     assert told("sync", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is True
@@ -194,13 +186,11 @@ def test_a_session_that_grew_here_and_elsewhere_is_said_to_have_diverged(
     assert len(told("sync", "tale.jsonl").lines) == 2
 
 
-def test_a_session_that_grew_in_one_place_has_not_diverged(told: Refold) -> None:
+def test_a_session_that_grew_once_has_not_diverged(told: Refold) -> None:
     assert told("sync", "tale.jsonl", "--json").json["sessions"][0]["diverged"] is False
 
 
-def test_where_the_harness_reads_otherwise_is_reported_with_line_and_reason(
-    refold: Refold, tmp_path: Path
-) -> None:
+def test_where_the_harness_reads_otherwise_is_told(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "tale.jsonl").write_bytes(tale() + said("an id once more", "u1", "i1"))
     (session,) = refold("sync", "tale.jsonl", "--json").json["sessions"]
     (remark,) = session["differs_from_harness"]
@@ -217,13 +207,13 @@ def test_many_remarks_of_a_kind_share_a_line(refold: Refold, tmp_path: Path) -> 
     assert [each["line"] for each in session["skipped"]] == list(range(3, 35, 2))
 
 
-def test_remarks_that_differ_in_names_alone_are_of_a_kind(refold: Refold, tmp_path: Path) -> None:
+def test_remarks_that_differ_in_names_are_alike(refold: Refold, tmp_path: Path) -> None:
     orphans = b"".join(said("x", f"x{at}", f"'\"gone{at}") for at in range(9))
     (tmp_path / "tale.jsonl").write_bytes(tale() + orphans)
     assert len(refold("sync", "tale.jsonl").lines) == 2
 
 
-def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refold, tmp_path: Path) -> None:
+def test_records_not_in_utf_8_are_one_line(refold: Refold, tmp_path: Path) -> None:
     odd = said("caf?", "e1", "i1") + said("?", "e2", "e1")
     (tmp_path / "tale.jsonl").write_bytes(tale() + odd.replace(b"?", b"\xe9"))
     _, remark = refold("sync", "tale.jsonl").lines
@@ -232,9 +222,7 @@ def test_records_that_are_no_utf_8_are_counted_and_told_in_one_line(refold: Refo
     assert [each["line"] for each in session["not_utf8"]] == [18, 19]
 
 
-def test_records_of_unknown_types_are_counted_in_one_line_and_in_the_log(
-    refold: Refold, tmp_path: Path
-) -> None:
+def test_unknown_types_are_counted_in_one_line(refold: Refold, tmp_path: Path) -> None:
     odd = b"".join(
         b'{"type":"%s","id":"x%d","parentId":null,"timestamp":"2025-12-08T22:00:00.000Z"}\n' % (type_, at)
         for at, type_ in enumerate([b"hologram", *(b"t%d" % each for each in range(9)), b"hologram"])
@@ -253,7 +241,7 @@ def test_a_file_in_utf_16_is_reported(refold: Refold, tmp_path: Path) -> None:
     assert told_of(refold, "tale.jsonl") == "tale.jsonl:1"
 
 
-def test_a_file_that_was_written_anew_is_said_to_be_another_generation(told: Refold, tmp_path: Path) -> None:
+def test_a_file_written_anew_is_another_generation(told: Refold, tmp_path: Path) -> None:
     (tmp_path / "anew.jsonl").write_bytes(header() + said("hello", "x1", None) + said("again", "x2", "x1"))
     line, remark = told("sync", "anew.jsonl").lines
     assert line.startswith(f"{SESSION}~2 ")
@@ -261,7 +249,7 @@ def test_a_file_that_was_written_anew_is_said_to_be_another_generation(told: Ref
     assert told("sync", "anew.jsonl", "--json").json["sessions"][0]["earlier"] == SESSION
 
 
-def test_a_text_that_quotes_a_session_is_refused_and_makes_none(refold: Refold, tmp_path: Path) -> None:
+def test_a_text_that_quotes_a_session_is_refused(refold: Refold, tmp_path: Path) -> None:
     quoted = (
         b"# A tool\n\nIts sessions look like this:\n\n"
         + header()
@@ -299,13 +287,13 @@ class TestSeveralSessionsInAFile:
         assert [(each["id"], each["events"]) for each in found] == [("one", 2), ("two", 1)]
         assert [line.split()[0] for line in several("sync", "file").lines] == ["one", "two"]
 
-    def test_a_command_on_the_file_asks_for_one_of_them(self, several: Refold) -> None:
+    def test_a_command_on_the_file_asks_for_one(self, several: Refold) -> None:
         refused = several.refused(BadInputError, "log", "file")
         assert all(name in refused.problem for name in ("one", "two"))
         assert several("log", "two", "--json").code == 0
 
 
-def test_a_session_whose_id_no_log_can_have_is_reported_with_its_file(refold: Refold, tmp_path: Path) -> None:
+def test_an_impossible_session_id_names_its_file(refold: Refold, tmp_path: Path) -> None:
     write_to = tmp_path / "long.jsonl"
     write_to.write_bytes(header(session="s" * 600) + said("hello", "a", None))
     assert refold("sync", "long.jsonl", code=1).errors.startswith("refold: long.jsonl: session 'sss")
@@ -313,9 +301,7 @@ def test_a_session_whose_id_no_log_can_have_is_reported_with_its_file(refold: Re
     refold("sync", "long.jsonl", "--as", "shorter")
 
 
-def test_a_folder_names_its_exports_of_other_harnesses_beside_its_sessions(
-    refold: Refold, tmp_path: Path
-) -> None:
+def test_other_harnesses_exports_in_folders_are_noted(refold: Refold, tmp_path: Path) -> None:
     folder = tmp_path / "both"
     folder.mkdir()
     write(folder / "tale.jsonl")
@@ -335,7 +321,7 @@ def test_a_folder_may_hold_files_without_a_session(refold: Refold, tmp_path: Pat
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_file_whose_session_is_damaged_in_the_store_is_reported_and_the_others_are_imported(
+def test_files_beside_a_damaged_session_are_imported(
     told: Refold, tmp_path: Path, options: list[str]
 ) -> None:
     damage(told.store, 1, 3)
@@ -358,7 +344,7 @@ def test_a_folder_among_paths_fails_alone(refold: Refold, tmp_path: Path) -> Non
     assert (project["folder"], project["new"], project["events"]) == (".", 1, 16)
 
 
-def test_a_dry_run_of_paths_counts_them_and_imports_nothing(refold: Refold, tmp_path: Path) -> None:
+def test_a_dry_run_of_paths_imports_nothing(refold: Refold, tmp_path: Path) -> None:
     write(tmp_path / "tale.jsonl")
     (tmp_path / "codex.jsonl").write_bytes(CODEX)
     (tmp_path / "empty").mkdir()
@@ -371,7 +357,7 @@ def test_a_dry_run_of_paths_counts_them_and_imports_nothing(refold: Refold, tmp_
     assert (dry.json["dryRun"], dry.json["sessions"]) == (True, [])
 
 
-def test_a_file_that_sync_reported_fails_again_when_named(refold: Refold, tmp_path: Path) -> None:
+def test_a_reported_file_fails_again_when_named(refold: Refold, tmp_path: Path) -> None:
     folder = tmp_path / ".pi/agent/sessions/one"
     folder.mkdir(parents=True)
     (folder / "bad.jsonl").write_text("a shopping list\n")

@@ -185,7 +185,7 @@ def test_all_events_are_read_and_those_of_the_path_told_from_the_others(chat: St
     assert found.path == {1, 4}
 
 
-def test_what_comes_after_the_audit_is_not_on_its_page(chat: Story) -> None:
+def test_a_page_ends_where_its_audit_does(chat: Story) -> None:
     tokens, prices = counter("utf16/4"), library_prices()
     audited = audit(chat.log, "s", tokens=tokens, prices=prices)
     record_compaction(chat.writer, summary="s", first_kept="e3")
