@@ -76,7 +76,7 @@ def of_all(store: str, wanted: AuditOptions, sessions: list[str] = SESSIONS) -> 
 
 
 @pytest.mark.usefixtures("cores")
-def test_sessions_are_audited_in_the_order_given_however_many_work(store: str) -> None:
+def test_sessions_are_audited_in_the_given_order(store: str) -> None:
     names = [SESSIONS[2], SESSIONS[0], SESSIONS[1]]
     assert [each.session for each in of_all(store, AuditOptions(), names)] == names
 
@@ -110,7 +110,7 @@ def test_a_condition_that_holds_is_a_problem(store: str) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_damaged_session_is_reported_with_its_name_and_the_others_are_audited(store: str) -> None:
+def test_sessions_beside_a_damaged_one_are_audited(store: str) -> None:
     damage(store, 2, 3)
     found = of_all(store, AuditOptions())
     assert [each.row is not None for each in found] == [True, False, True]
@@ -145,7 +145,7 @@ def test_a_failing_audit_without_damage_raises(store: str, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_session_that_is_not_there_any_more_is_reported(store: str) -> None:
+def test_a_session_that_went_is_reported(store: str) -> None:
     (gone, _) = of_all(store, AuditOptions(), ["gone", SESSIONS[0]])
     assert (len(gone.problems), "'gone'" in gone.problems[0]) == (1, True)
 
@@ -157,7 +157,7 @@ def test_one_session_by_name_that_is_not_there_is_an_error(store: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cores")
-def test_a_store_that_is_gone_is_one_error_and_not_made(tmp_path: Path) -> None:
+def test_a_store_that_went_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         of_all(str(tmp_path / "none"), AuditOptions())
     assert caught.value.path == str(tmp_path / "none")

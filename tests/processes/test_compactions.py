@@ -83,7 +83,7 @@ def ends(program: Program) -> str:
 
 
 @pytest.mark.usefixtures("patient_service")
-def test_of_two_commands_at_once_one_compacts_and_the_other_finds_nothing_to_do(refold: Refold) -> None:
+def test_of_two_commands_at_once_one_compacts(refold: Refold) -> None:
     cut = ("--keep-recent", "250", "--template", "short")
     asking = ("--summarizer", "http", "--json")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

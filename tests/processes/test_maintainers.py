@@ -63,7 +63,7 @@ def test_of_two_at_the_threshold_one_compacts_and_both_are_told_that_the_history
 
 
 @pytest.mark.usefixtures("patient_service")
-def test_of_two_that_recover_one_compacts_and_both_send_their_request_again(refold: Refold) -> None:
+def test_of_two_that_recover_one_compacts(refold: Refold) -> None:
     said = maintained(refold, b'{"on":"error","error":"prompt is too long"}\n')
     assert [(advice["do"], advice["error"]) for advice in said] == [("retry", None), ("retry", None)]
     assert kinds(refold).count("compaction") == 1

@@ -305,7 +305,7 @@ def shown(refold: Refold, *options: str, code: int = 0) -> list[str]:
 
 
 @pytest.mark.usefixtures("cores")
-def test_all_sessions_of_the_store_have_a_line_each(stocked: Refold) -> None:
+def test_each_session_of_the_store_has_a_line(stocked: Refold) -> None:
     assert shown(stocked) == NAMES
 
 
@@ -318,7 +318,7 @@ def test_the_worst_sessions_come_first(stocked: Refold) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_all_audits_as_json_are_those_of_each_session_in_order_of_their_ids(stocked: Refold) -> None:
+def test_all_audits_are_in_order_of_ids(stocked: Refold) -> None:
     assert audited(stocked, "--all") == audited(stocked, *NAMES)
 
 

@@ -48,7 +48,7 @@ def test_a_variants_template_may_be_a_file(refold: Refold) -> None:
     assert sizes("refold:five-sections", "drop") == sizes("refold:own.md", "drop") != sizes("refold", "drop")
 
 
-def test_a_template_that_is_not_there_is_refused_at_once(told: Refold) -> None:
+def test_a_missing_template_is_refused_at_once(told: Refold) -> None:
     assert told.refused(NotFoundError, "replay", "--all", *named("refold:nope")).name == "nope"
 
 
@@ -94,7 +94,7 @@ def test_all_leaves_out_earlier_generations(told: Refold, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("cores")
-def test_the_others_are_replayed_if_a_session_is_damaged(refold: Refold) -> None:
+def test_sessions_beside_a_damaged_one_are_replayed(refold: Refold) -> None:
     make_store(refold.store, 3, messages=6)
     damage(refold.store, 2, 3)
     assert replayed(refold, "--all", code=1) == ["session-00000", "session-00002"]

@@ -58,9 +58,7 @@ def models(api: MessagesApi) -> list[str]:
 
 
 @pytest.mark.slow
-def test_nothing_is_asked_twice_and_recorded_repeats_the_run_without_a_server(
-    demo: Refold, messages_api: Any
-) -> None:
+def test_recorded_repeats_a_run_without_a_server(demo: Refold, messages_api: Any) -> None:
     def trials(summarizer: str, *options: str) -> Any:
         variants = ("--with", f"refold{summarizer}", "--with", f"pi{summarizer}", "--with", "drop")
         found = demo(*RUN, *variants, *options).json["trials"]
@@ -78,7 +76,7 @@ def test_nothing_is_asked_twice_and_recorded_repeats_the_run_without_a_server(
 
 
 @pytest.mark.slow
-def test_two_models_are_compared_with_each_other_and_with_none(demo: Refold, messages_api: Any) -> None:
+def test_two_models_are_compared_with_none(demo: Refold, messages_api: Any) -> None:
     def by_model(request: Received) -> str:
         return complete(request) + ("\nsrc/limiter.py" * 9 if request.json["model"] == "claude-long" else "")
 
@@ -180,9 +178,7 @@ def charge(request: Received) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dollars", [0.0, 6.0, 12.0])
-def test_a_budget_is_not_exceeded_whatever_the_answers_cost(
-    three: Refold, dollars: float, messages_api: Any
-) -> None:
+def test_no_answers_cost_exceeds_a_budget(three: Refold, dollars: float, messages_api: Any) -> None:
     api = messages_api(dearest)
     limited = ("--budget", str(dollars))
     run = (*CLEAN, "--with", "refold@claude-dear", *limited)
@@ -267,9 +263,7 @@ def test_a_variant_whose_request_failed_has_the_summary_that_another_got(
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(
-    demo: Refold, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_server_fails_every_boundary(demo: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", NO_SERVER)
     outcome = demo(*RUN[:-1], "--with", "refold@claude-dear", "--budget", "2", code=1)
     assert "Connection refused" in outcome.out
@@ -277,9 +271,7 @@ def test_a_server_that_is_not_there_fails_every_boundary_and_leaves_none_out(
 
 
 @pytest.mark.slow
-def test_what_a_failure_of_unknown_cost_leaves_out_is_said_with_the_failure(
-    demo: Refold, messages_api: Any
-) -> None:
+def test_a_failure_of_unknown_cost_is_told(demo: Refold, messages_api: Any) -> None:
     messages_api(errs(500, "no such luck", "api_error", retry_after="0.01"))
     options = ("--with", "refold@claude-dear")
     outcome = demo(*RUN[:-1], *options, "--budget", "2", code=1)
@@ -309,7 +301,7 @@ def test_without_any_stored_answer_no_boundary_is_counted(demo: Refold) -> None:
 
 
 @pytest.mark.slow
-def test_an_empty_answer_is_asked_for_again_by_the_next_run(demo: Refold, messages_api: Any) -> None:
+def test_an_empty_answer_is_asked_for_again(demo: Refold, messages_api: Any) -> None:
     run = (*RUN, "--with", "refold@claude-dear", "--yes")
     api = messages_api(says(" "))
     errors = [trial["error"] for trial in demo(*run, code=1).json["trials"]]
@@ -356,7 +348,7 @@ def test_answers_until_an_interrupt_are_stored(three: Refold, messages_api: Any)
 
 
 @pytest.mark.slow
-def test_models_of_one_name_behind_two_addresses_share_no_answers(
+def test_models_behind_two_addresses_share_no_answers(
     demo: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def summaries(summarizer: str, *options: str) -> list[int]:

@@ -108,7 +108,7 @@ def test_calls_are_added_up_by_group(used: Refold, by: str, expected: dict[str |
 
 
 @pytest.mark.parametrize("by", ["project", "day", "model", "harness"])
-def test_groups_add_up_to_the_sessions_that_are_listed(used: Refold, by: str) -> None:
+def test_groups_add_up_to_the_listed_sessions(used: Refold, by: str) -> None:
     found = used("stats", "--by", by, "--json").json
     alone = used("sessions", "--all", "--json").json["sessions"]
     folded = used("sessions", "--json").json["sessions"]

@@ -70,7 +70,7 @@ def test_the_key_and_the_address_come_from_the_environment(messages_api, monkeyp
     assert "from-the-environment" in str(api.requests[0].headers)
 
 
-def test_without_a_key_nothing_is_sent_and_the_failure_names_the_variable(messages_api):
+def test_without_a_key_nothing_is_sent(messages_api):
     problem = failure(messages_api(), base_url=None, api_key=None)
     assert (problem.summarizer, problem.is_transient) == ("anthropic", False)
     assert "ANTHROPIC_API_KEY" in problem.problem
