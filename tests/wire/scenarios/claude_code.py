@@ -13,12 +13,11 @@ from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
-    A,
-    B,
     ends_with,
     offers,
     parts,
     picture,
+    read_both,
     read_parts,
     summaries,
     task_of_agent,
@@ -61,16 +60,16 @@ def tell(claude: Talk, text: str) -> None:
     claude.wait(DONE)
 
 
-def read(path: str) -> Call:
-    return Call("Read", {"file_path": path})
+def read(name: str) -> Call:
+    return Call("Read", {"file_path": f"/mnt/project/{name}"})
 
 
 def shell(command: str) -> Call:
     return Call("Bash", {"command": command, "description": "Run"})
 
 
-def edit(path: str, old: str, new: str) -> Call:
-    return Call("Edit", {"file_path": path, "old_string": old, "new_string": new})
+def edit(name: str, old: str, new: str) -> Call:
+    return Call("Edit", {"file_path": f"/mnt/project/{name}", "old_string": old, "new_string": new})
 
 
 def tools(box: Box) -> None:
@@ -168,12 +167,12 @@ SCENARIOS: Final = (
         tools,
         [
             main_rule(
-                say(Thinking("Look at both files."), "I will read both.", read(A), read(B)),
-                say(shell("cat nothere.txt"), edit(A, "return 1", "return 10")),
+                say(Thinking("Look at both files."), "I will read both.", read("a.py"), read("b.py")),
+                say(shell("cat nothere.txt"), edit("a.py", "return 1", "return 10")),
                 say(Thinking("Done now."), "Changed a to 10."),
-                say("Now the picture.", read("/mnt/project/picture.png"), shell("seq 1 9000")),
+                say("Now the picture.", read("picture.png"), shell("seq 1 9000")),
                 say(
-                    edit(B, "nothing like this", "x"),
+                    edit("b.py", "nothing like this", "x"),
                     Call("Write", {"file_path": "/mnt/project/c.py", "content": "C = 1\n"}),
                 ),
                 say("A red square and a long log."),
@@ -189,11 +188,8 @@ SCENARIOS: Final = (
         [
             SUMMARIES,
             main_rule(
-                say(read(A)),
-                say("a returns 1."),
-                say(read(B)),
-                say("b returns 2."),
-                say(edit(A, "return 1", "return 5")),
+                *read_both(read),
+                say(edit("a.py", "return 1", "return 5")),
                 say("Edited."),
                 say("Went on."),
             ),
@@ -204,7 +200,7 @@ SCENARIOS: Final = (
         automatic,
         [
             SUMMARIES,
-            main_rule(*read_parts(lambda name: read(f"/mnt/project/{name}")), say("About numbers.")),
+            main_rule(*read_parts(read), say("About numbers.")),
         ],
         parts(250),
         {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
@@ -215,9 +211,9 @@ SCENARIOS: Final = (
         fork,
         [
             main_rule(
-                say(read(A)),
+                say(read("a.py")),
                 say("a returns 1."),
-                say(read(B), shell("ls")),
+                say(read("b.py"), shell("ls")),
                 say("b returns 2."),
                 say(shell("ls")),
                 say("Listed."),
@@ -228,11 +224,7 @@ SCENARIOS: Final = (
     Scenario(
         "rewind",
         rewind,
-        [
-            main_rule(
-                say(read(A)), say("a returns 1."), say(read(B)), say("b returns 2."), say("So."), say("On.")
-            )
-        ],
+        [main_rule(*read_both(read), say("So."), say("On."))],
     ),
     Scenario(
         "subagents",
@@ -241,7 +233,7 @@ SCENARIOS: Final = (
             Rule(
                 "agent begins",
                 ends_with("AGENT-TASK"),
-                [say("Reading.", read(A)), say(read(B)), say(shell("ls"))],
+                [say("Reading.", read("a.py")), say(read("b.py")), say(shell("ls"))],
             ),
             Rule(
                 "agent",
@@ -271,10 +263,10 @@ SCENARIOS: Final = (
             Rule("too long", ends_with("Too long now", "Bash"), [TOO_LONG]),
             SUMMARIES,
             main_rule(
-                say(read(A)),
+                say(read("a.py")),
                 say("a returns 1."),
                 say("Cut in the mid", is_cut=True),
-                say(read(B)),
+                say(read("b.py")),
                 say("b returns 2."),
                 say("More text that stops", stop="max_tokens"),
                 say("rest."),
@@ -290,7 +282,7 @@ SCENARIOS: Final = (
                 say("Seen a."),
                 say("Working.", shell("sleep 2; echo slept"), delay=0.5),
                 say("Slept, and saw what you typed."),
-                say(read("/mnt/project/sub/x.py")),
+                say(read("sub/x.py")),
                 say("x read."),
                 say("a.py changed?"),
             )

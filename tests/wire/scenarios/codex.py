@@ -8,7 +8,18 @@ from typing import Final
 from tests.wire.box import PROJECT, URL, Box, Program, Scenario, Talk
 from tests.wire.model import Rule
 from tests.wire.replies import Call, Patch, Reply, Sealed, Thinking, refuse, say
-from tests.wire.scenarios.common import FILES, MEMORY, PARTS, ends_with, parts, picture, read_parts, summaries
+from tests.wire.scenarios.common import (
+    FILES,
+    MEMORY,
+    PARTS,
+    before_and_after_compactions,
+    ends_with,
+    parts,
+    picture,
+    read_both,
+    read_parts,
+    summaries,
+)
 
 OPTIONS: Final = ("--skip-git-repo-check", "--json")
 _COMMON: Final = """approval_policy = "never"
@@ -63,6 +74,10 @@ def main_rule(*replies: Reply) -> Rule:
 
 def shell(command: str) -> Call:
     return Call("exec_command", {"cmd": command})
+
+
+def read(name: str) -> Call:
+    return shell(f"cat {name}")
 
 
 def ask(box: Box, text: str) -> None:
@@ -153,14 +168,14 @@ def errors(box: Box) -> None:
     go_on(box, "After it.")
 
 
-READ_PARTS: Final = read_parts(lambda name: shell(f"cat {name}"))
+READ_PARTS: Final = read_parts(read)
 SCENARIOS: Final = (
     Scenario(
         "tools",
         tools,
         [
             main_rule(
-                say(Thinking("Look at both."), "Reading both.", shell("cat a.py"), shell("cat b.py")),
+                say(Thinking("Look at both."), "Reading both.", read("a.py"), read("b.py")),
                 say(shell("cat nothere.txt"), Patch("apply_patch", PATCH)),
                 say(Thinking("Done."), "a returns 10."),
                 say(
@@ -191,16 +206,7 @@ SCENARIOS: Final = (
         manual,
         [
             SUMMARIES,
-            main_rule(
-                say(shell("cat a.py")),
-                say("a returns 1."),
-                say(shell("cat b.py")),
-                say("b returns 2."),
-                say(shell("cat part1.txt")),
-                say("Many lines."),
-                say("Went on."),
-                say("On."),
-            ),
+            main_rule(*before_and_after_compactions(read)),
         ],
         configured() | parts(100),
     ),
@@ -209,10 +215,7 @@ SCENARIOS: Final = (
         revert,
         [
             main_rule(
-                say(shell("cat a.py")),
-                say("a returns 1."),
-                say(shell("cat b.py")),
-                say("b returns 2."),
+                *read_both(read),
                 say(shell("ls")),
                 say("Listed."),
                 say("Now this."),
@@ -238,7 +241,7 @@ SCENARIOS: Final = (
             ),
             SUMMARIES,
             main_rule(
-                say(shell("cat a.py")),
+                say(read("a.py")),
                 say("a returns 1."),
                 say("cut in the middle of the stream", is_cut=True),
                 say("whole"),

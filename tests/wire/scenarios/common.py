@@ -30,8 +30,6 @@ def picture() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-A: Final = "/mnt/project/a.py"
-B: Final = "/mnt/project/b.py"
 FILES: Final = {
     "project/a.py": "def a():\n    return 1\n",
     "project/b.py": "def b():\n    return 2\n",
@@ -56,6 +54,16 @@ def read_parts(read: Callable[[str], Call]) -> list[Reply]:
             say(f"Part {number} read."),
         )
     ]
+
+
+def read_both(read: Callable[[str], Call]) -> list[Reply]:
+    """Return replies that read the two small files, one in a turn."""
+    return [say(read("a.py")), say("a returns 1."), say(read("b.py")), say("b returns 2.")]
+
+
+def before_and_after_compactions(read: Callable[[str], Call]) -> list[Reply]:
+    """Return replies to a person who compacts by hand between them."""
+    return [*read_both(read), say(read("part1.txt")), say("Many lines."), say("Went on."), say("On.")]
 
 
 def summaries(fits: Condition, text: str) -> Rule:

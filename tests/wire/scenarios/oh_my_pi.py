@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Final
 
 from tests.wire.box import URL, Box, Program, Scenario
@@ -12,6 +13,7 @@ from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    before_and_after_compactions,
     ends_with,
     offers,
     parts,
@@ -19,9 +21,19 @@ from tests.wire.scenarios.common import (
     read_parts,
     task_of_agent,
 )
-from tests.wire.scenarios.pi import EXTENSION, SUMMARIES, main_rule, starter
+from tests.wire.scenarios.pi import (
+    EXTENSION,
+    SUMMARIES,
+    Tools,
+    compact_by_hand,
+    main_rule,
+    starter,
+    steer_and_abort,
+    use_tools,
+)
 
 AGENT: Final = "home/.omp/agent"
+TOOLS: Final = Tools("_")
 OPTIONS: Final = (
     *("--model", "stub/stub-1", "--thinking", "high"),
     *("--no-lsp", "--no-title", "--auto-approve"),
@@ -75,30 +87,12 @@ QUIET: Final = configured("soft", keep=300, threshold=90_000)
 """A configuration that compacts only when it is told to."""
 
 
-def tools(box: Box) -> None:
-    box.run("-p", *OPTIONS, "Read a.py and b.py and make a return 10.")
-    box.run("-p", *OPTIONS, "-c", "Look at the picture and the log.")
-    box.run("-p", *OPTIONS, "-c", "What did you change?")
-
-
 def automatic(box: Box) -> None:
     with start(box) as pi:
         for number in PARTS:
             pi.ask(f"Read part{number}.txt.")
             time.sleep(0.5)
     box.run("-p", *OPTIONS, "-c", "What was it about?")
-
-
-def manual(box: Box) -> None:
-    with start(box) as pi:
-        pi.ask("Read a.py.")
-        pi.ask("Read b.py.")
-        pi.do("compact")
-        pi.ask("Read part1.txt.")
-        pi.do("compact", customInstructions="keep names")
-        pi.do("compact")
-        pi.ask("Go on.")
-    box.run("-p", *OPTIONS, "-c", "And on.")
 
 
 def tree(box: Box) -> None:
@@ -115,15 +109,7 @@ def errors(box: Box) -> None:
     with start(box) as pi:
         pi.ask("Read a.py.")
         time.sleep(1)
-        pi.begin("Slow one.")
-        time.sleep(1.2)
-        pi.talk.send({"type": "steer", "message": "typed while you work"})
-        pi.wait_for_end()
-        pi.begin("Abort this.")
-        time.sleep(0.9)
-        pi.do("abort")
-        time.sleep(0.5)
-        pi.ask("After the abort.")
+        steer_and_abort(pi)
         pi.ask("Read a.py again.")
         pi.do("set_model", provider="stub", modelId="stub-2")
         pi.ask("Other model.")
@@ -144,31 +130,8 @@ def agents(box: Box) -> None:
 SCENARIOS: Final = (
     Scenario(
         "tools",
-        tools,
-        [
-            main_rule(
-                say(
-                    Thinking("Look at both."),
-                    "Reading both.",
-                    Call("_read", {"path": "a.py"}),
-                    Call("_read", {"path": "b.py"}),
-                ),
-                say(
-                    Call("_bash", {"command": "cat nothere.txt"}),
-                    Call("_write", {"path": "a.py", "content": "def a():\n    return 10\n"}),
-                ),
-                say(Thinking("Done."), "a returns 10."),
-                say(
-                    "The picture.",
-                    Call("_read", {"path": "picture.png"}),
-                    Call("_bash", {"command": "seq 1 9000"}),
-                    Call("_read", {"path": "nothere.py"}),
-                ),
-                say(Call("_write", {"path": "c.py", "content": "def c():\n    return 3\n"})),
-                say("A red square."),
-                say("I changed a()."),
-            )
-        ],
+        partial(use_tools, options=OPTIONS),
+        [TOOLS.use_all(TOOLS.write("a.py", "def a():\n    return 10\n"))],
         QUIET | {"project/picture.png": picture()},
         is_quick=True,
     ),
@@ -179,7 +142,7 @@ SCENARIOS: Final = (
             [
                 HANDOFFS,
                 SUMMARIES,
-                main_rule(*read_parts(lambda name: Call("_read", {"path": name})), say("Numbers.")),
+                main_rule(*read_parts(TOOLS.read), say("Numbers.")),
             ],
             configured(method) | parts(200),
         )
@@ -187,52 +150,20 @@ SCENARIOS: Final = (
     ),
     Scenario(
         "manual-compaction",
-        manual,
-        [
-            SUMMARIES,
-            main_rule(
-                say(Call("_read", {"path": "a.py"})),
-                say("a returns 1."),
-                say(Call("_read", {"path": "b.py"})),
-                say("b returns 2."),
-                say(Call("_read", {"path": "part1.txt"})),
-                say("Many lines."),
-                say("Went on."),
-                say("On."),
-            ),
-        ],
+        partial(compact_by_hand, options=OPTIONS, rpc=start),
+        [SUMMARIES, main_rule(*before_and_after_compactions(TOOLS.read))],
         QUIET | parts(150),
     ),
-    Scenario(
-        "tree",
-        tree,
-        [
-            SUMMARIES,
-            main_rule(
-                say(Thinking("One."), Call("_read", {"path": "a.py"})),
-                say("a returns 1."),
-                say(Call("_read", {"path": "b.py"})),
-                say("b returns 2."),
-                say(Thinking("Two."), Call("_bash", {"command": "ls"})),
-                say("Listed."),
-                say("Now this."),
-            ),
-        ],
-        QUIET,
-    ),
+    Scenario("tree", tree, [SUMMARIES, main_rule(*TOOLS.in_a_tree())], QUIET),
     Scenario(
         "errors",
         errors,
         [
             Rule("overloaded", ends_with("Read a.py.", "read"), [OVERLOADED]),
             main_rule(
-                say(Thinking("One."), Call("_read", {"path": "a.py"})),
-                say("a returns 1."),
-                say("Sleeping.", Call("_bash", {"command": "sleep 2; echo slept"})),
-                say("Saw it."),
-                say("half an answer that is cut in the middle of it", stall=4),
-                say("After."),
-                say(Thinking("Again."), Call("_read", {"path": "a.py"})),
+                say(Thinking("One."), TOOLS.read("a.py")),
+                *TOOLS.interrupted(),
+                say(Thinking("Again."), TOOLS.read("a.py")),
                 say("Still 1."),
                 say("From the second model."),
                 say("Now this."),
@@ -248,7 +179,7 @@ SCENARIOS: Final = (
                 "agent",
                 lambda request: task_of_agent(request) and bool(request.tools),
                 [
-                    say("Reading.", Call("_read", {"path": "a.py"})),
+                    say("Reading.", TOOLS.read("a.py")),
                     say(Call("yield", {"result": {"data": "a returns 1"}})),
                 ],
             ),

@@ -18,12 +18,11 @@ from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
-    A,
-    B,
     ends_with,
     offers,
     parts,
     picture,
+    read_both,
     read_parts,
     summaries,
     task_of_agent,
@@ -78,16 +77,16 @@ def configured(api: str = "messages", *, context: int = 200_000, **more: object)
     return {CONFIG: json.dumps(config)}
 
 
-def read(path: str) -> Call:
-    return Call("read", {"filePath": path})
+def read(name: str) -> Call:
+    return Call("read", {"filePath": f"/mnt/project/{name}"})
 
 
 def shell(command: str) -> Call:
     return Call("bash", {"command": command, "description": "Run"})
 
 
-def edit(path: str, old: str, new: str) -> Call:
-    return Call("edit", {"filePath": path, "oldString": old, "newString": new})
+def edit(name: str, old: str, new: str) -> Call:
+    return Call("edit", {"filePath": f"/mnt/project/{name}", "oldString": old, "newString": new})
 
 
 def ask(box: Box, text: str, *more: str) -> None:
@@ -195,14 +194,14 @@ def _commit(box: Box) -> None:
 
 
 TOOLS: Final = main_rule(
-    say(Thinking("Look at both."), "Reading both.", read(A), read(B)),
-    say(shell("cat nothere.txt"), edit(A, "return 1", "return 10")),
+    say(Thinking("Look at both."), "Reading both.", read("a.py"), read("b.py")),
+    say(shell("cat nothere.txt"), edit("a.py", "return 1", "return 10")),
     say(Thinking("Done."), "a returns 10."),
-    say("Picture.", read("/mnt/project/picture.png"), shell("seq 1 9000"), read("/mnt/project/nothere.py")),
+    say("Picture.", read("picture.png"), shell("seq 1 9000"), read("nothere.py")),
     say("A red square."),
     say("I changed a()."),
 )
-READ_PARTS: Final = read_parts(lambda name: read(f"/mnt/project/{name}"))
+READ_PARTS: Final = read_parts(read)
 SCENARIOS: Final = (
     *(
         Scenario(
@@ -228,13 +227,10 @@ SCENARIOS: Final = (
             TITLES,
             SUMMARIES,
             main_rule(
-                say(read(A)),
-                say("a returns 1."),
-                say(read(B)),
-                say("b returns 2."),
-                say(read("/mnt/project/part1.txt")),
+                *read_both(read),
+                say(read("part1.txt")),
                 say("Many lines."),
-                say(edit(A, "return 1", "return 5")),
+                say(edit("a.py", "return 1", "return 5")),
                 say("Edited."),
                 say("Went on."),
                 say("On."),
@@ -249,10 +245,7 @@ SCENARIOS: Final = (
             TITLES,
             SUMMARIES,
             main_rule(
-                say(read(A)),
-                say("a returns 1."),
-                say(read(B)),
-                say("b returns 2."),
+                *read_both(read),
                 say(shell("ls")),
                 say("Listed."),
                 say("Forked."),
@@ -266,7 +259,7 @@ SCENARIOS: Final = (
         agents,
         [
             TITLES,
-            Rule("agent begins", ends_with("AGENT-TASK"), [say("Reading.", read(A))]),
+            Rule("agent begins", ends_with("AGENT-TASK"), [say("Reading.", read("a.py"))]),
             Rule("agent", task_of_agent, [say("The agent says: 1.")]),
             SUMMARIES,
             main_rule(
@@ -295,7 +288,7 @@ SCENARIOS: Final = (
             Rule("too long", ends_with("Too long now", "bash"), [TOO_LONG]),
             SUMMARIES,
             main_rule(
-                say(read(A)),
+                say(read("a.py")),
                 say("a returns 1."),
                 say("More text that stops", stop="max_tokens"),
                 say("After the compaction."),

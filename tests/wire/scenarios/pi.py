@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from tests.wire.box import URL, Box, Program, Scenario, Talk
@@ -15,11 +16,13 @@ from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    before_and_after_compactions,
     ends_with,
     offers,
     offers_none,
     parts,
     picture,
+    read_both,
     read_parts,
     summaries,
 )
@@ -104,34 +107,86 @@ def configured(
     return {f"{AGENT}/models.json": models(api, window), f"{AGENT}/settings.json": json.dumps(settings)}
 
 
-def tools(box: Box) -> None:
-    box.run("-p", *MODEL, "Read a.py and b.py and make a return 10.")
-    box.run("-p", "-c", *MODEL, "Look at the picture and the log.")
-    box.run("-p", "-c", *MODEL, "What did you change?")
+class Tools:
+    """The tools of pi, and of oh-my-pi, whose names begin with an underscore."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+
+    def read(self, path: str) -> Call:
+        return Call(f"{self._prefix}read", {"path": path})
+
+    def shell(self, command: str) -> Call:
+        return Call(f"{self._prefix}bash", {"command": command})
+
+    def write(self, path: str, content: str) -> Call:
+        return Call(f"{self._prefix}write", {"path": path, "content": content})
+
+    def use_all(self, change: Call) -> Rule:
+        """Return replies that use all of them, in parallel and in vain; `change` makes a() return 10."""
+        return main_rule(
+            say(Thinking("Look at both."), "Reading both.", self.read("a.py"), self.read("b.py")),
+            say(self.shell("cat nothere.txt"), change),
+            say(Thinking("Done."), "a returns 10."),
+            say("The picture.", self.read("picture.png"), self.shell("seq 1 9000"), self.read("nothere.py")),
+            say(self.write("c.py", "def c():\n    return 3\n")),
+            say("A red square."),
+            say("I changed a()."),
+        )
+
+    def in_a_tree(self) -> list[Reply]:
+        """Return replies to a person who goes back once, and then to the beginning."""
+        return [
+            say(Thinking("One."), self.read("a.py")),
+            *read_both(self.read)[1:],
+            say(Thinking("Two."), self.shell("ls")),
+            say("Listed."),
+            say("Now this."),
+        ]
+
+    def interrupted(self) -> list[Reply]:
+        """Return replies while a person steers and aborts."""
+        return [
+            say("a returns 1."),
+            say("Sleeping.", self.shell("sleep 2; echo slept")),
+            say("Saw it."),
+            say("half an answer that is cut in the middle of it", stall=4),
+            say("After."),
+        ]
 
 
-TOOLS: Final = main_rule(
-    say(
-        Thinking("Look at both."),
-        "Reading both.",
-        Call("read", {"path": "a.py"}),
-        Call("read", {"path": "b.py"}),
-    ),
-    say(
-        Call("bash", {"command": "cat nothere.txt"}),
-        Call("edit", {"path": "a.py", "edits": [{"oldText": "return 1", "newText": "return 10"}]}),
-    ),
-    say(Thinking("Done."), "a returns 10."),
-    say(
-        "The picture.",
-        Call("read", {"path": "picture.png"}),
-        Call("bash", {"command": "seq 1 9000"}),
-        Call("read", {"path": "nothere.py"}),
-    ),
-    say(Call("write", {"path": "c.py", "content": "def c():\n    return 3\n"})),
-    say("A red square."),
-    say("I changed a()."),
-)
+TOOLS: Final = Tools()
+EDIT: Final = Call("edit", {"path": "a.py", "edits": [{"oldText": "return 1", "newText": "return 10"}]})
+
+
+def use_tools(box: Box, options: Sequence[str]) -> None:
+    box.run("-p", *options, "Read a.py and b.py and make a return 10.")
+    box.run("-p", "-c", *options, "Look at the picture and the log.")
+    box.run("-p", "-c", *options, "What did you change?")
+
+
+def compact_by_hand(box: Box, options: Sequence[str], rpc: Callable[[Box], Any]) -> None:
+    with rpc(box) as pi:
+        pi.ask("Read a.py.")
+        pi.ask("Read b.py.")
+        pi.do("compact")
+        pi.ask("Read part1.txt.")
+        pi.do("compact", customInstructions="keep names")
+        pi.do("compact")
+        pi.ask("Go on.")
+    box.run("-p", "-c", *options, "And on.")
+
+
+def steer_and_abort(pi: Any) -> None:
+    pi.begin("Slow one.")
+    time.sleep(1.2)
+    pi.talk.send({"type": "steer", "message": "typed while you work"})
+    pi.wait_for_end()
+    pi.begin("Abort this.")
+    time.sleep(0.9)
+    pi.do("abort")
+    time.sleep(0.5)
+    pi.ask("After the abort.")
 
 
 def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
@@ -142,17 +197,6 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
             for number in PARTS:
                 pi.ask(f"Read part{number}.txt.")
         box.run("-p", "-c", *MODEL, "What was it about?")
-
-    def manual(box: Box) -> None:
-        with rpc(box) as pi:
-            pi.ask("Read a.py.")
-            pi.ask("Read b.py.")
-            pi.do("compact")
-            pi.ask("Read part1.txt.")
-            pi.do("compact", customInstructions="keep names")
-            pi.do("compact")
-            pi.ask("Go on.")
-        box.run("-p", "-c", *MODEL, "And on.")
 
     def tree(box: Box) -> None:
         with rpc(box) as pi:
@@ -173,15 +217,7 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
     def errors(box: Box) -> None:
         with rpc(box) as pi:
             pi.ask("Read a.py.")
-            pi.begin("Slow one.")
-            time.sleep(1.2)
-            pi.talk.send({"type": "steer", "message": "typed while you work"})
-            pi.wait_for_end()
-            pi.begin("Abort this.")
-            time.sleep(0.8)
-            pi.do("abort")
-            time.sleep(0.5)
-            pi.ask("After the abort.")
+            steer_and_abort(pi)
             pi.ask("Long answer.")
             pi.ask("Too long now.")
             time.sleep(1.5)
@@ -189,35 +225,30 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
         box.run("-p", "-c", *MODEL, "And on.")
 
     return (
-        Scenario("tools", tools, [TOOLS], configured() | {"project/picture.png": picture()}, is_quick=True),
         *(
             Scenario(
-                f"tools-{name}", tools, [TOOLS], configured(api=api) | {"project/picture.png": picture()}
+                name,
+                partial(use_tools, options=MODEL),
+                [TOOLS.use_all(EDIT)],
+                configured(api=api) | {"project/picture.png": picture()},
+                is_quick=name == "tools",
             )
-            for name, api in (("chat", "openai-completions"), ("responses", "openai-responses"))
+            for name, api in (
+                ("tools", "anthropic-messages"),
+                ("tools-chat", "openai-completions"),
+                ("tools-responses", "openai-responses"),
+            )
         ),
         Scenario(
             "automatic-compaction",
             automatic,
-            [SUMMARIES, main_rule(*read_parts(lambda name: Call("read", {"path": name})), say("Numbers."))],
+            [SUMMARIES, main_rule(*read_parts(TOOLS.read), say("Numbers."))],
             configured(window=9_000, keep=1_500) | parts(150),
         ),
         Scenario(
             "manual-compaction",
-            manual,
-            [
-                SUMMARIES,
-                main_rule(
-                    say(Call("read", {"path": "a.py"})),
-                    say("a returns 1."),
-                    say(Call("read", {"path": "b.py"})),
-                    say("b returns 2."),
-                    say(Call("read", {"path": "part1.txt"})),
-                    say("Many lines."),
-                    say("Went on."),
-                    say("On."),
-                ),
-            ],
+            partial(compact_by_hand, options=MODEL, rpc=rpc),
+            [SUMMARIES, main_rule(*before_and_after_compactions(TOOLS.read))],
             configured(keep=300) | parts(150),
         ),
         Scenario(
@@ -226,15 +257,7 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
             [
                 SUMMARIES,
                 main_rule(
-                    say(Thinking("One."), Call("read", {"path": "a.py"})),
-                    say("a returns 1."),
-                    say(Call("read", {"path": "b.py"})),
-                    say("b returns 2."),
-                    say(Thinking("Two."), Call("bash", {"command": "ls"})),
-                    say("Listed."),
-                    say("Now this."),
-                    say(Thinking("Three."), "Again."),
-                    say("From the second model."),
+                    *TOOLS.in_a_tree(), say(Thinking("Three."), "Again."), say("From the second model.")
                 ),
             ],
             configured(),
@@ -247,12 +270,8 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
                 Rule("too long", ends_with("Too long now", "read"), [TOO_LONG]),
                 SUMMARIES,
                 main_rule(
-                    say(Call("read", {"path": "a.py"})),
-                    say("a returns 1."),
-                    say("Sleeping.", Call("bash", {"command": "sleep 2; echo slept"})),
-                    say("Saw it."),
-                    say("half an answer that is cut in the middle of it", stall=4),
-                    say("After."),
+                    say(TOOLS.read("a.py")),
+                    *TOOLS.interrupted(),
                     say("A long ans", stop="max_tokens"),
                     say("After the compaction."),
                 ),
