@@ -10,15 +10,11 @@ import msgspec
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
 from eventstore.formats import view_of
-from eventstore.formats.refold.events import compose
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
-from eventstore.preview import Preview
 from eventstore.records import Label, Undone
 from eventstore.writing import SessionWriter, retry_on_conflict
-from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
-from projections.context.parts import Context
 from projections.tree import LabelFold
 
 PRODUCED: Final = frozenset({"compaction", "rewrite", "branch_summary", "leaf_moved"})
@@ -92,14 +88,6 @@ def plan_undo(log: EventLog | Snapshot, session: str, target: str | None = None)
         branch = _Branch(snapshot, session)
         entries = branch.newest() if target is None else branch.named(target)
         return branch.undo_of(entries)
-
-
-def context_after(log: EventLog | Snapshot, session: str, plan: Undo) -> Context:
-    """Return the context after an undo; append nothing."""
-    with log.snapshot() as snapshot:
-        event = compose(plan.record, id=f"undo-{plan.record.target_id}", time=None, parent=plan.parent)
-        preview = Preview(snapshot, session, [event])
-        return context_at(preview, resolve_cursor(preview, session))
 
 
 class _Branch:

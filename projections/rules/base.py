@@ -147,8 +147,6 @@ class Rules(ABC):
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
     records_thinking: bool = True
     """False if no record of the harness says which thinking level is in use."""
-    restored_files: int = 0
-    """The number of recently read files that the harness restores without a record."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)
     """Unrecorded content at the start of every request, except a prompt (`PromptView`)."""
 

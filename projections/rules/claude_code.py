@@ -80,7 +80,6 @@ class ClaudeCodeRules(Rules):
     kinds = frozenset({"message", "custom_message"})
     arranges = True
     records_thinking = False
-    restored_files = 5
     unrecorded = (SYSTEM_PROMPT, TOOL_DEFINITIONS, MEMORY_FILES)
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import go, move_to, plan_undo, record_branch_summary, record_compaction, record_rewrite
-from compaction.branching.undo import context_after, undo
+from compaction.branching.undo import undo
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (
@@ -21,7 +21,7 @@ from eventstore.records import (
     record_of,
 )
 from eventstore.writing import SessionWriter
-from projections.context.build import build_context, context_json, harness_json
+from projections.context.build import build_context, context_json
 from projections.context.cursor import ROOT
 from projections.tree import tree
 from tests.support.events import NOW, events, version
@@ -457,28 +457,22 @@ def test_after_an_undo_the_context_is_byte_for_byte_what_it_was_before_the_appen
         # The session stood there already.
         return
     after = context_json(log, "s")
-    with log.snapshot() as snapshot:
-        plan = plan_undo(snapshot, "s", produced[0].id)
-        foreseen = harness_json(context_after(snapshot, "s", plan))
     undone = undo(writer).events
-    assert context_json(log, "s") == before == foreseen
+    assert context_json(log, "s") == before
     assert labels(log) == labelled
     undo(writer, undone[0])
     assert context_json(log, "s") == after
 
 
 @given(appended=native_events(), data=st.data())
-def test_any_undo_of_any_history_is_foreseen_and_can_be_undone(appended, data):
+def test_an_undo_in_any_history_can_be_undone(appended, data):
     log = log_after(appended)
     before = context_json(log, "s")
     target = data.draw(st.sampled_from([None, *(event.id for event in appended)]))
+    writer = writer_to(log)
     try:
-        plan = plan_undo(log, "s", target)
+        undone = undo(writer, target).events
     except (BadInputError, NotFoundError):
         return
-    foreseen = harness_json(context_after(log, "s", plan))
-    writer = writer_to(log)
-    undone = undo(writer, target).events
-    assert context_json(log, "s") == foreseen
     undo(writer, undone[0])
     assert context_json(log, "s") == before
