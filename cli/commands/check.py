@@ -188,9 +188,11 @@ def _share(passed: int, checked: int) -> str:
 
 
 def _figures(check: Check, *, is_exact: bool) -> str:
-    from cli.output import thousands
+    from cli.output import counted, thousands
 
     about = "" if is_exact else "about "
     if isinstance(check.difference, str):
         return f"{thousands(check.found)} of {thousands(check.expected)} {check.unit}, then differs: {check.difference}"
-    return f"{thousands(check.found)} {check.unit}, expected {about}{thousands(check.expected)}"
+    return (
+        f"{counted(check.found, check.unit.removesuffix('s'))}, expected {about}{thousands(check.expected)}"
+    )

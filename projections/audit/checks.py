@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final
 
+from msgspec import UNSET
+
 from eventstore import paths
 from eventstore.checked import checked
 from eventstore.event import Event
@@ -201,6 +203,7 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
         expected=len(mine) - len(strange) + missing,
         found=len(mine),
         passed=not strange and not missing and bool(summaries) and is_in_place and len(mine) == len(parts),
+        difference="kept messages that are in no record" if lacking else UNSET,
     )
 
 

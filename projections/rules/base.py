@@ -69,7 +69,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A figure in a record, compared with what refold computes.
 
     `event` and `seq` identify the record. `expected` is the record's figure, `found` is refold's, both in `unit`.
-    `difference` names the first block of a recorded request that differs.
+    `difference` names the first block of a recorded request that differs, or what a record names and none has.
     """
 
     name: str

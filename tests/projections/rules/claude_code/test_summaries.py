@@ -215,8 +215,11 @@ def test_a_kept_message_that_the_file_lacks_fails_a_check(
 ) -> None:
     bring(log, tmp_path / "s.jsonl", *BEFORE, boundary("k", "b", **kept), summary("s", "k"))
     (structure,) = (each for each in check_session(log, SESSION).results if each.name == STRUCTURE)
-    failed = [(each.expected, each.found) for each in structure.failures]
-    assert (structure.checked, failed) == (1, [] if found[0] == found[1] else [found])
+    failed = [(each.expected, each.found, each.difference) for each in structure.failures]
+    assert (structure.checked, failed) == (
+        1,
+        [] if found[0] == found[1] else [(*found, "kept messages that are in no record")],
+    )
 
 
 @pytest.mark.parametrize(
