@@ -5,42 +5,30 @@ from __future__ import annotations
 import msgspec
 
 from eventstore.event import Event
-from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Snapshot
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalSizes
-from projections.context.parts import is_continuation
 from projections.settings import settings_at
 from projections.tokens import Counter, counter, is_estimate
 from projections.usage import answers, measured_usage
 
 
-class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """The context's size in tokens and messages after one entry, and the change in tokens.
+class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The context's size in tokens after one entry.
 
-    `measured` is the provider's count for this call: the context it was sent plus its answer. `continues`:
-    the message continues the work after a compaction, and no person wrote it.
+    `measured` is the provider's count for this call: the context it was sent plus its answer.
     """
 
     seq: int
-    id: str
     kind: str
-    role: str
-    time: str | None
     tokens: int
-    delta: int
-    messages: int
     measured: int | None
-    continues: bool
 
 
-class Timeline(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The points along a path, oldest first."""
 
-    session: str
-    leaf: str | None
     counter: str
-    exact: bool
     estimate: bool
     """True unless the counter uses the vocabulary of the model in use at the leaf."""
     moments: list[TimelinePoint]
@@ -63,15 +51,14 @@ def timeline(
         moments: list[TimelinePoint] = []
         measured = _measured_at(snapshot, cursor, {entry.seq: entry for entry in entries})
         for event in entries:
-            before = along.sizes[-1]
             along.add(event)
-            size = along.sizes[-1]
-            moments.append(_moment(event, size, size - before, len(along.parts), measured.get(event.seq)))
+            moments.append(
+                TimelinePoint(
+                    seq=event.seq, kind=event.kind, tokens=along.sizes[-1], measured=measured.get(event.seq)
+                )
+            )
         return Timeline(
-            session=session,
-            leaf=entries[-1].id if entries else None,
             counter=tokens.name,
-            exact=tokens.is_exact,
             estimate=is_estimate(tokens, settings_at(snapshot, session, cursor.leaf).model),
             moments=moments,
         )
@@ -84,18 +71,3 @@ def _measured_at(snapshot: Snapshot, cursor: Cursor, on_path: dict[int, Event]) 
         for answer in answers(snapshot, cursor, read=on_path)
         if (records := on_path.keys() & answer.records) and (usage := measured_usage(answer.message))
     }
-
-
-def _moment(event: Event, tokens: int, delta: int, messages: int, measured: int | None) -> TimelinePoint:
-    return TimelinePoint(
-        seq=event.seq,
-        id=event.id,
-        kind=event.kind,
-        role=event.role,
-        time=iso_time(event.time),
-        tokens=tokens,
-        delta=delta,
-        messages=messages,
-        measured=measured,
-        continues=is_continuation(event),
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from compaction.part import Limits
-from compaction.replay.boundaries import Where, clean_boundaries, recorded_boundaries
+from compaction.replay.boundaries import Where, boundaries_of
 from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial
 from compaction.replay.stored_trials import StoredTrial, identity_of, key_of
 from compaction.replay.trials import try_of_recorded_size, try_variant
@@ -14,7 +14,7 @@ from compaction.summarizers.chain import SummarizersFailedError
 from eventstore.dependencies import StoredResults
 from eventstore.log import EventLog, Snapshot
 from projections.context.build import context_at
-from projections.context.cursor import Cursor, path, resolve_cursor
+from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context, Fate, view_of_part
 from projections.tokens import counter
 
@@ -39,14 +39,8 @@ def replay_session(
     results = StoredResults(log, snapshot)
     snapshot = results.snapshot
     cursor = resolve_cursor(snapshot, session)
-    entries = path(snapshot, cursor)
-    found = (
-        clean_boundaries(snapshot, cursor, entries)
-        if at == "clean"
-        else recorded_boundaries(snapshot, cursor, entries)
-    )
     identities = [identity_of(variant) for variant in variants]
-    chosen = (each for each in found if only is None or each.leaf.seq in only)
+    chosen = (each for each in boundaries_of(snapshot, cursor, at) if only is None or each.leaf.seq in only)
     attempt = try_of_recorded_size if matches_size else try_variant
     for index, boundary in enumerate(chosen):
         here = cursor.at_leaf(boundary.leaf.seq)

@@ -13,7 +13,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import event
 from projections.audit.calls import sized_calls
 from projections.audit.gaps import path_gaps, reckoned_restored
-from projections.context.cursor import Cursor
+from projections.context.cursor import Cursor, path
 from projections.context.incremental import IncrementalContexts
 from projections.rules import rules_at
 from projections.tokens import counter
@@ -27,21 +27,24 @@ _FEWEST_ANSWERS: Final = 3
 
 
 class Boundary(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry at which a context is compacted, and the entries that show what was needed then.
+    """An entry at which a context is compacted.
 
     `leaf` is the last entry of the context. `compaction` is the recorded compaction of a `recorded` boundary, None
-    for a `clean` one. `reckoned` are the tokens that its harness restored then without a record. `earlier` are the
-    entries down to `leaf`, `later` those that followed in the recorded session.
+    for a `clean` one. `reckoned` are the tokens that its harness restored then without a record.
     """
 
     leaf: Event
     compaction: Event | None = None
     reckoned: int = 0
-    earlier: Sequence[Event]
-    later: Sequence[Event]
 
 
-def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
+def boundaries_of(snapshot: Snapshot, cursor: Cursor, at: Where) -> Iterator[Boundary]:
+    """Yield the boundaries on the path to a cursor's leaf, in order."""
+    entries = path(snapshot, cursor)
+    return (_clean if at == "clean" else _recorded)(snapshot, cursor, entries)
+
+
+def _clean(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
     """Yield boundaries before a path's first compaction, each after a step of growth.
 
     No summary has shaped what follows them. No call is open at them, so that any harness could compact there.
@@ -61,10 +64,10 @@ def clean_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event
         in_context = sum(part.utf16 for part in parts)
         if in_context >= due and not has_open_calls(parts):
             size, due = in_context, in_context + STEP
-            yield Boundary(leaf=entry, earlier=entries[: place + 1], later=entries[place + 1 :])
+            yield Boundary(leaf=entry)
 
 
-def recorded_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
+def _recorded(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:
     """Yield the places at which compactions of a path were made."""
     places = [at for at, entry in enumerate(entries) if at and entry.kind == "compaction"]
     reckoned = _reckoned(snapshot, cursor) if places else {}
@@ -73,8 +76,6 @@ def recorded_boundaries(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Ev
             leaf=entries[place - 1],
             compaction=entries[place],
             reckoned=reckoned.get(entries[place].seq, 0),
-            earlier=entries[:place],
-            later=entries[place + 1 :],
         )
 
 

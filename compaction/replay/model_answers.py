@@ -15,7 +15,7 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.prompts import Prompt
-from compaction.replay.boundaries import Boundary, Where, clean_boundaries, recorded_boundaries
+from compaction.replay.boundaries import Boundary, Where, boundaries_of
 from compaction.replay.trials import try_variant
 from compaction.replay.variants import Variant
 from compaction.summarizers import (
@@ -42,7 +42,7 @@ from eventstore.records import Attempt
 from eventstore.views import Usage
 from eventstore.writing import SessionWriter
 from projections.audit.prices import MILLION, Price
-from projections.context.cursor import path, resolve_cursor
+from projections.context.cursor import resolve_cursor
 from projections.overview import ANSWERS
 from projections.tokens import counter
 
@@ -340,7 +340,7 @@ def plan_boundaries(
     stored = [
         [stored_answers(log, each.summarizer, model) for model in each.models] for each in model_variants
     ]
-    for seq, boundary in _boundaries(snapshot, session, at):
+    for boundary in boundaries_of(snapshot, resolve_cursor(snapshot, session), at):
         requests, lacking, found = list[PlannedRequest](), list[str](), list[str]()
         for each, answers in zip(model_variants, stored, strict=True):
             estimating = _EstimatingSummarizer(answers, each.summarizer, each.models[0], price_of)
@@ -349,21 +349,12 @@ def plan_boundaries(
             lacking += [each.variant.name] if estimating.planned else []
             found += estimating.found
         yield PlannedBoundary(
-            session=session, seq=seq, requests=tuple(requests), lacking=tuple(lacking), stored=tuple(found)
+            session=session,
+            seq=boundary.leaf.seq,
+            requests=tuple(requests),
+            lacking=tuple(lacking),
+            stored=tuple(found),
         )
-
-
-def _boundaries(snapshot: Snapshot, session: str, at: Where) -> Iterator[tuple[int, Boundary]]:
-    cursor = resolve_cursor(snapshot, session)
-    entries = path(snapshot, cursor)
-    found = (
-        clean_boundaries(snapshot, cursor, entries)
-        if at == "clean"
-        else recorded_boundaries(snapshot, cursor, entries)
-    )
-    for each in found:
-        # Trials do not look at other entries, and many boundaries are held at once.
-        yield each.leaf.seq, msgspec.structs.replace(each, earlier=(), later=())
 
 
 def _try(
@@ -480,7 +471,8 @@ def _fetch(
     """
     errors = dict[str, str]()
     with log.snapshot() as snapshot:
-        boundary = dict(_boundaries(snapshot, planned.session, at)).get(planned.seq)
+        found = boundaries_of(snapshot, resolve_cursor(snapshot, planned.session), at)
+        boundary = next((each for each in found if each.leaf.seq == planned.seq), None)
         if boundary is None:
             return None
         for variant, summarizers in model_variants:

@@ -39,7 +39,7 @@ def test_a_context_has_one_size(corpus: Path, tmp_path: Path, file: str) -> None
         cursor = resolve_cursor(snapshot, session)
         plotted = timeline(snapshot, session, tokens=counter("utf16/4")).moments
         assert plotted[-1].tokens == audit["contextTokens"]
-        size_at = {each.id: each.tokens for each in plotted}
+        size_at = {event(snapshot, session, each.seq).id: each.tokens for each in plotted}
         replacements = [*audit["compactions"], *audit["rewrites"]]
         ends = []
         for each in replacements:

@@ -144,7 +144,9 @@ class TestSeveralMessages:
         assert changes == [("a", "kept"), ("b", "kept"), ("b", "rewritten"), ("d", "kept")]
 
     def test_all_of_them_count_along_the_path(self, exchanged: MemoryLog) -> None:
-        assert [moment.messages for moment in timeline(exchanged, "one").moments] == [1, 3, 3, 4]
+        contexts = [build_context(exchanged, "one", leaf=each).parts for each in "abcd"]
+        sizes = [sum(part.utf16 for part in parts) for parts in contexts]
+        assert [moment.tokens for moment in timeline(exchanged, "one").moments] == sizes
 
     def test_a_replacement_tells_them_apart(self, exchanged: MemoryLog) -> None:
         rewrite(exchanged, TextReplacement(target="b", text="cleared", block=1))
