@@ -88,7 +88,7 @@ def command(
     )
     if is_all:
         ctx.exit(_audit_all(ctx, wanted, chosen))
-    found = list(_audits(ctx, sessions, wanted, leaf, is_plotted=is_full and not as_json))
+    found = list(_audits(ctx, sessions, wanted, leaf, is_full=is_full))
     _show(found, is_full=is_full, as_json=as_json)
     ctx.exit(_check([view for view, _ in found], wanted))
 
@@ -99,7 +99,7 @@ def _audits(
     wanted: AuditOptions,
     leaf: str | None,
     *,
-    is_plotted: bool,
+    is_full: bool,
 ) -> Iterator[tuple[AuditView, Timeline | None]]:
     from cli.auditing import audit_session
     from cli.store import explain_missing, looks_like_file, opened, resolve_leaf, resolve_session
@@ -115,20 +115,23 @@ def _audits(
                     at = resolve_leaf(snapshot, name, leaf)
                 view = audit_view(audit_session(log, name, wanted, leaf=at))
                 sizes = (
-                    timeline(log, name, leaf=at, tokens=counter(wanted.counter, log=log))
-                    if is_plotted
-                    else None
+                    timeline(log, name, leaf=at, tokens=counter(wanted.counter, log=log)) if is_full else None
                 )
             yield view, sizes
 
 
 def _show(found: Sequence[tuple[AuditView, Timeline | None]], *, is_full: bool, as_json: bool) -> None:
+    from msgspec import to_builtins
+
     from cli.output import console, echo_json, paged
     from cli.views.full import print_full
     from cli.views.screen import print_screen
 
     if as_json:
-        echo_json({"sessions": [view.audit for view, _ in found]})
+        audits = [(to_builtins(view.audit), sizes) for view, sizes in found]
+        echo_json(
+            {"sessions": [audit | ({"sizes": sizes.moments} if sizes else {}) for audit, sizes in audits]}
+        )
         return
     out = console()
     with paged(out):

@@ -453,3 +453,11 @@ def test_a_failures_traceback_is_for_the_asking(failing: Refold, monkeypatch: py
 def test_a_page_has_what_could_not_be_computed(failing: Refold) -> None:
     page = failing("report", SESSION, "-o", "-", code=1).out
     assert page.count(NOT_COMPUTED) == 2
+
+
+def test_full_json_has_the_plotted_sizes(told: Refold) -> None:
+    (session,) = audited(told, SESSION, "--full")
+    assert session["sizes"][-1]["tokens"] == session["contextTokens"]
+    assert [each["seq"] for each in session["sizes"] if each["kind"] == "compaction"] == [
+        each["seq"] for each in session["compactions"]
+    ]
