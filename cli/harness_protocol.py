@@ -14,9 +14,7 @@ from typing import Any, BinaryIO, Final, Generic, Protocol, TypeVar
 import msgspec
 
 from compaction.compactor import CompactionResult
-from compaction.maintainer import Maintainer
-from compaction.maintainer.actions import Recommendation
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import Maintainer, Recommendation, Settings
 from compaction.part import Limits
 from compaction.summarizers.chain import attempt_ids
 from compaction.summary import SummaryOptions

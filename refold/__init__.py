@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from compaction.branching.move import AppendedMove, StaleSummaryError
     from compaction.compactor import CompactionResult, Compactor
-    from compaction.maintainer.actions import Recommendation
+    from compaction.maintainer import Recommendation
     from compaction.policy.load import InvalidPolicyError
     from compaction.policy.model import Policy
     from compaction.prompts import Prompt

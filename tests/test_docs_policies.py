@@ -15,9 +15,8 @@ from cli.user_files import toml_text
 from compaction import rewrites
 from compaction.continuations import CONTINUATIONS
 from compaction.cuts import AnyCut
-from compaction.maintainer.actions import NextStep
-from compaction.maintainer.answers import DONE
-from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
+from compaction.maintainer import BranchSummaries, NextStep, Promotion, Settings
+from compaction.newest_answer import DONE
 from compaction.policy.load import load_preset, parse_policy, preset_names
 from compaction.policy.model import Policy, Prompting, Restoring
 from compaction.prompts import PROMPT_SHAPES

@@ -71,8 +71,7 @@ def command(
     from cli.summarizing import Interrupt, build_summarizer_chain
     from compaction.compactor import Compactor
     from compaction.hooks import installed_hooks
-    from compaction.maintainer import Maintainer
-    from compaction.maintainer.settings import Settings, policy_with
+    from compaction.maintainer import Maintainer, Settings
     from compaction.part import Limits
     from eventstore.event import epoch_milliseconds
     from eventstore.formats.base import PromptView
@@ -94,7 +93,7 @@ def command(
         # The maintainer also asks whether another thread takes precedence: here only one thread calls it.
         return interrupt() or lines.is_cancelled()
 
-    _check_window(policy_with(chosen, settings), limits)
+    _check_window(settings.applied_to(chosen), limits)
     with opened_session(ctx, session) as (log, name):
         check_templates(log, name, chosen, template_sources())
         maintainer = Maintainer(

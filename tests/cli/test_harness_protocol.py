@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.harness_protocol import ReadAheadLines, load_settings, parse_settings
-from compaction.maintainer.settings import BranchSummaries, Promotion, Settings
+from compaction.maintainer import BranchSummaries, Promotion, Settings
 from compaction.part import Limits
 from compaction.validation import InvalidInputError
 from eventstore.errors import BadInputError

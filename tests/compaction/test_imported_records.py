@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compaction.compactor import latest_notes
-from compaction.maintainer.decisions import FailureHistory, failure_history
+from compaction.decisions import FailureHistory, failure_history
 from compaction.policy.model import Restoring
 from compaction.restoring import restore_files
 from compaction.summarizers import SummarizerError

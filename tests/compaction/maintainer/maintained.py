@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from compaction.maintainer import Maintainer
-from compaction.maintainer.settings import Promotion, Settings
+from compaction.maintainer import Maintainer, Promotion, Settings
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintainer.answers import session_end
+from compaction.newest_answer import session_end
 from eventstore.records import Custom, Label, ModelChange
 from tests.support.talk import assistant, user
 

@@ -7,15 +7,7 @@ from contextlib import suppress
 import pytest
 
 from compaction.branching.move import move_to
-from compaction.maintainer.decisions import (
-    GAINED_NOTHING,
-    FailureHistory,
-    must_open_circuit,
-    open_circuit_message,
-    reason_to_give_up,
-)
-from compaction.maintainer.rules import failure_message
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import GAINED_NOTHING, Settings, failure_message, open_circuit_message
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.records import Compaction
 from tests.compaction.maintainer.maintained import (
@@ -31,34 +23,8 @@ from tests.support import sentences
 from tests.support.talk import user
 
 
-@pytest.mark.parametrize(
-    ("past", "why"),
-    [
-        (FailureHistory(), ""),
-        (FailureHistory(failures=2), ""),
-        (FailureHistory(failures=3), open_circuit_message(3)),
-        (FailureHistory(failures=4), open_circuit_message(4)),
-        (FailureHistory(failures=1, gained_nothing=True), GAINED_NOTHING),
-    ],
-)
-def test_what_came_of_those_before_says_whether_a_compaction_is_tried(past, why):
-    assert reason_to_give_up(past, 3) == why
-
-
 def test_an_open_circuit_tells_how_many_failures_opened_it():
     assert sentences.numbers(open_circuit_message(4)) == [4]
-
-
-@pytest.mark.parametrize(
-    ("past", "expected"),
-    [
-        (FailureHistory(failures=2), False),
-        (FailureHistory(failures=3), True),
-        (FailureHistory(failures=4, is_open=True), False),
-    ],
-)
-def test_a_circuit_opens_once(past, expected):
-    assert must_open_circuit(past, 3) == expected
 
 
 def test_the_first_failure_is_put_down_and_told(story):
@@ -171,7 +137,7 @@ def test_a_context_that_gains_nothing_is_not_tried_again(story):
     for _ in range(2):
         maintainer(scribe).after_turn(story.writer)
     assert len({prompt.digest for prompt in scribe.prompts if "draft" not in prompt.text}) == 1
-    assert decisions(story)[-1] == ("skipped", GAINED_NOTHING)
+    assert decisions(story)[-1] == ("skipped", GAINED_NOTHING.reason)
 
 
 def test_no_gain_is_a_failure(story):

@@ -6,9 +6,8 @@ import pytest
 
 from compaction.branching.undo import undo
 from compaction.cuts import LastMessages
-from compaction.maintainer.answers import DONE, answer_calls, find_compact_calls
-from compaction.maintainer.rules import failure_message
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import Settings, failure_message
+from compaction.newest_answer import DONE, answer_calls, find_compact_calls
 from compaction.policy.model import Restoring
 from compaction.triggers import Threshold
 from eventstore.records import CustomMessage

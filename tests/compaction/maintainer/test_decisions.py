@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from compaction.decisions import FailureHistory, failure_history, recent_decisions
 from compaction.hooks import Cancel, Hooks
-from compaction.maintainer import Maintainer
-from compaction.maintainer.decisions import FailureHistory, failure_history, recent_decisions
-from compaction.maintainer.rules import IDLE_OFF, NOT_OF_LENGTH, OFF, SMALL_ENOUGH, failure_message
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import (
+    IDLE_OFF,
+    NOT_OF_LENGTH,
+    OFF,
+    SMALL_ENOUGH,
+    Maintainer,
+    Settings,
+    failure_message,
+)
 from eventstore.records import Compaction, CustomMessage
 from tests.compaction.maintainer.maintained import decisions, failed_three_times, maintainer
 from tests.compaction.scripted import Scripted, compactor, long, turns

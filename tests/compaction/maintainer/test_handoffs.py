@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintainer.rules import failure_message
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import Settings, failure_message
 from compaction.summarizers import CancelledError, SummarizerError
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context

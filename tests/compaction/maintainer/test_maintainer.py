@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.maintainer import REWRITES_WERE_ENOUGH, Maintainer
-from compaction.maintainer.rules import SMALL_ENOUGH
-from compaction.maintainer.settings import BranchSummaries, Settings
+from compaction.maintainer import REWRITES_WERE_ENOUGH, SMALL_ENOUGH, BranchSummaries, Maintainer, Settings
 from compaction.policy.model import Restoring
 from compaction.rewrites import Mask, Micro
 from compaction.validation import InvalidInputError

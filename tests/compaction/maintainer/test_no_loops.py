@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from compaction.compactor import Compactor
 from compaction.hooks import Cancel, Hooks
-from compaction.maintainer import Maintainer
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import Maintainer, Settings
 from compaction.part import Limits
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.memory import MemoryLog

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, OhMyPiRecent, OpencodeTail
-from compaction.maintainer.settings import Settings, policy_with, with_remote_summarizer
+from compaction.maintainer import Settings
 from compaction.part import Limits
 from compaction.policy.load import load_preset, preset_names
 from compaction.summarizers.chain import SummarizerChain
@@ -17,12 +17,12 @@ WINDOW = Limits(window=200_000)
 
 
 def threshold(name, **settings):
-    return policy_with(load_preset(name), Settings(**settings)).trigger.threshold(WINDOW)
+    return Settings(**settings).applied_to(load_preset(name)).trigger.threshold(WINDOW)
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_where_nothing_is_set_a_policy_stays_as_it_is(name):
-    assert policy_with(load_preset(name), Settings()) == load_preset(name)
+    assert Settings().applied_to(load_preset(name)) == load_preset(name)
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -36,7 +36,7 @@ def test_tokens_lead_over_percent():
 
 
 def test_percent_that_are_set_lead_over_tokens_of_the_policy():
-    changed = policy_with(policy(trigger=Threshold(tokens=50)), Settings(threshold_percent=80))
+    changed = Settings(threshold_percent=80).applied_to(policy(trigger=Threshold(tokens=50)))
     assert changed.trigger.threshold(WINDOW) == 160_000
 
 
@@ -73,49 +73,47 @@ class Ever(TriggerPart, frozen=True, tag="ever"):
     ("settings", "expected"), [({"threshold_tokens": 9}, 9), ({"threshold_percent": 80}, 160_000)]
 )
 def test_a_threshold_that_is_set_takes_the_place_of_a_trigger_without_one(settings, expected):
-    changed = policy_with(policy(trigger=Ever()), Settings(**settings)).trigger
+    changed = Settings(**settings).applied_to(policy(trigger=Ever())).trigger
     assert changed.threshold(WINDOW) == expected
 
 
 @pytest.mark.parametrize("name", ["opencode", "layered"])
 def test_a_reserve_that_is_set_gives_no_way(name):
-    set_so = policy_with(load_preset(name), Settings(reserve_tokens=16_000)).trigger
+    set_so = Settings(reserve_tokens=16_000).applied_to(load_preset(name)).trigger
     assert set_so.leaves_nothing(Limits(window=16_000))
 
 
 def test_a_reserve_that_is_set_bounds_answers_too():
-    assert policy_with(load_preset("pi"), Settings(reserve_tokens=1_000)).prompting.reserve == 1_000
+    assert Settings(reserve_tokens=1_000).applied_to(load_preset("pi")).prompting.reserve == 1_000
 
 
 def test_a_reserve_that_is_set_is_what_opencodes_tail_leaves_free():
-    cut = policy_with(load_preset("opencode"), Settings(reserve_tokens=1_000)).cut
+    cut = Settings(reserve_tokens=1_000).applied_to(load_preset("opencode")).cut
     assert isinstance(cut, OpencodeTail)
     assert cut.reserved == 1_000
 
 
 def test_tokens_to_keep_are_kept_as_the_policy_adapts_them():
-    assert policy_with(load_preset("oh-my-pi"), Settings(keep_recent_tokens=99)).cut == OhMyPiRecent(
-        tokens=99
-    )
+    assert Settings(keep_recent_tokens=99).applied_to(load_preset("oh-my-pi")).cut == OhMyPiRecent(tokens=99)
 
 
 def test_tokens_to_keep_are_the_tail_of_a_policy_that_keeps_turns():
-    cut = policy_with(load_preset("opencode"), Settings(keep_recent_tokens=99)).cut
+    cut = Settings(keep_recent_tokens=99).applied_to(load_preset("opencode")).cut
     assert isinstance(cut, OpencodeTail)
     assert cut.budget(Limits(window=200_000)) == 99
 
 
 def test_tokens_to_keep_take_the_place_of_a_number_of_messages():
-    assert policy_with(load_preset("layered"), Settings(keep_recent_tokens=99)).cut == KeepRecent(tokens=99)
+    assert Settings(keep_recent_tokens=99).applied_to(load_preset("layered")).cut == KeepRecent(tokens=99)
 
 
 def test_a_policy_without_a_cut_stays_without():
-    assert policy_with(load_preset("mask"), Settings(keep_recent_tokens=99)).cut is None
+    assert Settings(keep_recent_tokens=99).applied_to(load_preset("mask")).cut is None
 
 
 def asked(**settings):
     chain = SummarizerChain(summarizers=[Scripted()])
-    return [each.name for each in with_remote_summarizer(chain, Settings(**settings)).summarizers]
+    return [each.name for each in Settings(**settings).with_remote_summarizer(chain).summarizers]
 
 
 def test_a_service_that_is_set_is_asked_first():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import Settings
 from compaction.triggers import Threshold
 from eventstore.records import ModelChange
 from projections.context.build import build_context

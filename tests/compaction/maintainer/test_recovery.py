@@ -6,9 +6,14 @@ import pytest
 
 from compaction.cuts import LastMessages
 from compaction.hooks import Hooks
-from compaction.maintainer import Maintainer
-from compaction.maintainer.rules import OF_ANOTHER_MODEL, SMALL_ENOUGH, failure_message, on_error
-from compaction.maintainer.settings import Settings
+from compaction.maintainer import (
+    OF_ANOTHER_MODEL,
+    SMALL_ENOUGH,
+    Maintainer,
+    Settings,
+    case_of_error,
+    failure_message,
+)
 from compaction.plan import ALL_TOGETHER, LEFT, NO_NEWER_MESSAGES, WENT_ON
 from compaction.rewrites import Mask
 from compaction.summarizers import SummarizerError
@@ -21,7 +26,7 @@ from tests.compaction.scripted import Scripted, compactor, long, turns
 from tests.support.events import events
 from tests.support.talk import assistant, image, text, texts_of, user
 
-OLDER = on_error("prompt is too long", is_stale=True, is_of_model=True, settings=Settings()).reason
+OLDER = case_of_error("prompt is too long", is_stale=True, is_of_model=True, settings=Settings()).reason
 
 
 def test_after_an_overflow_the_failed_answer_leaves_the_context_and_the_request_is_sent_again(story):

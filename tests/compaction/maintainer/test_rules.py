@@ -5,26 +5,24 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from compaction import maintainer as rules
 from compaction.continuations import CONTINUATIONS
-from compaction.maintainer import rules
-from compaction.maintainer.answers import CompactToolCalls
-from compaction.maintainer.decisions import GAINED_NOTHING, FailureHistory, open_circuit_message
-from compaction.maintainer.rules import (
-    GiveUp,
+from compaction.decisions import FailureHistory
+from compaction.maintainer import (
+    GAINED_NOTHING,
+    Promotion,
+    Settings,
     Skip,
-    after_turn,
-    before_request,
+    case_after_turn,
+    case_before_request,
+    case_of_error,
+    case_of_idle,
     choose_action,
     failure_message,
-    is_continued,
-    is_promoted,
     is_recovery,
-    is_too_large,
-    on_error,
-    on_idle,
+    open_circuit_message,
 )
-from compaction.maintainer.settings import Promotion, Settings
-from compaction.part import Limits
+from compaction.newest_answer import CompactToolCalls
 from compaction.triggers import Threshold
 from eventstore.views import ToolCall
 from tests.support import sentences
@@ -42,7 +40,7 @@ TOO_LONG = "prompt is too long: 201000 tokens > 200000 maximum"
     ("settings", "case"), [(ON, "threshold"), (OFF, rules.OFF), (NO_STRATEGY, rules.OFF)]
 )
 def test_before_a_request_the_threshold_is_looked_at_unless_that_is_off(settings, case):
-    assert before_request(settings) == case
+    assert case_before_request(settings) == case
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_before_a_request_the_threshold_is_looked_at_unless_that_is_off(settings
     ],
 )
 def test_after_a_turn_the_answer_says_what_it_is_a_case_for(stop, is_of_model, asked, settings, case):
-    assert after_turn(stop=stop, is_of_model=is_of_model, asked=asked, settings=settings) == case
+    assert case_after_turn(stop=stop, is_of_model=is_of_model, asked=asked, settings=settings) == case
 
 
 @pytest.mark.parametrize(
@@ -79,11 +77,11 @@ def test_after_a_turn_the_answer_says_what_it_is_a_case_for(stop, is_of_model, a
 def test_a_refusal_is_a_case_if_it_is_of_this_models_length_and_not_over(
     error, is_stale, is_of_model, settings, case
 ):
-    assert on_error(error, is_stale=is_stale, is_of_model=is_of_model, settings=settings) == case
+    assert case_of_error(error, is_stale=is_stale, is_of_model=is_of_model, settings=settings) == case
 
 
 def test_a_refusal_from_before_a_compaction_is_no_case_and_told():
-    case = on_error(TOO_LONG, is_stale=True, is_of_model=True, settings=ON)
+    case = case_of_error(TOO_LONG, is_stale=True, is_of_model=True, settings=ON)
     assert isinstance(case, Skip)
     assert case.reason.endswith(f": {TOO_LONG}")
 
@@ -98,27 +96,13 @@ def test_a_refusal_from_before_a_compaction_is_no_case_and_told():
     ],
 )
 def test_an_idle_session_is_a_case_once_it_has_been_so_for_long_enough(seconds, settings, case):
-    assert on_idle(seconds, settings) == case
+    assert case_of_idle(seconds, settings) == case
 
 
 def test_a_session_that_was_not_idle_for_long_enough_is_told_how_long_that_is():
-    case = on_idle(299.9, IDLE)
+    case = case_of_idle(299.9, IDLE)
     assert isinstance(case, Skip)
     assert sentences.numbers(case.reason) == [300]
-
-
-@pytest.mark.parametrize(
-    ("reason", "tokens", "expected"),
-    [
-        ("threshold", 183_616, False),
-        ("threshold", 183_617, True),
-        ("idle", 200_000, False),
-        ("idle", 200_001, True),
-    ],
-)
-def test_an_idle_session_has_a_threshold_of_its_own(reason, tokens, expected):
-    limits = Limits(window=200_000)
-    assert is_too_large(reason, tokens, trigger=Threshold(), limits=limits, settings=ON) == expected
 
 
 HANDS_OFF = Settings(strategy="handoff")
@@ -155,11 +139,14 @@ def test_a_handoff_takes_the_strategy_and_a_place_to_go():
 
 @pytest.mark.parametrize("reason", [*AUTOMATIC, "tool"])
 def test_an_open_circuit_stops_handoffs_and_compactions(reason):
-    assert chosen(reason, past=FailureHistory(failures=3)) == GiveUp(open_circuit_message(3))
+    assert chosen(reason, past=FailureHistory(failures=2)) != Skip(open_circuit_message(2))
+    for failures in (3, 4):
+        past = FailureHistory(failures=failures)
+        assert chosen(reason, past=past) == Skip(open_circuit_message(failures))
 
 
 def test_what_gained_nothing_is_not_tried_on_the_same_context():
-    assert chosen("threshold", past=FailureHistory(failures=1, gained_nothing=True)) == GiveUp(GAINED_NOTHING)
+    assert chosen("threshold", past=FailureHistory(failures=1, gained_nothing=True)) == GAINED_NOTHING
 
 
 VAST = Promotion(model="vast", window=100_000)
@@ -168,30 +155,26 @@ VAST = Promotion(model="vast", window=100_000)
 
 @pytest.mark.parametrize(("tokens", "promoted"), [(83_616, True), (83_617, False)])
 def test_a_larger_model_is_gone_on_with_while_it_has_room(tokens, promoted):
-    assert is_promoted(VAST, tokens=tokens, trigger=Threshold(), in_use="p/m") == promoted
+    assert VAST.has_room(tokens, Threshold(), in_use="p/m") == promoted
 
 
 @pytest.mark.parametrize(
     ("in_use", "promoted"), [("p/vast", False), ("vast", False), ("p/m", True), ("", True)]
 )
 def test_the_larger_model_in_use_is_not_gone_on_with_again(in_use, promoted):
-    assert is_promoted(VAST, tokens=1, trigger=Threshold(), in_use=in_use) == promoted
+    assert VAST.has_room(1, Threshold(), in_use=in_use) == promoted
 
 
 def test_a_larger_model_may_be_named_with_its_provider():
     vast = msgspec.structs.replace(VAST, model="p/vast")
-    assert not is_promoted(vast, tokens=1, trigger=Threshold(), in_use="p/vast")
-
-
-def test_nobody_is_promoted_without_a_larger_model():
-    assert not is_promoted(None, tokens=1, trigger=Threshold(), in_use="p/m")
+    assert not vast.has_room(1, Threshold(), in_use="p/vast")
 
 
 @pytest.mark.parametrize("named", ["vast", "p/vast"])
 @pytest.mark.parametrize("in_use", ["vast", "p/vast"])
 def test_the_larger_model_is_known_by_its_name_with_its_provider_and_without(named, in_use):
     vast = msgspec.structs.replace(VAST, model=named)
-    assert not is_promoted(vast, tokens=1, trigger=Threshold(), in_use=in_use)
+    assert not vast.has_room(1, Threshold(), in_use=in_use)
 
 
 @pytest.mark.parametrize(
@@ -232,5 +215,4 @@ def test_a_harness_waits_for_recoveries_only(reason, expected):
     ],
 )
 def test_what_goes_on_by_itself_depends_on_the_way_and_the_reason(reason, hook, way, expected):
-    assert is_continued(reason, hook, CONTINUATIONS[way], ON) == expected
-    assert not is_continued(reason, hook, CONTINUATIONS[way], Settings(auto_continue=False))
+    assert CONTINUATIONS[way].is_due(reason, is_after_turn=hook == "after_turn") == expected

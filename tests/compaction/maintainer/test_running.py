@@ -8,8 +8,7 @@ from threading import Event, main_thread
 
 import pytest
 
-from compaction.maintainer import ActiveCalls
-from compaction.maintainer.rules import failure_message
+from compaction.maintainer import ActiveCalls, failure_message
 from compaction.summarizers import Answer, CancelledError
 from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from compaction.cuts import KeepRecent, LastMessages
-from compaction.maintainer import Maintainer
-from compaction.maintainer.rules import failure_message
+from compaction.maintainer import Maintainer, failure_message
 from compaction.part import Limits
 from tests.compaction.maintainer.maintained import decisions, maintainer
 from tests.compaction.scripted import Scripted, compactor, kinds, long, policy, record, turns

@@ -20,7 +20,7 @@ from eventstore.records import MessageRecord, TextReplacement
 from eventstore.views import Message, ToolCall
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import build_context
-from projections.context.cursor import resolve_cursor
+from projections.context.cursor import ROOT, Leaf, resolve_cursor
 from projections.context.parts import Part, has_message, view_of_part
 from projections.settings import settings_at
 from projections.usage import CUT_OFF, FAILED
@@ -54,6 +54,13 @@ class SessionEnd(msgspec.Struct, frozen=True, kw_only=True):
     def has_failed(self) -> bool:
         """True if the session ends with an answer that failed or was cut off."""
         return self.entry is not self.before
+
+    @property
+    def leaf_before(self) -> Leaf:
+        """The leaf without failed answers at the end, None for the present leaf."""
+        if not self.has_failed:
+            return None
+        return self.before.id if self.before is not None else ROOT
 
     @property
     def is_left_out(self) -> bool:

@@ -1,17 +1,16 @@
-"""Log decisions, avoid logging the same one twice, and count recent failures."""
+"""Read the newest decisions of a session: what is logged already, and how many failed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events
 from eventstore.records import Attempt, Decision, DecisionOutcome, own_record
-from eventstore.writing import SessionWriter
 
 HookName = Literal["before_request", "after_turn", "error", "idle"]
 """The harness's call at which something was decided."""
@@ -21,7 +20,6 @@ _ASIDE: Final = frozenset(
 )
 """Outcomes that are logged beside the main outcome of a call."""
 _MANUAL: Final = "manual"
-GAINED_NOTHING: Final = "a compaction of this context saved nothing"
 IN_A_ROW: Final = "inARow"
 """The field of a decision that counts compactions in a row that left the context too large."""
 
@@ -40,40 +38,14 @@ class FailureHistory(msgspec.Struct, frozen=True, kw_only=True):
     left_too_large: int = 0
 
 
-class HookCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a harness: its session, hook and policy.
-
-    `model` is the one in use as the harness says, None if it does not say.
-    """
-
-    writer: SessionWriter
-    hook: HookName
-    policy: str
-    model: str | None = None
-
-    def decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> Decision:
-        """Return a decision at this call."""
-        return Decision(
-            outcome=outcome, reason=reason, policy=self.policy, numbers={**numbers, "hook": self.hook}
-        )
-
-    def log_decision(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
-        """Append a decision; return the ids of the appended events."""
-        return self.writer.append(self.decision(outcome, reason, **numbers))
-
-    def log_decision_once(self, outcome: DecisionOutcome, reason: str, **numbers: Any) -> list[str]:
-        """Append a decision unless the newest one at this hook is equal."""
-        with self.writer.log.snapshot() as snapshot:
-            last = next(self._comparable(snapshot, outcome), None)
-        if last is not None and (last.outcome, last.reason) == (outcome, reason):
-            return []
-        return self.log_decision(outcome, reason, **numbers)
-
-    def _comparable(self, snapshot: Snapshot, outcome: DecisionOutcome) -> Iterator[Decision]:
-        for _, decision in recent_decisions(snapshot, self.writer.session):
-            is_like = decision.outcome == outcome if outcome in _ASIDE else decision.outcome not in _ASIDE
-            if is_like and decision.numbers.get("hook") == self.hook:
-                yield decision
+def is_logged(snapshot: Snapshot, session: str, decision: Decision) -> bool:
+    """Return True if the newest decision at the same hook has the same outcome and reason."""
+    is_aside, hook = decision.outcome in _ASIDE, decision.numbers["hook"]
+    for _, each in recent_decisions(snapshot, session):
+        is_like = each.outcome == decision.outcome if is_aside else each.outcome not in _ASIDE
+        if is_like and each.numbers.get("hook") == hook:
+            return (each.outcome, each.reason) == (decision.outcome, decision.reason)
+    return False
 
 
 def recent_decisions(snapshot: Snapshot, session: str) -> Iterator[tuple[int, Decision]]:
@@ -129,23 +101,3 @@ def failure_history(snapshot: Snapshot, session: str, leaf: int) -> FailureHisto
     return FailureHistory(
         failures=failures, is_open=is_open, gained_nothing=gained_nothing, left_too_large=too_large
     )
-
-
-def reason_to_give_up(history: FailureHistory, most: int) -> str:
-    """Return why no compaction is tried, "" if one is.
-
-    `most` failures in a row open the circuit.
-    """
-    if history.failures >= most:
-        return open_circuit_message(history.failures)
-    return GAINED_NOTHING if history.gained_nothing else ""
-
-
-def must_open_circuit(history: FailureHistory, most: int) -> bool:
-    """Return True if the circuit opens now and this is not logged yet."""
-    return history.failures >= most and not history.is_open
-
-
-def open_circuit_message(failures: int) -> str:
-    """Return the message about an open circuit."""
-    return f"{failures} compactions in a row have failed: compact manually to continue"
