@@ -33,7 +33,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import entry_id
 from eventstore.records import Attempt, Custom, Decision, DecisionOutcome, own_record
 from eventstore.writing import SessionWriter, retry_on_conflict
-from projections.context.cursor import Cursor, Leaf, newest_first, resolve_cursor
+from projections.context.cursor import Leaf, newest_first, resolve_cursor
 from projections.settings import harness_prompt
 from projections.tokens import Counter
 
@@ -66,13 +66,12 @@ class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
 class PreparedCompaction(msgspec.Struct, frozen=True, kw_only=True):
     """A compaction that lacks only its summary, planned from one snapshot of the session.
 
-    `at` is the leaf whose path is compacted. `is_elsewhere` means that the caller chose a leaf other than the
-    session's own. `since` is the session's version at planning time. `notes` replace the summary, "" if there
-    are none. `hook_answer` is the hooks' decision about the plan, `hook_errors` the messages of hooks that raised.
+    `is_elsewhere` means that the caller chose a leaf other than the session's own. `since` is the session's
+    version at planning time. `notes` replace the summary, "" if there are none. `hook_answer` is the hooks'
+    decision about the plan, `hook_errors` the messages of hooks that raised.
     """
 
     plan: Plan
-    at: Cursor
     since: int
     reason: Reason
     options: SummaryOptions
@@ -105,7 +104,8 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         self, snapshot: Snapshot, session: str, *, leaf: Leaf = None, cut: AnyCut | None = None
     ) -> Plan | str:
         """Return the plan of a compaction, or why there is nothing to do. Raises NotFoundError."""
-        return self._plan(snapshot, resolve_cursor(snapshot, session, leaf=leaf), cut)
+        cursor = resolve_cursor(snapshot, session, leaf=leaf)
+        return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
 
     def compact(
         self,
@@ -121,10 +121,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         prepared = self.prepare(writer, reason=reason, options=options, cut=cut, leaf=leaf)
         if isinstance(prepared, CompactionResult):
             return prepared
-        with recording_hook_errors(writer, self.policy.name) as hook_errors:
-            hook_errors.extend(prepared.hook_errors)
-            done = self.execute(writer, prepared, continues=continues)
-        return msgspec.structs.replace(done, hook_errors=[*prepared.hook_errors, *done.hook_errors])
+        return self.execute(writer, prepared, continues=continues)
 
     def prepare(
         self,
@@ -142,33 +139,24 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         which the caller chose `leaf`, None for the current one. Raises NotFoundError.
         """
         with checked(writer.log) as snapshot:
-            cursor = resolve_cursor(snapshot, writer.session, leaf=leaf)
-            plan = self._plan(snapshot, cursor, cut)
+            plan = self.plan(snapshot, writer.session, leaf=leaf, cut=cut)
             if isinstance(plan, str):
                 return CompactionResult(outcome="nothing", reason=plan)
-            sources = with_session(self.sources, snapshot, cursor)
-            notes = latest_notes(newest_first(snapshot, cursor), self.policy.memory)
+            sources = with_session(self.sources, snapshot, plan.at)
+            notes = latest_notes(newest_first(snapshot, plan.at), self.policy.memory)
             sent = PromptView(system=options.system, tools=options.tools)
             if PROMPT_SHAPES[self.policy.prompting.shape].follows_harness:
-                sent = sent.or_else(harness_prompt(snapshot, cursor))
+                sent = sent.or_else(harness_prompt(snapshot, plan.at))
         hook_errors = HookErrors()
-        since = plan.version if since is None else since
         hook_answer = call_hooks_before(self.hooks, "before_compaction", plan, hook_errors)
         if isinstance(hook_answer, SuppliedSummary) and hook_answer.first_kept is not None:
             chosen = cut_before(plan.window, hook_answer.first_kept) or plan.cut
+            source = self.policy.prompting.source
             with checked(writer.log) as snapshot:
-                plan = make_plan(
-                    snapshot,
-                    cursor,
-                    plan.window,
-                    chosen,
-                    source=self.policy.prompting.source,
-                    tokens=self.tokens,
-                )
+                plan = make_plan(snapshot, plan.at, plan.window, chosen, source=source, tokens=self.tokens)
         return PreparedCompaction(
             plan=plan,
-            at=cursor,
-            since=since,
+            since=plan.at.as_of if since is None else since,
             reason=reason,
             options=msgspec.structs.replace(options, system=sent.system, tools=sent.tools),
             sources=sources,
@@ -179,11 +167,7 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def execute(
-        self,
-        writer: SessionWriter,
-        prepared: PreparedCompaction,
-        *,
-        continues: bool = False,
+        self, writer: SessionWriter, prepared: PreparedCompaction, *, continues: bool = False
     ) -> CompactionResult:
         """Make the summary of a prepared compaction and append it.
 
@@ -195,59 +179,49 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         cost. Raises SummarizersFailedError, CancelledError, and VersionConflictError if others keep
         appending.
         """
-        hook_answer = prepared.hook_answer
-        if isinstance(hook_answer, Cancel):
-            return self._cancelled(writer, hook_answer, prepared)
-        with recording_hook_errors(writer, self.policy.name) as hook_errors:
-            details: dict[str, Any] = {}
-            if isinstance(hook_answer, SuppliedSummary):
-                summary = Summary(text=hook_answer.summary, short=hook_answer.short_summary)
-                data, details = hook_answer.preserve_data, hook_answer.details
-            else:
-                added = collect_prompt_additions(self.hooks, prepared.plan, hook_errors)
-                options = prepared.options.with_prompt(added.prompt, added.context)
-                data = added.preserve_data
-                summary = (
-                    Summary(text=prepared.notes)
-                    if prepared.notes
-                    else self._summarize(writer, prepared, options)
-                )
-            draft = Draft(
-                plan=prepared.plan,
-                summary=summary,
-                reason=prepared.reason,
-                preserve_data=data,
-                extension_details=details,
-                is_supplied=isinstance(hook_answer, SuppliedSummary),
-                continues=continues,
-            )
-            with recording_failed_attempt(
-                writer, prepared.reason, self.policy.name, answered=summary.requests
-            ):
+        requests: list[dict[str, Any]] = []
+        with recording_hook_errors(writer, self.policy.name, prepared.hook_errors) as hook_errors:
+            if prepared.cancel_reason is not None:
+                return self._cancelled(writer, prepared)
+            with recording_failed_attempt(writer, prepared.reason, self.policy.name, answered=requests):
+                draft = self._draft(prepared, hook_errors, continues=continues)
+                requests += draft.summary.requests
                 done = retry_on_conflict(lambda: self._append(writer, prepared, draft))
             for hooks in self.hooks if done.outcome == "compacted" else ():
                 hook_errors.call(hooks, "after_compaction", done.events)
         return msgspec.structs.replace(done, hook_errors=hook_errors)
 
-    def _plan(self, snapshot: Snapshot, cursor: Cursor, cut: AnyCut | None) -> Plan | str:
-        return plan_compaction(snapshot, cursor, self.policy, limits=self.limits, tokens=self.tokens, cut=cut)
-
-    def _summarize(
-        self, writer: SessionWriter, prepared: PreparedCompaction, options: SummaryOptions
-    ) -> Summary:
-        with recording_failed_attempt(writer, prepared.reason, self.policy.name):
-            return summarize_plan(
-                prepared.plan,
+    def _draft(self, prepared: PreparedCompaction, hook_errors: HookErrors, *, continues: bool) -> Draft:
+        """Return a compaction with its summary: a hook's, the session's notes, or a summarizer's."""
+        plan, reason, answer = prepared.plan, prepared.reason, prepared.hook_answer
+        if isinstance(answer, SuppliedSummary):
+            return Draft(
+                plan=plan,
+                summary=Summary(text=answer.summary, short=answer.short_summary),
+                reason=reason,
+                preserve_data=answer.preserve_data,
+                extension_details=answer.details,
+                is_supplied=True,
+                continues=continues,
+            )
+        added = collect_prompt_additions(self.hooks, plan, hook_errors)
+        if prepared.notes:
+            summary = Summary(text=prepared.notes)
+        else:
+            summary = summarize_plan(
+                plan,
                 self.policy.prompting,
                 self.chain,
                 tokens=self.tokens,
                 sources=prepared.sources,
-                options=options,
+                options=prepared.options.with_prompt(added.prompt, added.context),
             )
+        data = added.preserve_data
+        return Draft(plan=plan, summary=summary, reason=reason, preserve_data=data, continues=continues)
 
     def _append(self, writer: SessionWriter, prepared: PreparedCompaction, draft: Draft) -> CompactionResult:
         """Append all records at once, or none. Raises VersionConflictError if others appended first."""
-        at, is_elsewhere = prepared.at, prepared.is_elsewhere
+        at, is_elsewhere = prepared.plan.at, prepared.is_elsewhere
         with checked(writer.log) as snapshot:
             version = snapshot.head(writer.session).version
             problem = stale_reason(snapshot, at, since=prepared.since, is_elsewhere=is_elsewhere)
@@ -257,7 +231,6 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             parent = entry_id(snapshot, writer.session, at.leaf) if is_elsewhere else Parent.LEAF
             composed = compose_compaction(
                 snapshot,
-                at,
                 here,
                 draft,
                 policy=self.policy,
@@ -282,9 +255,9 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
 
     def _warning(self, composed: CompactionAppend) -> str:
         """Explain why the next compaction is already due, "" if it is not."""
-        if not composed.is_still_too_large:
-            return ""
         after, kept, trigger = composed.tokens_after, composed.tokens_kept, self.policy.trigger
+        if not trigger.fires(after, self.limits):
+            return ""
         window, threshold = self.limits.window, trigger.threshold(self.limits)
         over = f"the model takes {window:,}" if after > window else f"the policy acts at {threshold:,}"
         remedy = "shorten summaries, keep less, or act later"
@@ -292,14 +265,16 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
             remedy = f"the kept messages alone have {kept:,}: keep less, or act later"
         return f"the context still has {after:,} tokens, and {over}; {remedy}"
 
-    def _cancelled(
-        self, writer: SessionWriter, hook_answer: Cancel, prepared: PreparedCompaction
-    ) -> CompactionResult:
-        decisions = self._log_decision(
-            writer, DecisionOutcome.CANCELLED, hook_answer.reason, reason=prepared.reason
-        )
+    def _cancelled(self, writer: SessionWriter, prepared: PreparedCompaction) -> CompactionResult:
+        """Record that a hook cancelled the compaction."""
+        why = prepared.cancel_reason or ""
+        decision = self._decision(DecisionOutcome.CANCELLED, why, reason=prepared.reason)
         return CompactionResult(
-            outcome="cancelled", reason=hook_answer.reason, decisions=decisions, plan=prepared.plan
+            outcome="cancelled",
+            reason=why,
+            decisions=writer.append(decision),
+            plan=prepared.plan,
+            hook_errors=prepared.hook_errors,
         )
 
     def _stale(self, writer: SessionWriter, draft: Draft, problem: str) -> CompactionResult:
@@ -314,20 +289,19 @@ class Compactor(msgspec.Struct, frozen=True, kw_only=True):
         """Leave a context alone that would not shrink, and record why."""
         before, after = composed.tokens_before, composed.tokens_after
         why = f"the context would have {after} tokens instead of {before}"
-        numbers = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}
-        decisions = self._log_decision(
-            writer, DecisionOutcome.NO_GAIN, why, **numbers, reason=draft.reason, **draft.summary.request
-        )
+        sizes = {"tokensBefore": before, "tokensAfter": after, "firstKept": draft.plan.cut.first_kept}
+        request = draft.summary.request
+        decision = self._decision(DecisionOutcome.NO_GAIN, why, **sizes, reason=draft.reason, **request)
         return CompactionResult(
-            outcome="no-gain", reason=why, decisions=decisions, plan=draft.plan, tokens_after=after
+            outcome="no-gain",
+            reason=why,
+            decisions=writer.append(decision),
+            plan=draft.plan,
+            tokens_after=after,
         )
 
-    def _log_decision(
-        self, writer: SessionWriter, outcome: DecisionOutcome, why: str, **numbers: object
-    ) -> list[str]:
-        return writer.append(
-            Decision(outcome=outcome, reason=why, policy=self.policy.name, numbers=dict(numbers))
-        )
+    def _decision(self, outcome: DecisionOutcome, why: str, **numbers: object) -> Decision:
+        return Decision(outcome=outcome, reason=why, policy=self.policy.name, numbers=numbers)
 
 
 def latest_notes(newest_first: Iterable[Event], memory: str) -> str:
@@ -344,6 +318,3 @@ def latest_notes(newest_first: Iterable[Event], memory: str) -> str:
         if isinstance(data, dict) and isinstance(data.get("text"), str):
             return str(data["text"])
     return ""
-
-
-__all__ = ["CompactionResult", "Compactor", "Outcome", "PreparedCompaction", "Reason"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from eventstore.event import Parent
 from eventstore.formats.refold.events import compose
 from eventstore.log import Snapshot
 from eventstore.preview import Preview
-from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite, TextReplacement
+from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, newest_first, path, resolve_cursor
@@ -52,7 +53,6 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
     """The records that a compaction appends, and the context's size before and after.
 
     The compaction's own record comes first. `tokens_kept` counts the kept messages within `tokens_after`.
-    `is_still_too_large` means that the trigger would fire again at once.
     """
 
     records: list[Record]
@@ -60,7 +60,6 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
     tokens_before: int
     tokens_after: int
     tokens_kept: int
-    is_still_too_large: bool
 
     @property
     def is_gain(self) -> bool:
@@ -70,7 +69,6 @@ class CompactionAppend(msgspec.Struct, frozen=True, kw_only=True):
 
 def compose_compaction(
     snapshot: Snapshot,
-    cursor: Cursor,
     here: Cursor,
     draft: Draft,
     *,
@@ -79,37 +77,78 @@ def compose_compaction(
     tokens: Counter,
     parent: str | Parent | None,
 ) -> CompactionAppend:
-    """Return the records to append below `parent` for a plan made at `at`.
+    """Return the records to append below `parent` for a planned compaction.
 
-    `here` is the current leaf: `at` itself, or a leaf below it, whose newer messages are kept. While tool
-    calls of the newest answer are open, compose neither restored files nor a continuation, because either
-    would come between a call and its result. Drop restored files until the context shrinks and is not too
-    large at once for these limits. If it is too large without any, drop a continuation that only says to go
-    on, because the session would compact and continue forever.
+    `here` is the current leaf: the plan's, or a leaf below it, whose newer messages are kept. While tool calls
+    of the newest answer are open, compose neither restored files nor a continuation, because either would come
+    between a call and its result. Drop restored files until the context shrinks and is not too large at once
+    for these limits. If it is too large without any, drop a continuation that only says to go on, because the
+    session would compact and continue forever.
     """
     plan = draft.plan
     before = context_at(snapshot, here, readable=True).parts
-    come_since = [entry.id for entry in path(snapshot, here, first=cursor.leaf + 1)]
-    kept = {*plan.cut.kept, *come_since}
-    follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
     own = [part for part in before if part.session == here.session]
-    entries = path(snapshot, here, first=min((part.seq for part in own), default=1))
+    come_since = [entry.id for entry in path(snapshot, here, first=plan.at.leaf + 1)]
+    kept = {*plan.cut.kept, *come_since}
+    shown_before = [part for part in own if part.id in kept]
     is_open = has_open_calls(before)
+    entries = path(snapshot, here, first=min((part.seq for part in own), default=1))
+    follows = CONTINUATIONS[policy.continuation] if draft.continues else NONE
     continued = follows.following(ContextAfter(before=before, kept=kept, entries=entries, is_open=is_open))
-    overlays = [
-        *_rewrite("offload", shrink_outputs(cursor.session, plan, tokens)),
-        *_rewrite("evict", _evicted(cursor.session, own, kept, continued, tokens)),
-    ]
-    shown_again: list[CustomMessage] = []
+    overlays = _rewrites(plan, shown_before, continued, tokens)
+    restored: list[CustomMessage] = []
     if policy.restoring and not is_open:
-        shown = [part for part in own if part.id in kept]
-        shown_again = restore_files(partial(newest_first, snapshot, here), policy.restoring, shown, tokens)
-    compaction = compaction_record(
+        history = partial(newest_first, snapshot, here)
+        restored = restore_files(history, policy.restoring, shown_before, tokens)
+    first_kept = plan.cut.first_kept or next(iter(come_since), "")
+    compaction = _record(draft, policy, continued, first_kept, sum(tokens.count(before)))
+    while True:
+        going_on = [continued.record] if continued.record else []
+        more: list[Record] = [*overlays, *restored, *going_on]
+        shown = parts_after(snapshot, here.session, [compaction, *more], parent=parent)
+        sizes = tokens.count(shown)
+        after = sum(sizes)
+        is_too_large = policy.trigger.fires(after, limits)
+        if restored and (is_too_large or after >= compaction.tokens_before):
+            restored = drop_least_recent(restored)
+        elif is_too_large and draft.reason == "threshold" and going_on and not continued.repeats_request:
+            why = f"{continued.reason}, but the context is still too large"
+            continued = msgspec.structs.replace(continued, reason=why, record=None)
+            said = {"branch": continued.branch, "reason": why}
+            compaction = msgspec.structs.replace(compaction, continuation=said)
+        else:
+            break
+    of_kept = [part.session == here.session and part.id in kept for part in shown]
+    return CompactionAppend(
+        records=[msgspec.structs.replace(compaction, tokens_after=after), *more],
+        continued=continued,
+        tokens_before=compaction.tokens_before,
+        tokens_after=after,
+        tokens_kept=sum(compress(sizes, of_kept)),
+    )
+
+
+def _rewrites(
+    plan: Plan, kept: Sequence[Part], continued: ContinuationPlan, tokens: Counter
+) -> list[Rewrite]:
+    """Return rewrites of kept messages: of outputs that are too long, of images that are not sent again."""
+    found = {
+        "offload": shrink_outputs(plan, tokens),
+        "evict": Evict().plan(sized(plan.at.session, kept, tokens)) if continued.evicts else [],
+    }
+    return [Rewrite(reason=reason, targets=targets) for reason, targets in found.items() if targets]
+
+
+def _record(
+    draft: Draft, policy: Policy, continued: ContinuationPlan, first_kept: str, tokens_before: int
+) -> Compaction:
+    after_refusal = policy.recovery_placement if draft.reason == "overflow" else None
+    return compaction_record(
         draft.summary,
-        files=plan.files,
-        first_kept=plan.cut.first_kept or next(iter(come_since), ""),
-        tokens_before=sum(tokens.count(before)),
-        placement=_placement(draft, policy),
+        files=draft.plan.files,
+        first_kept=first_kept,
+        tokens_before=tokens_before,
+        placement=after_refusal or policy.placement,
         reason=draft.reason,
         policy=policy.name,
         from_extension=draft.is_supplied,
@@ -117,40 +156,6 @@ def compose_compaction(
         extension_details=draft.extension_details,
         continuation={"branch": continued.branch, "reason": continued.reason} if draft.continues else {},
     )
-    while True:
-        going_on = [continued.record] if continued.record else []
-        more: list[Record] = [*overlays, *shown_again, *going_on]
-        shown_then = parts_after(snapshot, here.session, [compaction, *more], parent=parent)
-        sizes = tokens.count(shown_then)
-        after = sum(sizes)
-        is_too_large = policy.trigger.fires(after, limits)
-        if (after < compaction.tokens_before and not is_too_large) or not shown_again:
-            if not (is_too_large and _goes_on_by_itself(draft, continued)):
-                break
-            why = f"{continued.reason}, but the context is still too large"
-            continued = msgspec.structs.replace(continued, reason=why, record=None)
-            compaction = msgspec.structs.replace(
-                compaction, continuation={"branch": continued.branch, "reason": why}
-            )
-        else:
-            shown_again = drop_least_recent(shown_again)
-    return CompactionAppend(
-        records=[msgspec.structs.replace(compaction, tokens_after=after), *more],
-        continued=continued,
-        tokens_before=compaction.tokens_before,
-        tokens_after=after,
-        tokens_kept=sum(
-            size
-            for part, size in zip(shown_then, sizes, strict=True)
-            if part.session == here.session and part.id in kept
-        ),
-        is_still_too_large=is_too_large,
-    )
-
-
-def _goes_on_by_itself(draft: Draft, continued: ContinuationPlan) -> bool:
-    """Return True if only the continuation would start the next request."""
-    return draft.reason == "threshold" and continued.record is not None and not continued.repeats_request
 
 
 def compaction_record(
@@ -179,24 +184,6 @@ def parts_after(
         above = events[-1].id
     preview = Preview(snapshot, session, events)
     return context_at(preview, resolve_cursor(preview, session)).parts
-
-
-def _placement(draft: Draft, policy: Policy) -> str:
-    after_refusal = policy.recovery_placement if draft.reason == "overflow" else None
-    return after_refusal or policy.placement
-
-
-def _evicted(
-    session: str, before: Sequence[Part], kept: set[str], continued: ContinuationPlan, tokens: Counter
-) -> list[TextReplacement]:
-    """Return replacements for images in the kept messages if the continuation asks for it."""
-    if not continued.evicts:
-        return []
-    return Evict().plan(sized(session, [part for part in before if part.id in kept], tokens))
-
-
-def _rewrite(reason: str, targets: list[TextReplacement]) -> list[Record]:
-    return [Rewrite(reason=reason, targets=targets)] if targets else []
 
 
 def record_compaction(

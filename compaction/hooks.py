@@ -89,9 +89,11 @@ class HookErrors(list[str]):
 
 
 @contextmanager
-def recording_hook_errors(writer: SessionWriter, policy: str = "") -> Iterator[HookErrors]:
-    """Collect errors of hooks in a block and record them at its end, even if it raises."""
-    hook_errors = HookErrors()
+def recording_hook_errors(
+    writer: SessionWriter, policy: str = "", earlier: Sequence[str] = ()
+) -> Iterator[HookErrors]:
+    """Collect errors of hooks in a block, and record them and earlier ones even if it raises."""
+    hook_errors = HookErrors(earlier)
     try:
         yield hook_errors
     finally:

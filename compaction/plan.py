@@ -35,14 +35,15 @@ ALL_TOGETHER: Final = "everything that is not summarized yet belongs together an
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A cut of the window at a leaf, with the messages of its three parts.
 
-    `tokens_before` is the size of the present context, `tokens_kept` that of the kept messages. `files` are
-    those that all summarized messages touched, including earlier compactions and the prefix of a split turn.
+    `at` is the leaf. `tokens_before` is the size of the present context, `tokens_kept` that of the kept
+    messages. `files` are those that all summarized messages touched, including earlier compactions and the
+    prefix of a split turn.
     `to_summarize` and `turn_prefix` are as the summarizer reads them: as the context shows them, or as
     stored. `sent` are the window's messages as a request has them, by key. `summary` is the message in which
     the context shows the previous summary.
     """
 
-    version: int
+    at: Cursor
     window: Window
     cut: Cut
     to_summarize: tuple[Part, ...]
@@ -115,7 +116,7 @@ def make_plan(
             *(part for part in stored if turn <= part.seq < behind),
         )
     return Plan(
-        version=snapshot.head(cursor.session).version,
+        at=cursor,
         window=found,
         cut=chosen,
         to_summarize=to_summarize,
@@ -148,12 +149,12 @@ _PREVIEWS: Final = (2_000, 1_000, 500, 250, 125, 0)
 """Lengths in characters to try for shortened results, until they fit."""
 
 
-def shrink_outputs(session: str, plan: Plan, tokens: Counter) -> list[TextReplacement]:
+def shrink_outputs(plan: Plan, tokens: Counter) -> list[TextReplacement]:
     """Return replacements that shorten the largest kept outputs to fit the budget if they can."""
     budget = plan.cut.shrinks_to
     if budget is None:
         return []
-    seen = sized(session, plan.kept, tokens)
+    seen = sized(plan.at.session, plan.kept, tokens)
     outputs = seen.outputs
     others = sum(each.tokens for each in seen.messages) - sum(each.tokens for each in outputs)
     room = max(budget - others, 0) * sum(each.characters for each in outputs)
@@ -178,13 +179,13 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     shrinks: list[TextReplacement]
 
 
-def estimate(plan: Plan, policy: Policy, *, session: str, tokens: Counter) -> Estimate:
+def estimate(plan: Plan, policy: Policy, tokens: Counter) -> Estimate:
     """Estimate the context's size, with summaries of maximum and of typical length.
 
     Restored files count for `at_most` only. A context that would not shrink stays as it is.
     """
-    shrinks = shrink_outputs(session, plan, tokens)
-    seen = sized(session, plan.kept, tokens)
+    shrinks = shrink_outputs(plan, tokens)
+    seen = sized(plan.at.session, plan.kept, tokens)
     kept = sum(each.tokens for each in shown_after(seen, shrinks, tokens).messages)
     tags = tokens.of_text(with_file_tags("", plan.files))
     restored = policy.restoring.tokens if policy.restoring else 0

@@ -123,9 +123,9 @@ def command(
             for note in ignored_instructions(choice.summarizer) if instructions else ():
                 echo_note(note)
             if as_json:
-                echo_json(plan_json(compactor, name, found, estimated=estimated))
+                echo_json(plan_json(compactor, found, estimated=estimated))
             else:
-                print_plan(compactor, name, found, choice, template=template, estimated=estimated)
+                print_plan(compactor, found, choice, template=template, estimated=estimated)
             return
         done = compactor.compact(SessionWriter(log, name), options=options, cut=cut, leaf=at)
         if done.outcome == "nothing" and not as_json:

@@ -48,7 +48,6 @@ def counted_by(tokens: Counter, *, estimated: bool) -> str:
 
 def print_plan(
     compactor: Compactor,
-    session: str,
     plan: Plan,
     choice: SummarizerChoice,
     *,
@@ -56,7 +55,7 @@ def print_plan(
     estimated: bool,
 ) -> None:
     """Print a plan and who would write its summary; `template` replaces the policy's, unless ""."""
-    expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
+    expected = estimate(plan, compactor.policy, compactor.tokens)
     prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
     by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(choice)])
     echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}, {by}")
@@ -72,9 +71,9 @@ def print_plan(
     _print_files(plan.files)
 
 
-def plan_json(compactor: Compactor, session: str, plan: Plan, *, estimated: bool) -> dict[str, Any]:
+def plan_json(compactor: Compactor, plan: Plan, *, estimated: bool) -> dict[str, Any]:
     """Return a plan as a JSON value."""
-    expected = estimate(plan, compactor.policy, session=session, tokens=compactor.tokens)
+    expected = estimate(plan, compactor.policy, compactor.tokens)
     return {
         "firstKept": plan.cut.first_kept,
         "splitTurn": plan.cut.splits_turn,

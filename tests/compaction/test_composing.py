@@ -33,7 +33,7 @@ def change(story, chosen, summary="so far", **made):
         assert isinstance(plan, Plan)
         done = Draft(plan=plan, summary=Summary(text=summary), **{"reason": "threshold", **made})
         return compose_compaction(
-            snapshot, cursor, cursor, done, policy=chosen, limits=LIMITS, tokens=TOKENS, parent=Parent.LEAF
+            snapshot, cursor, done, policy=chosen, limits=LIMITS, tokens=TOKENS, parent=Parent.LEAF
         )
 
 

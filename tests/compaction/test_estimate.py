@@ -28,7 +28,7 @@ def planned(story: Story, policy: Policy) -> Plan:
 
 
 def estimated(story: Story, policy: Policy) -> Estimate:
-    return estimate(planned(story, policy), policy, session="s", tokens=TOKENS)
+    return estimate(planned(story, policy), policy, TOKENS)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_the_files_that_a_summary_lists_count_for_both(talk):
     plan = msgspec.structs.replace(
         planned(talk, POLICY), files=FileOperations(read_files=["a" * 396 + ".py"], modified_files=[])
     )
-    found = estimate(plan, POLICY, session="s", tokens=TOKENS)
+    found = estimate(plan, POLICY, TOKENS)
     assert (
         found.likely - plain.likely
         == found.at_most - plain.at_most
