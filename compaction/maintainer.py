@@ -591,6 +591,7 @@ class _Call:
             return self._failed(why) if is_recovery(self.reason) else self._skip(Skip(why))
         for problem in prepared.hook_errors:
             self._log_once(DecisionOutcome.HOOK_FAILED, problem)
+        prepared = msgspec.structs.replace(prepared, hook_errors=[])
         if prepared.cancel_reason is not None:
             return self._cancelled(prepared.cancel_reason, self._error(prepared.cancel_reason))
         follows = CONTINUATIONS[policy.continuation]

@@ -97,6 +97,15 @@ def test_a_hook_that_raises_and_one_that_calls_off_are_put_down_once_each(story)
     ]
 
 
+def test_a_hook_that_raises_is_logged_once(story):
+    def raises(_plan):
+        raise ValueError("oops")
+
+    turns(story, 20, 10)
+    hooked(raises).after_turn(story.writer)
+    assert [outcome for outcome, _ in decisions(story)] == ["hook failed", "triggered"]
+
+
 def test_an_idle_session_that_waits_is_put_down_once(story):
     turns(story, 5)
     for seconds in range(3):
