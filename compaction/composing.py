@@ -131,7 +131,7 @@ def compose_compaction(
 def _rewrites(
     plan: Plan, kept: Sequence[Part], continued: ContinuationPlan, tokens: Counter
 ) -> list[Rewrite]:
-    """Return rewrites of kept messages: of outputs that are too long, of images that are not sent again."""
+    """Return rewrites of kept messages: long outputs shortened, images left out."""
     found = {
         "offload": shrink_outputs(plan, tokens),
         "evict": Evict().plan(sized(plan.at.session, kept, tokens)) if continued.evicts else [],
