@@ -12,7 +12,7 @@ import msgspec
 
 from cli.each_session import each_session
 from cli.output import counted, echo_note, progress_bar
-from cli.replaying import ReplayOptions, summarizer_of, variants_of
+from cli.replaying import Answers, ReplayOptions, summarizer_of, variants_of
 from cli.summarizing import Interrupt
 from compaction.part import Limits
 from compaction.replay.model_answers import (
@@ -33,19 +33,6 @@ from compaction.summarizers.registry import SummarizerContext, make_summarizer
 from eventstore.errors import BadInputError
 from eventstore.log import StoredLog
 from projections.audit.prices import library_prices, prices_of_file
-
-
-class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """The boundaries that have answers (None: all), and errors of variants there.
-
-    `left_out` counts the other boundaries, by the reason why they have none. `unplanned` are sessions whose
-    boundaries could not be examined: to replay them shows why.
-    """
-
-    only: frozenset[tuple[str, int]] | None = None
-    errors: dict[tuple[str, int, str], str] = {}
-    unplanned: frozenset[str] = frozenset()
-    left_out: dict[str, int] = {}
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,32 +73,7 @@ def get_answers(
     lacking = [boundary for boundary in planned if boundary.requests]
     progress = AnswerProgress(done=frozenset(), errors={})
     if lacking:
-        budget = _agreed(lacking, consent)
-        price_of = _price_of(consent.prices)
-        interrupt = Interrupt()
-
-        @cache
-        def summarizer_for(name: str, model: str) -> CachingSummarizer:
-            """Return one summarizer for all variants, so that none requests what another has."""
-            asked = make_summarizer(name, SummarizerContext(log=log, model=model))
-            return CachingSummarizer(log, asked, budget=budget, price_of=price_of)
-
-        summarizers = [
-            (each.variant, [summarizer_for(each.summarizer, model) for model in each.models])
-            for each in to_ask
-        ]
-        with interrupt.capture(), progress_bar("requesting") as advance:
-            for progress in fetch_answers(
-                log,
-                sampling_order(lacking),
-                summarizers,
-                budget,
-                at=wanted.at,
-                limits=Limits(window=wanted.window),
-                is_cancelled=interrupt,
-                redacts=wanted.redacts,
-            ):
-                advance(len(progress.done), len(lacking))
+        progress = _ask(log, lacking, to_ask, wanted, consent)
     ready = {(boundary.session, boundary.seq) for boundary in planned if not boundary.requests}
     after = f" after a failure of unknown cost: {progress.last_failure}" if progress.last_failure else ""
     left_out = {
@@ -124,6 +86,43 @@ def get_answers(
         unplanned=unplanned,
         left_out=left_out,
     )
+
+
+def _ask(
+    log: StoredLog,
+    lacking: Sequence[PlannedBoundary],
+    to_ask: Sequence[ModelVariant],
+    wanted: ReplayOptions,
+    consent: Consent,
+) -> AnswerProgress:
+    """Request the missing answers, once the user has agreed; return how far that went."""
+    budget = _agreed(lacking, consent)
+    price_of = _price_of(consent.prices)
+    interrupt = Interrupt()
+    progress = AnswerProgress(done=frozenset(), errors={})
+
+    @cache
+    def summarizer_for(name: str, model: str) -> CachingSummarizer:
+        """Return one summarizer for all variants, so that none requests what another has."""
+        asked = make_summarizer(name, SummarizerContext(log=log, model=model))
+        return CachingSummarizer(log, asked, budget=budget, price_of=price_of)
+
+    summarizers = [
+        (each.variant, [summarizer_for(each.summarizer, model) for model in each.models]) for each in to_ask
+    ]
+    with interrupt.capture(), progress_bar("requesting") as advance:
+        for progress in fetch_answers(
+            log,
+            sampling_order(lacking),
+            summarizers,
+            budget,
+            at=wanted.at,
+            limits=Limits(window=wanted.window),
+            is_cancelled=interrupt,
+            redacts=wanted.redacts,
+        ):
+            advance(len(progress.done), len(lacking))
+    return progress
 
 
 def _model_variants(wanted: ReplayOptions, log: StoredLog) -> list[ModelVariant]:

@@ -12,8 +12,10 @@ from cli.options import Decorator
 from cli.user_files import POLICIES, TEMPLATES
 
 if TYPE_CHECKING:
+    from compaction.compactor import Compactor
     from compaction.part import Limits, PolicyPart
     from compaction.policy.model import Policy
+    from compaction.summarizers.chain import SummarizerChain
     from compaction.templates import Source, Template
     from eventstore.log import EventLog
     from projections.context.cursor import Leaf
@@ -41,13 +43,6 @@ def policy_option(default: str = DEFAULT_POLICY) -> Decorator:
         show_default=True,
         help="A policy that comes with refold, one of your own, or a TOML file.",
     )
-
-
-def new_session_name() -> str:
-    """Return a name for a session that continues another one."""
-    from eventstore.event import random_id
-
-    return f"handoff-{random_id()}"
 
 
 def policy_named(name: str) -> Policy:
@@ -124,6 +119,24 @@ def check_templates(
         find_template(instead, in_session)
     if found := find_missing_templates(policy.prompting, in_session, instead=instead):
         raise InvalidInputError(f"policy {policy.name}", found)
+
+
+def build_compactor(
+    log: EventLog,
+    policy: Policy,
+    chain: SummarizerChain,
+    limits: Limits,
+    *,
+    counter: str,
+    sources: Sequence[Source],
+) -> Compactor:
+    """Return a compactor with the installed hooks and a counter by its name."""
+    from compaction.compactor import Compactor
+    from compaction.hooks import installed_hooks
+    from projections.tokens import counter as counter_named
+
+    tokens, hooks = counter_named(counter, log=log), installed_hooks()
+    return Compactor(policy=policy, chain=chain, limits=limits, tokens=tokens, sources=sources, hooks=hooks)
 
 
 def warn_of_misfits(policy: Policy, limits: Limits) -> None:

@@ -34,14 +34,26 @@ from projections.audit.prices import library_prices, prices_of_file
 from projections.mentions.message_facts import SessionFacts
 
 
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """The boundaries that have answers (None: all), and errors of variants there.
+
+    `left_out` counts the other boundaries, by the reason why they have none. `unplanned` are sessions whose
+    boundaries could not be examined: to replay them shows why.
+    """
+
+    only: frozenset[tuple[str, int]] | None = None
+    errors: dict[tuple[str, int, str], str] = {}
+    unplanned: frozenset[str] = frozenset()
+    left_out: dict[str, int] = {}
+
+
 class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
     `commands` are the command lines of programs that are variants too. `matches_size`: keep as much as makes a context
     as large as the recorded one. `is_triggered`: policies decide when to compact; `prices` is a file of prices for
-    that, None for those of the library. With `redacts`, models get no secrets. `only` are the boundaries to replay, by
-    session and number of the last entry; None for all. `errors` say why a variant has no summary at a boundary.
-    Summaries are returned if `has_summaries`.
+    that, None for those of the library. With `redacts`, models get no secrets. `answers` are those of models. Summaries
+    are returned if `has_summaries`.
     """
 
     variants: tuple[str, ...]
@@ -53,9 +65,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     keep_recent: int | None = None
     window: int
     redacts: bool = True
-    only: frozenset[tuple[str, int]] | None = None
-    unplanned: frozenset[str] = frozenset()
-    errors: dict[tuple[str, int, str], str] = {}
+    answers: Answers = Answers()
     has_summaries: bool = False
 
     @property
@@ -179,8 +189,9 @@ def try_replay(wanted: ReplayOptions, log: StoredLog, session: str) -> SessionRe
                     table = prices_of_file(wanted.prices) if wanted.prices else library_prices()
                     runs = triggered_runs(snapshot, session, variants, limits=limits, prices=table, log=log)
                     return SessionReplay(session=session, runs=list(runs))
-                is_whole = wanted.only is None or session in wanted.unplanned
-                only = None if is_whole else {seq for name, seq in wanted.only or () if name == session}
+                answered = wanted.answers.only
+                is_whole = answered is None or session in wanted.answers.unplanned
+                only = None if is_whole else {seq for name, seq in answered or () if name == session}
                 found = replay_session(
                     snapshot,
                     session,
@@ -214,7 +225,7 @@ def _with_errors(wanted: ReplayOptions, result: ReplayResult) -> ReplayResult:
     trials = [
         # A variant's request may have failed, and another variant's request for the same summary not.
         msgspec.structs.replace(
-            trial, error=trial.error and wanted.errors.get((*at, trial.variant), trial.error)
+            trial, error=trial.error and wanted.answers.errors.get((*at, trial.variant), trial.error)
         )
         for trial in result.trials
     ]

@@ -154,6 +154,13 @@ def looks_like_file(name: str) -> bool:
     return os.sep in name or name.endswith((".jsonl", ".json")) or os.path.isfile(name)
 
 
+def new_session_name() -> str:
+    """Return a name for a session that continues another one."""
+    from eventstore.event import random_id
+
+    return f"handoff-{random_id()}"
+
+
 def check_new_name(name: str) -> str:
     """Return the id for a new session. Raises BadInputError for one that looks like a file."""
     from eventstore.append import check_new_session

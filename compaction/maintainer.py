@@ -108,6 +108,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """True if automatic compaction is on."""
         return self.enabled and self.strategy != "off"
 
+    @property
+    def remote(self) -> str | None:
+        """The address of the service to ask first, None for none."""
+        return (self.remote_endpoint or None) if self.remote_enabled else None
+
     def find_issues(self, limits: Limits) -> list[ValidationIssue]:
         """Return the settings that do not fit a model's window."""
         given = {
@@ -141,9 +146,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def with_remote_summarizer(self, chain: SummarizerChain) -> SummarizerChain:
         """Return a chain with the configured service in front."""
-        if not self.remote_enabled or not self.remote_endpoint:
+        if self.remote is None:
             return chain
-        remote = HttpSummarizer(self.remote_endpoint)
+        remote = HttpSummarizer(self.remote)
         return msgspec.structs.replace(chain, summarizers=[remote, *chain.summarizers])
 
 

@@ -11,8 +11,13 @@ from cli.options import chosen_counter, json_option, utf8
 from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
+    from cli.summarizing import SummarizerChoice
+    from compaction.compactor import Compactor
     from compaction.cuts import AnyCut
     from compaction.policy.model import Policy
+    from compaction.summary import SummaryOptions
+    from eventstore.log import EventLog
+    from projections.context.cursor import Leaf
 
 
 @click.command("compact", epilog="Example:  refold compact @last --policy oh-my-pi --dry-run")
@@ -63,76 +68,75 @@ def command(
     INSTRUCTIONS are for the summary's author. Everything stays in the log, and refold undo reverts a
     compaction. Ctrl-C cancels it: the session is unchanged except for a record of the attempt.
     """
-    from cli.compacting import check_templates, policy_named, warn_of_misfits, with_template
-    from cli.options import text_of, tool_definitions
-    from cli.output import echo_json, echo_note
+    from cli.compacting import build_compactor, check_templates, policy_named, warn_of_misfits, with_template
+    from cli.options import prompt_of
+    from cli.output import echo_note
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import (
-        advise_on_failure,
-        build_summarizer_chain,
-        cancellable,
-        choose_summarizer,
-        ignored_instructions,
-    )
-    from cli.views.compaction import is_estimated, plan_json, print_done, print_nothing, print_plan
-    from compaction.compactor import Compactor
-    from compaction.hooks import installed_hooks
+    from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable, choose_summarizer
+    from cli.views.compaction import print_done
     from compaction.part import Limits
     from compaction.summarizers.chain import SummarizerChain
     from compaction.summary import SummaryOptions
     from eventstore.writing import SessionWriter
-    from projections.tokens import counter as counter_named
 
-    chosen = policy_named(policy)
+    chosen, limits, sent = policy_named(policy), Limits(window=window), prompt_of(system, tools)
     sources, template = with_template(template)
     options = SummaryOptions(
-        instructions=instructions,
-        template=template,
-        system=text_of(system) if system else "",
-        tools=tool_definitions(tools) if tools else b"",
+        instructions=instructions, template=template, system=sent.system, tools=sent.tools
     )
     cut = None if keep_recent is None else _cut_keeping(chosen, keep_recent)
     choice = choose_summarizer(ctx, summarizer_options, chosen)
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
-        check_templates(log, name, chosen, sources, leaf=at, instead=template)
         if cut is None:
-            warn_of_misfits(chosen, Limits(window=window))
-        compactor = Compactor(
-            policy=chosen,
-            chain=SummarizerChain(summarizers=[])
-            if dry_run
-            else build_summarizer_chain(
+            warn_of_misfits(chosen, limits)
+        chain = SummarizerChain(summarizers=[])
+        if not dry_run:
+            chain = build_summarizer_chain(
                 ctx, log, summarizer_options, interrupt, chosen, session=name, instructions=instructions
-            ),
-            limits=Limits(window=window),
-            tokens=counter_named(chosen_counter(ctx, chosen.counter), log=log),
-            sources=sources,
-            hooks=installed_hooks(),
-        )
+            )
+        check_templates(log, name, chosen, sources, leaf=at, instead=template)
+        counter = chosen_counter(ctx, chosen.counter)
+        compactor = build_compactor(log, chosen, chain, limits, counter=counter, sources=sources)
         if compactor.tokens.note:
             echo_note(compactor.tokens.note)
         if dry_run:
-            with log.snapshot() as snapshot:
-                found = compactor.plan(snapshot, name, leaf=at, cut=cut)
-            estimated = is_estimated(log, name, compactor.tokens, leaf=at)
-            if isinstance(found, str):
-                echo_json(None) if as_json else print_nothing(found, chosen, cut)
-                return
-            for note in ignored_instructions(choice.summarizer) if instructions else ():
-                echo_note(note)
-            if as_json:
-                echo_json(plan_json(compactor, found, estimated=estimated))
-            else:
-                print_plan(compactor, found, choice, template=template, estimated=estimated)
+            _show_plan(log, name, compactor, choice, options, leaf=at, cut=cut, as_json=as_json)
             return
         done = compactor.compact(SessionWriter(log, name), options=options, cut=cut, leaf=at)
-        if done.outcome == "nothing" and not as_json:
-            print_nothing(done.reason, chosen, cut)
-        print_done(log, name, compactor, done, as_json=as_json)
-    if done.outcome in ("cancelled", "no-gain"):
-        ctx.exit(1)
+        print_done(log, name, compactor, done, cut, as_json=as_json)
+    ctx.exit(1 if done.outcome in ("cancelled", "no-gain") else 0)
+
+
+def _show_plan(
+    log: EventLog,
+    session: str,
+    compactor: Compactor,
+    choice: SummarizerChoice,
+    options: SummaryOptions,
+    *,
+    leaf: Leaf,
+    cut: AnyCut | None,
+    as_json: bool,
+) -> None:
+    """Print what would happen."""
+    from cli.output import echo_json, echo_note
+    from cli.summarizing import ignored_instructions
+    from cli.views.compaction import is_estimated, plan_json, print_nothing, print_plan
+
+    with log.snapshot() as snapshot:
+        found = compactor.plan(snapshot, session, leaf=leaf, cut=cut)
+    estimated = is_estimated(log, session, compactor.tokens, leaf=leaf)
+    if isinstance(found, str):
+        echo_json(None) if as_json else print_nothing(found, compactor.policy, cut)
+        return
+    for note in ignored_instructions(choice.summarizer) if options.instructions else ():
+        echo_note(note)
+    if as_json:
+        echo_json(plan_json(compactor, found, estimated=estimated))
+    else:
+        print_plan(compactor, found, choice, template=options.template, estimated=estimated)
 
 
 def _cut_keeping(policy: Policy, tokens: int) -> AnyCut:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from eventstore.formats.base import PromptView
     from eventstore.log import Snapshot
     from eventstore.redaction import Masks
+    from projections.context.cursor import Leaf
     from projections.context.parts import Context, Part
     from projections.requests.rendered import Rendered, Repair
     from projections.tokens import Counter
@@ -254,29 +255,25 @@ def command(
 ) -> None:
     """Show what the model was sent at a leaf: messages, model and thinking level."""
     from cli.options import text_of
-    from cli.output import echo_json, echo_json_bytes, echo_problem, styled_lines
+    from cli.output import echo_json, echo_json_bytes, styled_lines
     from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
-    from eventstore.errors import CorruptionError
-    from projections.context.build import build_context, harness_json
+    from projections.context.build import harness_json
+    from projections.tokens import counter as counter_named
 
     if form != "anthropic":
         _refuse_options_of_requests(ctx, form)
-    masks, is_refused = masks_if(redact), False
+    masks = masks_if(redact)
     with (
         opened_session(ctx, session) as (log, name),
         masked(log, masks) as source,
         source.snapshot() as snapshot,
     ):
         at = resolve_leaf(snapshot, name, leaf)
-        try:
-            context = build_context(snapshot, name, leaf=at, as_of=as_of, readable=form == "anthropic")
-        except CorruptionError as error:
-            # People may look at a damaged session; what a program or model reads must be as it was appended.
-            if form != "text" or as_json:
-                raise
-            context, is_refused = build_context(snapshot, name, leaf=at, as_of=as_of, verify=False), True
-            echo_problem(str(error))
+        is_for_people = form == "text" and not as_json
+        context, is_refused = _read(
+            snapshot, name, at, as_of, readable=form == "anthropic", is_for_people=is_for_people
+        )
         if form == "anthropic":
             from projections.requests.anthropic import render
 
@@ -290,21 +287,33 @@ def command(
             echo_request(api_request, masks=masks, as_json=as_json, is_full=full)
             is_refused = bool(api_request.violations)
         elif as_json:
-            from projections.tokens import counter as counter_named
-
             found = context_json(snapshot, context, counter_named(chosen_counter(ctx), log=log))
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         elif form != "text":
             _refuse_another_harness(ctx, form, context)
             echo_json_bytes(harness_json(context))
         else:
-            from projections.tokens import counter as counter_named
-
+            tokens = counter_named(chosen_counter(ctx), log=log)
             with styled_lines() as show:
-                print_context(
-                    show, snapshot, context, counter_named(chosen_counter(ctx), log=log), is_full=full
-                )
+                print_context(show, snapshot, context, tokens, is_full=full)
     ctx.exit(1 if is_refused else 0)
+
+
+def _read(
+    snapshot: Snapshot, session: str, leaf: Leaf, as_of: int | None, *, readable: bool, is_for_people: bool
+) -> tuple[Context, bool]:
+    """Return a context, and True if it is damaged, which only people may look at."""
+    from eventstore.errors import CorruptionError
+    from projections.context.build import build_context
+
+    try:
+        return build_context(snapshot, session, leaf=leaf, as_of=as_of, readable=readable), False
+    except CorruptionError as error:
+        # What a program or model reads must be as it was appended.
+        if not is_for_people:
+            raise
+        echo_problem(str(error))
+        return build_context(snapshot, session, leaf=leaf, as_of=as_of, verify=False), True
 
 
 def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:

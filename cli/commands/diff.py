@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
+    from rich.table import Table
 
     from projections.diff import Diff
 
@@ -58,42 +59,9 @@ def command(
 
 def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, show_all: bool) -> None:
     """Print a comparison, each event under its name."""
-    from rich.text import Text
+    from cli.output import counted, paged, path_end, print_line, printable, safe_line
 
-    from cli.output import counted, paged, path_end, print_line, printable, safe_line, table, thousands
-    from cli.views.texts import tokens_heading
-    from projections.descriptions import CONTINUATION
-
-    colours = {
-        "kept": "dim",
-        "rewritten": "yellow",
-        "summarized": "magenta",
-        "native": "magenta",
-        "gone": "bold red",
-        "new": "green",
-    }
-    totals: dict[str, list[int]] = {}
-    for each in found.changes:
-        total = totals.setdefault(each.change, [0, 0, 0])
-        total[0] += 1
-        total[1] += each.tokens_before or 0
-        total[2] += each.tokens_after or 0
-    tokens = [tokens_heading(f"IN {context}", is_estimate=found.estimate) for context in ("A", "B")]
-    listing = table("#", "EVENT", "ROLE", "CHANGE", *tokens, right=("#", *tokens))
-    for each in found.changes:
-        if show_all or each.change not in ("kept", "summarized", "native"):
-            listing.add_row(
-                str(each.seq),
-                safe_line(names[each.event]),
-                CONTINUATION if each.continues else each.role,
-                Text(each.change, style=colours[each.change]),
-                thousands(each.tokens_before),
-                thousands(each.tokens_after),
-            )
-    summary = table("CHANGE", "MESSAGES", *tokens, right=("MESSAGES", *tokens))
-    for change, (count, before, after) in totals.items():
-        summary.add_row(Text(change, style=colours[change]), *map(thousands, (count, before, after)))
-    summary.add_row("all", *map(thousands, (len(found.changes), found.tokens_before, found.tokens_after)))
+    listing, summary = _tables(found, names, show_all=show_all)
     with paged(out):
         if listing.row_count:
             out.print(listing, crop=False)
@@ -119,3 +87,46 @@ def _print(out: Console, found: Diff, names: Mapping[str, str], note: str, *, sh
         print_line(
             out, f"{same if count else 'no message at the beginning is'} the same in both", style="dim"
         )
+
+
+_COLOURS: Final = {
+    "kept": "dim",
+    "rewritten": "yellow",
+    "summarized": "magenta",
+    "native": "magenta",
+    "gone": "bold red",
+    "new": "green",
+}
+
+
+def _tables(found: Diff, names: Mapping[str, str], *, show_all: bool) -> tuple[Table, Table]:
+    """Return the changed events under their names, and the totals of each change."""
+    from rich.text import Text
+
+    from cli.output import safe_line, table, thousands
+    from cli.views.texts import tokens_heading
+    from projections.descriptions import CONTINUATION
+
+    totals: dict[str, list[int]] = {}
+    for each in found.changes:
+        total = totals.setdefault(each.change, [0, 0, 0])
+        total[0] += 1
+        total[1] += each.tokens_before or 0
+        total[2] += each.tokens_after or 0
+    tokens = [tokens_heading(f"IN {context}", is_estimate=found.estimate) for context in ("A", "B")]
+    listing = table("#", "EVENT", "ROLE", "CHANGE", *tokens, right=("#", *tokens))
+    for each in found.changes:
+        if show_all or each.change not in ("kept", "summarized", "native"):
+            listing.add_row(
+                str(each.seq),
+                safe_line(names[each.event]),
+                CONTINUATION if each.continues else each.role,
+                Text(each.change, style=_COLOURS[each.change]),
+                thousands(each.tokens_before),
+                thousands(each.tokens_after),
+            )
+    summary = table("CHANGE", "MESSAGES", *tokens, right=("MESSAGES", *tokens))
+    for change, (count, before, after) in totals.items():
+        summary.add_row(Text(change, style=_COLOURS[change]), *map(thousands, (count, before, after)))
+    summary.add_row("all", *map(thousands, (len(found.changes), found.tokens_before, found.tokens_after)))
+    return listing, summary

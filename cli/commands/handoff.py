@@ -49,13 +49,14 @@ def command(
     This session is unchanged. INSTRUCTIONS are for the document's author.
     """
     from cli.compacting import template_sources
-    from cli.options import text_of, tool_definitions
+    from cli.options import prompt_of
     from cli.output import echo_json, echo_note, echo_text, safe_line
     from cli.store import opened_session
     from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable
     from compaction.branching.handoff import hand_off
     from eventstore.writing import SessionWriter
 
+    sent = prompt_of(system, tools)
     with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
         new = SessionWriter(log, _name(log, new_name))
         chain = build_summarizer_chain(
@@ -66,8 +67,8 @@ def command(
                 SessionWriter(log, name),
                 new,
                 chain,
-                system=text_of(system) if system else "",
-                tools=tool_definitions(tools) if tools else b"",
+                system=sent.system,
+                tools=sent.tools,
                 instructions=instructions,
                 sources=template_sources(),
             )
@@ -103,8 +104,7 @@ def _report_name_conflict() -> Iterator[None]:
 
 def _name(log: StoredLog, given: str | None) -> str:
     """Return an unused session name. Raises BadInputError before any summarizer is asked."""
-    from cli.compacting import new_session_name
-    from cli.store import check_new_name
+    from cli.store import check_new_name, new_session_name
     from eventstore.errors import BadInputError
 
     if given is None:

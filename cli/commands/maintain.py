@@ -11,8 +11,14 @@ from cli.compacting import policy_option, window_option
 from cli.summarizing import SummarizerOptions, summarizer_options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cli.harness_protocol import ParsedLine
+    from cli.summarizing import Interrupt
+    from compaction.maintainer import Maintainer, Settings
     from compaction.part import Limits
     from compaction.policy.model import Policy
+    from eventstore.writing import SessionWriter
 
 DEFAULT_OUTPUT: Final = 32_000
 
@@ -63,70 +69,72 @@ def command(
     to the log are already appended. An invalid line is answered with an "error", and the next one is read.
     "compact" and "abort" cancel a summary in progress, and so does Ctrl-C, which otherwise ends the command.
     """
-    from cli.compacting import check_templates, new_session_name, policy_named, template_sources
-    from cli.harness_protocol import BLANK, ReadAheadLines, load_settings, parse_line, reply_to
-    from cli.options import text_of, tool_definitions
-    from cli.output import echo_json
-    from cli.store import opened_session
+    from cli.compacting import build_compactor, check_templates, policy_named, template_sources
+    from cli.harness_protocol import ReadAheadLines, parse_line
+    from cli.options import prompt_of
+    from cli.store import new_session_name, opened_session
     from cli.summarizing import Interrupt, build_summarizer_chain
-    from compaction.compactor import Compactor
-    from compaction.hooks import installed_hooks
-    from compaction.maintainer import Maintainer, Settings
+    from compaction.maintainer import Maintainer
     from compaction.part import Limits
     from eventstore.event import epoch_milliseconds
-    from eventstore.formats.base import PromptView
     from eventstore.writing import SessionWriter
-    from projections.tokens import counter
 
     if sys.stdin.buffer in (system, tools):
         raise click.UsageError("--system and --tools cannot read standard input: it carries the events", ctx)
-    chosen, interrupt = policy_named(policy), Interrupt()
-    lines = ReadAheadLines(sys.stdin.buffer, parse_line)
-    limits = Limits(window=window, output=max_output)
-    settings = load_settings(settings_file, limits) if settings_file is not None else Settings()
-    remote = settings.remote_endpoint if settings.remote_enabled else None
-    sent_before = PromptView(
-        system=text_of(system) if system else "", tools=tool_definitions(tools) if tools else b""
-    )
+    chosen, limits = policy_named(policy), Limits(window=window, output=max_output)
+    interrupt, lines = Interrupt(), ReadAheadLines(sys.stdin.buffer, parse_line)
+    settings = _settings(settings_file, chosen, limits)
 
     def is_cancelled() -> bool:
         # The maintainer also asks whether another thread takes precedence: here only one thread calls it.
         return interrupt() or lines.is_cancelled()
 
-    _check_window(settings.applied_to(chosen), limits)
     with opened_session(ctx, session) as (log, name):
         check_templates(log, name, chosen, template_sources())
+        chain = build_summarizer_chain(
+            ctx, log, summarizer_options, is_cancelled, chosen, session=name, remote=settings.remote
+        )
         maintainer = Maintainer(
-            compactor=Compactor(
-                policy=chosen,
-                chain=build_summarizer_chain(
-                    ctx, log, summarizer_options, is_cancelled, chosen, session=name, remote=remote
-                ),
-                limits=limits,
-                tokens=counter(chosen.counter, log=log),
-                sources=template_sources(),
-                hooks=installed_hooks(),
+            compactor=build_compactor(
+                log, chosen, chain, limits, counter=chosen.counter, sources=template_sources()
             ),
             now=epoch_milliseconds,
             new_session=lambda: SessionWriter(log, new_session_name()),
             settings=settings,
-            sent_before=sent_before,
+            sent_before=prompt_of(system, tools),
         )
-        writer = SessionWriter(log, name)
-        for line in lines:
-            if line is not BLANK:
-                with interrupt.capture():
-                    recommendation = reply_to(maintainer, writer, line)
-                echo_json(recommendation)
-                sys.stdout.buffer.flush()
+        _answer(lines, maintainer, SessionWriter(log, name), interrupt)
 
 
-def _check_window(policy: Policy, limits: Limits) -> None:
-    """Raise BadInputError if the window is too small for any context; warn of other misfits."""
+def _answer(
+    lines: Iterable[ParsedLine], maintainer: Maintainer, writer: SessionWriter, interrupt: Interrupt
+) -> None:
+    """Print an answer for each line, as soon as it is there."""
+    from cli.harness_protocol import BLANK, reply_to
+    from cli.output import echo_json
+
+    for line in lines:
+        if line is not BLANK:
+            with interrupt.capture():
+                recommendation = reply_to(maintainer, writer, line)
+            echo_json(recommendation)
+            sys.stdout.buffer.flush()
+
+
+def _settings(file: str | None, policy: Policy, limits: Limits) -> Settings:
+    """Return the settings in a file, or the defaults; warn of what does not fit the model.
+
+    Raises BadInputError for invalid settings, and if the window is too small for any context.
+    """
     from cli.compacting import warn_of_misfits
+    from cli.harness_protocol import load_settings
+    from compaction.maintainer import Settings
     from eventstore.errors import BadInputError
 
+    settings = load_settings(file, limits) if file is not None else Settings()
+    policy = settings.applied_to(policy)
     if policy.trigger.leaves_nothing(limits):
         problem = f"every context is too large for a window of {limits.window:,} tokens"
         raise BadInputError(f"policy {policy.name}", problem, "reserve fewer tokens in its trigger")
     warn_of_misfits(policy, limits)
+    return settings

@@ -15,13 +15,14 @@ from cli.summarizing import no_redact_option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cli.answers import Answers
-    from cli.replaying import ReplayOptions, SessionReplay
+    from cli.answers import Consent
+    from cli.replaying import Answers, ReplayOptions, SessionReplay
     from cli.views.page.replay_page import Origin
     from compaction.replay.boundaries import Where
     from compaction.replay.comparison import VariantSummary
     from compaction.replay.results import ReplayResult
     from compaction.replay.triggered import TriggeredRun
+    from eventstore.log import StoredLog
     from projections.overview import SessionFilter
 
 
@@ -106,23 +107,12 @@ def command(
     the log without a model, unless a VARIANT names one, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
-    from cli.answers import Consent, get_answers
+    from cli.answers import Consent
     from cli.each_session import each_session
-    from cli.output import counted, echo_note, echo_problem
-    from cli.replaying import (
-        ReplayOptions,
-        default_variants,
-        try_replay,
-        uses_models,
-        variants_of,
-        without_copies,
-    )
+    from cli.replaying import ReplayOptions, default_variants, try_replay, without_copies
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
-    from cli.summarizing import EXIT_INTERRUPTED
     from cli.views.page.replay_page import Origin
-    from compaction.summarizers import CancelledError
     from eventstore.event import epoch_milliseconds
-    from projections.audit.prices import prices_of_file
 
     wanted = ReplayOptions(
         variants=variants or default_variants(at),
@@ -135,14 +125,8 @@ def command(
         window=window,
         redacts=not no_redact,
     )
-    # Complain about a policy or template before anything is done.
-    variants_of(wanted)
-    _require_consistent(wanted, output)
-    if (is_agreed or budget is not None) and not uses_models(wanted):
-        raise click.UsageError("--yes and --budget are for models: name one, as POLICY@MODEL")
-    if prices := wanted.prices:
-        # Each session would only be reported as one that cannot be replayed.
-        prices_of_file(prices)
+    consent = Consent(is_given=is_agreed, budget=budget, prices=wanted.prices)
+    _require_consistent(wanted, output, consent)
     with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
         place = log.place
         names = (
@@ -153,43 +137,46 @@ def command(
         if wanted.is_triggered:
             runs = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
             ctx.exit(_show_runs(runs, len(names), as_json=as_json))
-        try:
-            consent = Consent(is_given=is_agreed, budget=budget, prices=prices)
-            answers = get_answers(log, store_path(ctx.obj), names, wanted, consent)
-        except CancelledError as error:
-            # A terminal shows ^C at the cursor.
-            click.echo(err=True)
-            echo_problem(str(error), "answers received so far are stored, and will not be requested again")
-            ctx.exit(EXIT_INTERRUPTED)
+        answers = _answers(ctx, log, names, wanted, consent)
+    wanted = structs.replace(wanted, answers=answers, has_summaries=output is not None)
+    results = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
+    origin = Origin(store=place, command=_command(ctx), made=epoch_milliseconds())
+    ctx.exit(_show(wanted, results, len(names), origin, output=output, as_json=as_json))
+
+
+def _answers(
+    ctx: click.Context, log: StoredLog, sessions: Sequence[str], wanted: ReplayOptions, consent: Consent
+) -> Answers:
+    """Get what models have to answer, and say which boundaries are left out; end where a user does."""
+    from cli.answers import get_answers
+    from cli.output import counted, echo_note, echo_problem
+    from cli.store import store_path
+    from cli.summarizing import EXIT_INTERRUPTED
+    from compaction.summarizers import CancelledError
+
+    try:
+        answers = get_answers(log, store_path(ctx.obj), sessions, wanted, consent)
+    except CancelledError as error:
+        # A terminal shows ^C at the cursor.
+        click.echo(err=True)
+        echo_problem(str(error), "answers received so far are stored, and will not be requested again")
+        ctx.exit(EXIT_INTERRUPTED)
     for why, count in answers.left_out.items():
         if count:
             echo_note(f"{counted(count, 'boundary', 'boundaries')} left out: {why}")
-    wanted = structs.replace(
-        wanted,
-        only=answers.only,
-        unplanned=answers.unplanned,
-        errors=answers.errors,
-        has_summaries=output is not None,
-    )
-    results = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
-    origin = Origin(store=place, command=_command(ctx), made=epoch_milliseconds())
-    shown = _show(
-        wanted,
-        results,
-        len(names),
-        answers,
-        origin,
-        output=output,
-        as_json=as_json,
-    )
-    ctx.exit(shown)
+    return answers
 
 
-def _require_consistent(wanted: ReplayOptions, output: str | None) -> None:
-    """Raise UsageError for conflicting options, BadInputError for a file that is not a report."""
-    from cli.replaying import uses_models
+def _require_consistent(wanted: ReplayOptions, output: str | None, consent: Consent) -> None:
+    """Raise an error for a policy, template, program, price or page that will not do.
+
+    Raises UsageError for conflicting options.
+    """
+    from cli.replaying import uses_models, variants_of
     from cli.views.page.html import refuse_other_files
+    from projections.audit.prices import prices_of_file
 
+    variants_of(wanted)
     if wanted.matches_size and (
         wanted.at != "recorded" or wanted.keep_recent is not None or uses_models(wanted)
     ):
@@ -199,6 +186,11 @@ def _require_consistent(wanted: ReplayOptions, output: str | None) -> None:
         raise click.UsageError("--at triggered asks no model and has no page: leave out --output and @MODEL")
     if output is not None:
         refuse_other_files(output)
+    if (consent.is_given or consent.budget is not None) and not uses_models(wanted):
+        raise click.UsageError("--yes and --budget are for models: name one, as POLICY@MODEL")
+    if wanted.prices:
+        # Each session would only be reported as one that cannot be replayed.
+        prices_of_file(wanted.prices)
 
 
 def _received(replays: Iterable[SessionReplay], sessions: int) -> Iterator[SessionReplay]:
@@ -236,7 +228,6 @@ def _show(
     wanted: ReplayOptions,
     replays: Iterable[SessionReplay],
     sessions: int,
-    answers: Answers,
     origin: Origin,
     *,
     output: str | None,
@@ -256,7 +247,7 @@ def _show(
         is_sound = is_sound and not each.problem
         if sessions > 1 and each.results:
             echo_note(session_line(each.session, len(each.results), summaries(each.results, wanted.names)))
-    found, left_out = summaries(results, wanted.names), sum(answers.left_out.values())
+    found, left_out = summaries(results, wanted.names), sum(wanted.answers.left_out.values())
     if output is not None:
         content = replay_page(results, found, origin=origin)
         if output == "-":

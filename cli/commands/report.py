@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,6 +14,9 @@ from cli.options import (
     leaf_option,
     redact_option,
 )
+
+if TYPE_CHECKING:
+    from projections.audit.session import Audit
 
 _LONGEST_NAME: Final = 100
 
@@ -86,22 +89,20 @@ def command(
         ctx.exit(1 if audited.not_computed else 0)
     size = write_atomically(target, [content])
     if as_json:
-        found = material.view.audit
-        echo_json(
-            {
-                "session": name,
-                "path": target,
-                "bytes": size,
-                "events": found.events,
-                "compactions": len(found.compactions),
-                "branchSummaries": len(found.branch_summaries),
-                "rewrites": len(found.rewrites),
-            }
-            | ({"redaction": masks.count()} if masks else {})
-        )
+        written = {"session": name, "path": target, "bytes": size, **_counts(material.view.audit)}
+        echo_json(written | ({"redaction": masks.count()} if masks else {}))
     else:
         echo_text(f"{target}  {size:,} bytes")
     ctx.exit(1 if audited.not_computed else 0)
+
+
+def _counts(found: Audit) -> dict[str, int]:
+    return {
+        "events": found.events,
+        "compactions": len(found.compactions),
+        "branchSummaries": len(found.branch_summaries),
+        "rewrites": len(found.rewrites),
+    }
 
 
 def _file_name(session: str) -> str:

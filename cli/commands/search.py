@@ -61,9 +61,9 @@ def command(
     is a phrase, and findM* matches every word that begins with findM. The newest events come first; people see 20 of
     them.
     """
-    from cli.output import console, echo_json, echo_note, paged, progress_bar
+    from cli.output import console, echo_json, echo_note, progress_bar
     from cli.redacting import masked_throughout, masks_if
-    from cli.store import opened, unique_prefix
+    from cli.store import opened
     from eventstore.errors import BadInputError
     from projections.search import search
     from projections.search.words import Query
@@ -96,14 +96,10 @@ def command(
             found = {"hits": [_json(hit) for hit in hits]}
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         else:
-            shown = hits[:_SCREENFUL]
-            with log.snapshot() as snapshot:
-                prefixes = [unique_prefix(snapshot, hit.session, hit.id) for hit in shown]
-            with paged(out):
-                _print(out, shown, prefixes)
+            _print(log, out, hits[:_SCREENFUL])
             if not hits:
                 echo_note(f"no event matches{_unsearched(log) if session is None else ''}")
-            elif len(hits) > len(shown):
+            elif len(hits) > _SCREENFUL:
                 echo_note("… more events match: narrow the query, or --json for all")
     ctx.exit(0 if hits else 1)
 
@@ -150,7 +146,17 @@ def _json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _print(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
+def _print(log: StoredLog, out: Any, hits: list[Hit]) -> None:
+    from cli.output import paged
+    from cli.store import unique_prefix
+
+    with log.snapshot() as snapshot:
+        prefixes = [unique_prefix(snapshot, hit.session, hit.id) for hit in hits]
+    with paged(out):
+        _print_hits(out, hits, prefixes)
+
+
+def _print_hits(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
     from rich.text import Text
 
     from cli.output import print_line, printable, safe_line, when

@@ -138,11 +138,19 @@ _TRY_INSTEAD: Final = "try another --keep-recent, --policy or --summarizer"
 
 
 def print_done(
-    log: EventLog, session: str, compactor: Compactor, done: CompactionResult, *, as_json: bool
+    log: EventLog,
+    session: str,
+    compactor: Compactor,
+    done: CompactionResult,
+    cut: AnyCut | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Print the outcome of a compaction; if it did nothing, only as JSON."""
+    """Print the outcome of a compaction; `cut` replaced the policy's."""
     if as_json:
         echo_json(_json(log, session, compactor, done))
+    elif done.outcome == "nothing":
+        print_nothing(done.reason, compactor.policy, cut)
     elif done.outcome == "compacted":
         _print_compacted(log, session, compactor, done)
     if done.warning:

@@ -201,33 +201,19 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
                 return MoveResult(
                     outcome="cancelled", move=move, reason=answer.reason, hook_errors=hook_errors
                 )
-            branch_summary, reason = None, ""
-            written = None if summary is None else BranchSummaryText(text=summary, of=move)
             if isinstance(answer, SuppliedSummary) and has_content(move.to_summarize):
-                written = BranchSummaryText(
+                written: BranchSummaryText | None = BranchSummaryText(
                     text=answer.summary, is_supplied=True, details=answer.details, of=move
                 )
-            elif written is None and self.chain is not None:
-                branch_summary = summarize_branch(
-                    writer,
-                    move.to_summarize,
-                    self.chain,
-                    limits=self.limits,
-                    tokens=self.tokens,
-                    sources=self.sources,
-                    instructions=instructions,
-                    reserve=self.reserve,
-                )
-                if branch_summary is None:
-                    reason = NOTHING_TO_SUMMARIZE
-                else:
-                    request = request_record(branch_summary.requests, missing=branch_summary.missing)
-                    written = BranchSummaryText(text=branch_summary.text, request=request, of=move)
+            elif summary is not None:
+                written = BranchSummaryText(text=summary, of=move)
+            else:
+                written = self._summarize(writer, move, instructions)
             try:
                 moved = retry_on_conflict(lambda: go(writer, target, summary=written, label=label))
             except StaleSummaryError as error:
-                if branch_summary is not None:
-                    request = {"reason": "branch", "requests": branch_summary.requests}
+                if written is not None and written.request:
+                    request = {"reason": "branch", "requests": written.request["requests"]}
                     writer.append(Attempt(request=request, error=str(error)))
                 return MoveResult(outcome="stale", move=move, reason=str(error), hook_errors=hook_errors)
             for hooks in self.hooks:
@@ -235,9 +221,28 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         return MoveResult(
             outcome="moved",
             move=moved.move,
-            reason=reason,
+            reason=NOTHING_TO_SUMMARIZE if written is None and self.chain is not None else "",
             is_summarized=written is not None,
             events=list(moved.events),
-            missing=branch_summary.missing if branch_summary else [],
+            missing=written.request.get("missingSections", []) if written else [],
             hook_errors=hook_errors,
         )
+
+    def _summarize(self, writer: SessionWriter, move: Move, instructions: str) -> BranchSummaryText | None:
+        """Return a summarizer's summary of the branch that a move leaves, None without a chain or content."""
+        if self.chain is None:
+            return None
+        found = summarize_branch(
+            writer,
+            move.to_summarize,
+            self.chain,
+            limits=self.limits,
+            tokens=self.tokens,
+            sources=self.sources,
+            instructions=instructions,
+            reserve=self.reserve,
+        )
+        if found is None:
+            return None
+        request = request_record(found.requests, missing=found.missing)
+        return BranchSummaryText(text=found.text, request=request, of=move)
