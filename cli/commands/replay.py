@@ -147,7 +147,7 @@ def command(
 def _answers(
     ctx: click.Context, log: StoredLog, sessions: Sequence[str], wanted: ReplayOptions, consent: Consent
 ) -> Answers:
-    """Get what models have to answer, and say which boundaries are left out; end where a user does."""
+    """Get what models have to answer, and say which boundaries are left out."""
     from cli.answers import get_answers
     from cli.output import counted, echo_note, echo_problem
     from cli.store import store_path

@@ -229,7 +229,7 @@ class Navigator(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _summarize(self, writer: SessionWriter, move: Move, instructions: str) -> BranchSummaryText | None:
-        """Return a summarizer's summary of the branch that a move leaves, None without a chain or content."""
+        """Return a summarizer's summary of the branch left, None without a chain or content."""
         if self.chain is None:
             return None
         found = summarize_branch(

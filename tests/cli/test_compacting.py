@@ -12,7 +12,8 @@ import pytest
 
 from cli import compacting
 from cli.commands import compact
-from cli.compacting import new_session_name, policy_named, with_template
+from cli.compacting import policy_named, with_template
+from cli.store import new_session_name
 from cli.summarizing import SummarizerOptions, build_summarizer_chain, choose_summarizer
 from compaction import part
 from compaction.policy.load import load_preset, parse_policy
