@@ -1,190 +1,202 @@
-"""Append events to a store in PostgreSQL inside a transaction."""
+"""Append events to a store in PostgreSQL: make frames without locks, then write all at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from typing import Final
 
-import psycopg
+import msgspec
 
 from eventstore.append import EventBuilder, check_expected
 from eventstore.chain import payload_digest
 from eventstore.encoding import decode_head, encode_head, encode_source, id_key, source_key
 from eventstore.errors import CorruptionError
 from eventstore.event import NewEvent
-from eventstore.frame import HEADER_SIZE, Buffer, header_of, pointers_of
+from eventstore.frame import HEADER_SIZE, Buffer, header_of, id_of, pointers_of
 from eventstore.log import AppendResult, Expected, Head, SourceState
 from eventstore.postgres.connections import Connection, rows
 
 _CLIPPED: Final = 2048
 """Bytes of a frame that are read for its header and names; almost all names are shorter."""
 
-_STATE: Final = """
-    SELECT store.position, sessions.number, sessions.bytes, sessions.head, events.seq, substr(events.frame, 1, %s)
-    FROM store
-    LEFT JOIN sessions ON sessions.name = %s
-    LEFT JOIN events ON events.session = sessions.number AND events.seq = sessions.leaf
-"""
 _KNOWN: Final = """
-    SELECT events.id, seq, CASE WHEN events.id = ANY(%s) THEN frame ELSE substr(frame, 1, %s) END
-    FROM events JOIN sessions ON sessions.number = events.session
-    WHERE sessions.name = %s AND events.id = ANY(%s)
+    SELECT sessions.number, sessions.bytes, sessions.head, found.seq, found.id, found.frame
+    FROM sessions
+    LEFT JOIN LATERAL (
+        SELECT seq, id, substr(frame, 1, %(clipped)s::integer) AS frame
+        FROM events WHERE session = sessions.number AND seq = sessions.leaf
+        UNION ALL
+        SELECT seq, id, CASE WHEN id = ANY(%(own)b::bytea[]) THEN frame ELSE substr(frame, 1, %(clipped)s::integer) END
+        FROM events WHERE session = sessions.number AND id = ANY(%(ids)b::bytea[])
+    ) AS found ON true
+    WHERE sessions.name = %(name)s::bytea
 """
-_COUNT: Final = (
-    "UPDATE store SET position = position + %s, sessions = sessions + %s RETURNING position, sessions"
-)
-# Arrays go in binary form (%b): as text, a thousand events would take about twice as long. COPY would be about as
-# fast, but it cannot share a round trip with the statements that follow.
-_INSERT: Final = """
-    INSERT INTO events (session, seq, position, parent_seq, run_start, id, frame)
-    SELECT %s, * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::bigint[], %b::bytea[], %b::bytea[])
+# One statement is one transaction, which waits for nothing that its client would still have to send. It locks the
+# store's row before all others, so two appends cannot deadlock; then each row is seen as it is, not as it was when the
+# statement began. An append that adds nothing writes that row all the same: such a commit waits for a synchronous
+# standby. Arrays go in binary form (%b): as text, a thousand events would take about twice as long.
+_WRITE: Final = """
+    WITH turn AS MATERIALIZED (
+        SELECT position, sessions FROM store FOR UPDATE
+    ), made AS (
+        INSERT INTO sessions (number, name, position, leaf, bytes, head)
+        SELECT sessions + 1, %(name)s::bytea, position + %(count)s::bigint, %(leaf)s::bigint, %(bytes)s::bigint,
+            %(head)b::bytea
+        FROM turn WHERE %(before)b::bytea IS NULL AND %(count)s::bigint > 0
+        ON CONFLICT (name) DO NOTHING
+        RETURNING number
+    ), grown AS (
+        UPDATE sessions
+        SET position = CASE %(count)s::bigint WHEN 0 THEN sessions.position ELSE turn.position + %(count)s::bigint END,
+            leaf = %(leaf)s::bigint, bytes = %(bytes)s::bigint, head = %(head)b::bytea
+        FROM turn WHERE name = %(name)s::bytea AND head = %(before)b::bytea
+        RETURNING number
+    ), session AS (
+        SELECT number FROM made
+        UNION ALL SELECT number FROM grown
+        UNION ALL SELECT 0 FROM turn WHERE %(before)b::bytea IS NULL AND %(count)s::bigint = 0
+    ), counted AS (
+        UPDATE store SET position = position + %(count)s::bigint, sessions = greatest(sessions, number)
+        FROM session
+        RETURNING position, number
+    ), added AS (
+        INSERT INTO events (session, seq, position, parent_seq, run_start, id, frame)
+        SELECT number, seq, position - %(version)s::bigint + seq, parent_seq, run_start, id, frame
+        FROM counted, unnest(
+            %(seqs)b::bigint[], %(parents)b::bigint[], %(runs)b::bigint[], %(ids)b::bytea[], %(frames)b::bytea[]
+        ) AS event (seq, parent_seq, run_start, id, frame)
+    ), put AS (
+        INSERT INTO blobs (digest, payload)
+        SELECT digest, payload
+        FROM counted, unnest(%(digests)b::bytea[], %(payloads)b::bytea[]) AS blob (digest, payload)
+        ON CONFLICT DO NOTHING
+    ), seen AS (
+        INSERT INTO sources (key, state)
+        SELECT %(key)b::bytea, %(state)b::bytea FROM counted WHERE %(key)b::bytea IS NOT NULL
+        ON CONFLICT (key) DO UPDATE SET state = excluded.state
+    )
+    SELECT counted.position, number FROM store LEFT JOIN counted ON true
 """
-_HEAD: Final = """
-    INSERT INTO sessions (number, name, leaf, bytes, head) VALUES (%s, %s, %s, %s, %s)
-    ON CONFLICT (number) DO UPDATE SET leaf = excluded.leaf, bytes = excluded.bytes, head = excluded.head
-"""
-_BLOB: Final = "INSERT INTO blobs (digest, payload) VALUES (%s, %s) ON CONFLICT DO NOTHING"
-_SOURCE: Final = """
-    INSERT INTO sources (key, state) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET state = excluded.state
-"""
+
+
+class Known(msgspec.Struct):
+    """Hold what is known of a session: as it was read, or as the log's last append left it.
+
+    `packed` is its head as stored, None if there is no session; `numbers` and `frames` are of its leaf and, once they
+    were read, of the events that an append names. Frames may be clipped behind their names.
+    """
+
+    head: Head
+    number: int = 0
+    size: int = 0
+    packed: bytes | None = None
+    numbers: dict[bytes, int] = {}
+    frames: dict[int, bytes] = {}
+
+    def has_all(self, events: Sequence[NewEvent]) -> bool:
+        """Return True if these events name only what is known or among them."""
+        own = {event.id for event in events}
+        return all(name in own or id_key(name) in self.numbers for name in _named(events))
+
+    def keep(self, seq: int, key: bytes, frame: bytes, *, is_whole: bool = False) -> None:
+        self.numbers[key] = seq
+        if is_whole or len(frame) < _CLIPPED or HEADER_SIZE + sum(header_of(frame)[5:9]) <= _CLIPPED:
+            self.frames[seq] = frame
+
+
+def _named(events: Sequence[NewEvent]) -> list[str]:
+    """Return the ids that events name as their parents and targets."""
+    parents = [event.parent for event in events if isinstance(event.parent, str)]
+    return parents + [event.facts.target for event in events if event.facts.target]
+
+
+def read_known(connection: Connection, session: str, events: Sequence[NewEvent]) -> Known:
+    """Read a session's head and leaf, and its part of these events and of those that they name."""
+    own = {id_key(event.id) for event in events}
+    values = {
+        "name": session.encode(),
+        "own": [*own],
+        "ids": [*own.union(map(id_key, _named(events)))],
+        "clipped": _CLIPPED,
+    }
+    known = Known(Head(name=session, number=0))
+    for known.number, known.size, known.packed, seq, key, frame in rows(connection, _KNOWN, values):
+        if frame is not None:
+            known.keep(seq, key, frame, is_whole=key in own)
+    if known.packed is not None:
+        known.head = decode_head(known.packed, session)
+    return known
 
 
 class PostgresAppend(EventBuilder):
-    """One append, from the beginning of its transaction to its commit.
+    """One append to a session of which something is known. Only `write` takes locks."""
 
-    `is_committing` is True from when the commit was sent: after an error, the events may be stored or not.
-    """
-
-    def __init__(self, connection: Connection, session: str, now: int) -> None:
+    def __init__(self, connection: Connection, session: str, now: int, known: Known) -> None:
         super().__init__(session, now)
-        self._connection = connection
-        self._number = 0
-        self._known: dict[bytes, int] = {}
-        self._asked: set[bytes] = set()
-        self._stored: dict[int, bytes] = {}
-        self.is_committing = False
+        self._connection, self._known = connection, known
 
-    def run(
+    def write(
         self,
         events: Sequence[NewEvent],
         expected: Expected,
-        blobs: Iterable[bytes],
+        blobs: Sequence[bytes],
         source: str,
         seen: SourceState | None,
-    ) -> AppendResult:
-        blobs = list(blobs)
-        # Writing these may wait for another append, and that one must not wait for the store's counter.
-        counts = 0 if blobs or seen is not None else len(events)
-        position, head, size = self._begin(events, counts)
+    ) -> tuple[AppendResult, Known] | None:
+        """Write everything and return what is known then, or None if the session has changed."""
+        known = self._known
         fresh = self.not_there_yet(events)
         if fresh or not events:
-            check_expected(self.session, expected, head.version)
-        # Before the store's counter: its holder waits for no lock, so appends cannot deadlock.
-        for digest, blob in sorted((payload_digest(blob), blob) for blob in blobs):
-            self._connection.execute(_BLOB, (digest, blob))
-        if seen is not None:
-            self._connection.execute(_SOURCE, (source_key(seen.path), encode_source(seen)))
-        if fresh:
-            if not head.version or counts != len(fresh):
-                is_new = not head.version
-                values = len(fresh) - counts, int(is_new)
-                position, sessions = rows(self._connection, _COUNT, values)[0]
-                head = Head(name=self.session, number=sessions) if is_new else head
-            else:
-                position += counts
-            head = self.add(fresh, head, position - len(fresh), source)
-            self._insert(head, size)
-        else:
-            self.is_committing = True
-            self._connection.execute("ROLLBACK" if counts else "COMMIT")
-        return AppendResult(version=head.version, position=position, added=len(fresh))
-
-    def _begin(self, events: Sequence[NewEvent], counts: int) -> tuple[int, Head, int]:
-        """Lock the session; return the store's newest position, the session's head, and its bytes.
-
-        Add `counts` to the store's counter, if that is not 0; the position is the one before.
-
-        What an append usually reads comes with them: the leaf, and events with the ids that the new ones name.
-        """
-        name = self.session.encode()
-        ids = [id_key(event.id) for event in events]
-        named = [event.parent for event in events if isinstance(event.parent, str)]
-        named += [event.facts.target for event in events if event.facts.target]
-        self._asked = {*ids, *map(id_key, named)}
-        connection = self._connection
-        with connection.pipeline():
-            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(name),))
-            # Each statement sees what was committed before it began, so these see the session as it is locked.
-            state = connection.execute(_STATE, (_CLIPPED, name), binary=True)
-            known = connection.execute(_KNOWN, (ids, _CLIPPED, name, list(self._asked)), binary=True)
-            counted = connection.execute(_COUNT, (counts, 0), binary=True) if counts else None
-        found = state.fetchone()
-        if found is None:
+            check_expected(self.session, expected, known.head.version)
+        # Positions in the store and a new session's number are the database's to give, and have columns.
+        head = self.add(fresh, known.head, 0, source) if fresh else known.head
+        pointers = [pointers_of(frame) for frame in self.frames.values()]
+        after = Known(
+            head,
+            size=known.size + sum(map(len, self.frames.values())),
+            packed=encode_head(head) if fresh else known.packed,
+        )
+        if head.leaf:
+            frame = self._read(head.leaf)
+            after.keep(head.leaf, id_key(id_of(frame, header_of(frame))), bytes(frame[:_CLIPPED]))
+        values = {
+            "name": self.session.encode(),
+            "before": known.packed,
+            "head": after.packed,
+            "leaf": head.leaf,
+            "bytes": after.size,
+            "version": head.version,
+            "count": len(fresh),
+            "seqs": [*self.frames],
+            "parents": [each[2] for each in pointers],
+            "runs": [each[3] for each in pointers],
+            "ids": [*map(id_key, self.numbers)],
+            "frames": [*self.frames.values()],
+            "digests": [*map(payload_digest, blobs)],
+            "payloads": blobs,
+            "key": seen and source_key(seen.path),
+            "state": seen and encode_source(seen),
+        }
+        written = rows(self._connection, _WRITE, values)
+        if not written:
             raise CorruptionError("", 0, "the row of its counters is missing")
-        position, number, size, packed, leaf, frame = found
-        if counted is not None:
-            # Others may have appended between the two statements.
-            position = (counted.fetchone() or found)[0] - counts
-        if number is None:
-            return position, Head(name=self.session, number=0), 0
-        self._number = number
-        if frame is not None:
-            self._keep(leaf, frame)
-        for key, seq, frame in known:
-            self._known[key] = seq
-            self._keep(seq, frame, is_whole=key in ids)
-        return position, decode_head(packed, self.session), size
-
-    def _keep(self, seq: int, frame: bytes, *, is_whole: bool = False) -> None:
-        if is_whole or len(frame) < _CLIPPED or HEADER_SIZE + sum(header_of(frame)[5:9]) <= _CLIPPED:
-            self._stored[seq] = frame
+        position, after.number = written[0]
+        if position is None:
+            return None
+        return AppendResult(version=head.version, position=position, added=len(fresh)), after
 
     def has_any(self, ids: Iterable[str]) -> bool:
         return any(map(self.stored_number, ids))
 
     def stored_number(self, event_id: str) -> int:
-        return self._known.get(id_key(event_id), 0)
+        return self._known.numbers.get(id_key(event_id), 0)
 
     def stored_frame(self, seq: int) -> Buffer:
-        found = self._stored.get(seq)
+        found = self._known.frames.get(seq)
         if found is None:
-            query = "SELECT frame FROM events WHERE session = %s AND seq = %s"
-            read = rows(self._connection, query, (self._number, seq))
+            query = "SELECT frame FROM events WHERE session = %s::integer AND seq = %s::bigint"
+            read = rows(self._connection, query, (self._known.number, seq))
             if not read or len(read[0][0]) < HEADER_SIZE:
                 raise CorruptionError(self.session, seq, "is missing or truncated")
-            found = self._stored[seq] = read[0][0]
+            found = self._known.frames[seq] = read[0][0]
         return found
-
-    def _insert(self, head: Head, size: int) -> None:
-        """Insert the rows of all new events, and commit."""
-        pointers = [pointers_of(frame) for frame in self.frames.values()]
-        ahead = head.position - head.version
-        columns = (
-            list(self.frames),
-            [seq + ahead for seq in self.frames],
-            [each[2] for each in pointers],
-            [each[3] for each in pointers],
-            [id_key(event_id) for event_id in self.numbers],
-            list(self.frames.values()),
-        )
-        size += sum(map(len, self.frames.values()))
-        connection = self._connection
-        try:
-            with connection.pipeline():
-                connection.execute(_INSERT, (head.number, *columns))
-                connection.execute(
-                    _HEAD, (head.number, self.session.encode(), head.leaf, size, encode_head(head))
-                )
-                self.is_committing = True
-                connection.execute("COMMIT")
-        except psycopg.errors.UniqueViolation as error:
-            raise CorruptionError(
-                self.session, min(self.frames), "the next event's place is already taken"
-            ) from error
-
-
-def _lock_key(name: bytes) -> int:
-    """Return the key of a session's advisory lock, which needs no row of the session."""
-    return int.from_bytes(sha256(name).digest()[:8], "big", signed=True)

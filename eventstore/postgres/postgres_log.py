@@ -7,31 +7,39 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from eventstore.addresses import without_password
 from eventstore.append import check_events
-from eventstore.errors import CorruptionError, StoreError
+from eventstore.errors import CorruptionError, EventConflictError, StoreError, VersionConflictError
 from eventstore.event import NewEvent, epoch_milliseconds
 from eventstore.log import AppendResult, Expected, Snapshot, SourceState, StoreSize
 from eventstore.postgres.connections import (
-    UNREACHABLE,
+    Connection,
     Connections,
     begin_reading,
     explained,
+    not_replicated,
 )
-from eventstore.postgres.inserting import PostgresAppend
+from eventstore.postgres.inserting import Known, PostgresAppend, read_known
 from eventstore.postgres.reading import PostgresSnapshot
 from eventstore.postgres.schema import require_tables
 
 _TRIES: Final = 3
-_AGAIN: Final = (*UNREACHABLE, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+_REMEMBERED: Final = 1024
+"""Sessions of which a log remembers how it left them, so that its next append need not read."""
 
+_What: TypeAlias = tuple[Sequence[NewEvent], Expected, Sequence[bytes], str, SourceState | None]
+"""Events, expected version, blobs, source, and the state of its file; see `EventLog.append`."""
+
+# What can be computed again need neither be flushed nor wait for a standby.
 _KEEP: Final = """
-    INSERT INTO derived (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[])
+    WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+    INSERT INTO derived (key, value)
+    SELECT key, value FROM quick, unnest(%b::bytea[], %b::bytea[]) AS derived (key, value)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value
 """
 
@@ -51,6 +59,7 @@ class PostgresLog:
         self._clock = clock
         self.place = without_password(url)
         self._connections = Connections(url, self.place)
+        self._known: dict[str, Known] = {}
         try:
             with self._connections.connection() as connection:
                 require_tables(connection, self.place, create=create)
@@ -101,24 +110,47 @@ class PostgresLog:
         seen: SourceState | None = None,
     ) -> AppendResult:
         check_events(session, events)
-        blobs, tries = list(blobs), 0
+        what = events, expected, list(blobs), source, seen
+        tries = 0
         while True:
             connection = self._connections.take()
-            append = PostgresAppend(connection, session, self._clock())
             try:
-                return append.run(events, expected, blobs, source, seen)
+                return self._append(connection, session, what)
             except psycopg.Error as error:
-                if append.is_committing and connection.closed:
-                    raise StoreError(
-                        self.place,
-                        "the connection was lost during a commit",
-                        "append the same events again: those that are stored are skipped",
-                    ) from error
                 tries += 1
-                if tries == _TRIES or not isinstance(error, _AGAIN):
-                    raise explained(self.place, error) from error
+                # What was written before the connection broke is found there, and not written again.
+                if tries == _TRIES or not connection.closed:
+                    raise explained(self.place, error, connection) from error
             finally:
                 self._connections.give_back(connection)
+
+    def _append(self, connection: Connection, session: str, what: _What) -> AppendResult:
+        known = self._known.pop(session, None)
+        if known is not None and known.has_all(what[0]):
+            # What is remembered may be outdated, and lacks the ids of most events.
+            with suppress(VersionConflictError, EventConflictError, psycopg.errors.UniqueViolation):
+                if (result := self._write(connection, session, known, what)) is not None:
+                    return result
+        while True:
+            known = read_known(connection, session, what[0])
+            try:
+                if (result := self._write(connection, session, known, what)) is not None:
+                    return result
+            except psycopg.errors.UniqueViolation as error:
+                taken = "the next event's place is already taken"
+                raise CorruptionError(session, known.head.version + 1, taken) from error
+
+    def _write(self, connection: Connection, session: str, known: Known, what: _What) -> AppendResult | None:
+        """Write an append and remember the session, or return None if it has changed."""
+        written = PostgresAppend(connection, session, self._clock(), known).write(*what)
+        if not connection.is_replicated:
+            raise not_replicated(self.place, "stopped waiting")
+        if written is None:
+            return None
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        result, self._known[session] = written
+        return result
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:
         # In one order, so that two processes that keep the same results do not wait for each other.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import takewhile
+from itertools import starmap, takewhile
 from typing import Any, Final
 
+import msgspec
 import psycopg
 
 from eventstore import frame as frames_
@@ -21,7 +22,7 @@ from eventstore.encoding import (
     source_key,
 )
 from eventstore.errors import CorruptionError, NotFoundError, StoreError, no_event, no_session
-from eventstore.frame import Buffer
+from eventstore.frame import Buffer, with_position
 from eventstore.log import FeedItem, Head, Snapshot, SourceState
 from eventstore.postgres.connections import Connection, Values, explained, rows
 
@@ -34,16 +35,16 @@ _CHUNKS: Final = (64, 256, 1024)
 
 _PATH: Final = """
     WITH RECURSIVE runs (start, stop) AS (
-        SELECT run_start, seq FROM events WHERE session = %(session)s AND seq = %(leaf)s
+        SELECT run_start, seq FROM events WHERE session = %(session)s::integer AND seq = %(leaf)s::bigint
         UNION ALL
         SELECT above.run_start, above.seq
         FROM runs
-        JOIN events AS first ON first.session = %(session)s AND first.seq = runs.start
-        JOIN events AS above ON above.session = %(session)s AND above.seq = first.parent_seq
-        WHERE runs.start > %(first)s AND above.seq < runs.start
+        JOIN events AS first ON first.session = %(session)s::integer AND first.seq = runs.start
+        JOIN events AS above ON above.session = %(session)s::integer AND above.seq = first.parent_seq
+        WHERE runs.start > %(first)s::bigint AND above.seq < runs.start
     )
-    SELECT seq, frame FROM runs
-    JOIN events ON session = %(session)s AND seq BETWEEN greatest(start, %(first)s) AND stop
+    SELECT seq, position, frame FROM runs
+    JOIN events ON session = %(session)s::integer AND seq BETWEEN greatest(start, %(first)s::bigint) AND stop
     ORDER BY seq
 """
 
@@ -91,16 +92,17 @@ class PostgresSnapshot:
         return nullcontext(self)
 
     def heads(self) -> Iterator[Head]:
-        found = self._rows("SELECT name, bytes, head FROM sessions ORDER BY name")
-        return (self._known(str(name, "utf-8"), size, head).head for name, size, head in found)
+        found = self._rows("SELECT name, number, position, bytes, head FROM sessions ORDER BY name")
+        return (self._known(str(name, "utf-8"), *stored).head for name, *stored in found)
 
     def head(self, session: str) -> Head:
         return self._session(session).head
 
-    def _known(self, name: str, size: int, head: bytes) -> _Session:
+    def _known(self, name: str, number: int, position: int, size: int, packed: bytes) -> _Session:
         known = self._sessions.get(name)
         if known is None:
-            known = self._sessions[name] = _Session(decode_head(head, name), size)
+            head = msgspec.structs.replace(decode_head(packed, name), number=number, position=position)
+            known = self._sessions[name] = _Session(head, size)
             if known.head.name != name:
                 raise CorruptionError(name, 0, f"the index of sessions leads to {known.head.name!r}")
         return known
@@ -108,7 +110,7 @@ class PostgresSnapshot:
     def _session(self, name: str) -> _Session:
         known = self._sessions.get(name)
         if known is None:
-            query = "SELECT bytes, head FROM sessions WHERE name = %s"
+            query = "SELECT number, position, bytes, head FROM sessions WHERE name = %s::bytea"
             found = self._rows(query, (encode_name(name),))
             if not found:
                 raise no_session(name)
@@ -126,10 +128,12 @@ class PostgresSnapshot:
         self._kept -= sum(map(len, known.frames.values()))
         known.frames = {}
         self._make_room(known.size)
-        query = "SELECT seq, id, frame FROM events WHERE session = %s AND seq <= %s"
+        query = (
+            "SELECT id, seq, position, frame FROM events WHERE session = %s::integer AND seq <= %s::bigint"
+        )
         found = self._rows(query, (known.head.number, known.head.version))
-        known.frames = {seq: frame for seq, _, frame in found}
-        known.ids = {key: seq for seq, key, _ in found}
+        known.frames = {seq: with_position(frame, position) for _, seq, position, frame in found}
+        known.ids = {key: seq for key, seq, _, _ in found}
         known.sorted_ids = sorted(known.ids.items())
         known.is_whole = True
         return True
@@ -149,10 +153,10 @@ class PostgresSnapshot:
             if not 0 < seq <= known.head.version:
                 raise no_event(session, f"#{seq}")
             if not self._is_whole(known):
-                query = "SELECT frame FROM events WHERE session = %s AND seq = %s"
+                query = "SELECT frame, position FROM events WHERE session = %s::integer AND seq = %s::bigint"
                 read = self._rows(query, (known.head.number, seq))
                 if read:
-                    self._keep(known, {seq: read[0][0]})
+                    self._keep(known, {seq: with_position(*read[0])})
             found = known.frames.get(seq)
             if found is None:
                 raise CorruptionError(session, seq, "is missing")
@@ -184,15 +188,18 @@ class PostgresSnapshot:
     def _streamed(
         self, session: str, known: _Session, first: int, last: int, *, backward: bool
     ) -> Iterator[Buffer]:
-        order = "DESC" if backward else "ASC"
-        query = f"SELECT frame FROM events WHERE session = %s AND seq BETWEEN %s AND %s ORDER BY seq {order}"  # noqa: S608
+        query = (
+            "SELECT frame, position FROM events"
+            " WHERE session = %s::integer AND seq BETWEEN %s::bigint AND %s::bigint ORDER BY seq"
+        )
+        query += " DESC" if backward else ""
         for size in _sizes():
             lower = max(first, last - size + 1) if backward else first
             upper = last if backward else min(last, first + size - 1)
             found = self._rows(query, (known.head.number, lower, upper))
             if len(found) != upper - lower + 1:
                 raise CorruptionError(session, lower, "or an event soon after it is missing")
-            yield from (frame for (frame,) in found)
+            yield from starmap(with_position, found)
             first, last = (first, lower - 1) if backward else (upper + 1, last)
             if first > last:
                 return
@@ -206,11 +213,11 @@ class PostgresSnapshot:
         if self._is_whole(known):
             return self._walked(session, leaf, first)
         values = {"session": known.head.number, "leaf": leaf, "first": first}
-        found = self._rows(_PATH, values)
+        found = {seq: with_position(frame, position) for seq, position, frame in self._rows(_PATH, values)}
         # A path of a session that would fill the room is not kept: its frames are not read again soon.
         if known.size <= _KEPT:
-            self._keep(known, {seq: frame for seq, frame in found if seq not in known.frames})
-        return (frame for _, frame in found)
+            self._keep(known, {seq: frame for seq, frame in found.items() if seq not in known.frames})
+        return iter(found.values())
 
     def _walked(self, session: str, leaf: int, first: int) -> Iterator[Buffer]:
         known, runs = self._session(session), list[range]()
@@ -228,14 +235,14 @@ class PostgresSnapshot:
         known, key = self._session(session), id_key(event_id)
         if self._is_whole(known):
             return known.ids.get(key, 0)
-        query = "SELECT seq FROM events WHERE session = %s AND id = %s"
+        query = "SELECT seq FROM events WHERE session = %s::integer AND id = %s::bytea"
         found = self._rows(query, (known.head.number, key))
         return int(found[0][0]) if found else 0
 
     def sessions_with(self, event_id: str) -> Sequence[str]:
         query = """
             SELECT sessions.name FROM sessions
-            JOIN events ON events.session = sessions.number AND events.id = %s
+            JOIN events ON events.session = sessions.number AND events.id = %s::bytea
             ORDER BY sessions.name
         """
         return [str(name, "utf-8") for (name,) in self._rows(query, (id_key(event_id),))]
@@ -258,7 +265,10 @@ class PostgresSnapshot:
             first = bisect_left(known.sorted_ids, (beginning, 0))
             return takewhile(lambda each: each[0].startswith(beginning), known.sorted_ids[first:])
         # No byte of UTF-8 is 0xFF, so this is after all names that begin so.
-        query = "SELECT id, seq FROM events WHERE session = %s AND id >= %s AND id < %s ORDER BY id"
+        query = (
+            "SELECT id, seq FROM events"
+            " WHERE session = %s::integer AND id >= %s::bytea AND id < %s::bytea ORDER BY id"
+        )
         found = self._rows(query, (known.head.number, beginning, beginning + b"\xff"))
         return ((key, seq) for key, seq in found)
 
@@ -266,26 +276,26 @@ class PostgresSnapshot:
         query = """
             SELECT events.position, sessions.name, seq, frame FROM events
             JOIN sessions ON sessions.number = events.session
-            WHERE events.position > %s ORDER BY events.position LIMIT %s
+            WHERE events.position > %s::bigint ORDER BY events.position LIMIT %s::bigint
         """
         for size in _sizes():
             found = self._rows(query, (after, size))
             for after, name, seq, frame in found:  # noqa: PLR1704  the next request continues after it
-                yield FeedItem(after, str(name, "utf-8"), seq, frame)
+                yield FeedItem(after, str(name, "utf-8"), seq, with_position(frame, after))
             if len(found) < size:
                 return
 
     def blob(self, digest: bytes) -> bytes:
-        found = self._value("SELECT payload FROM blobs WHERE digest = %s", digest)
+        found = self._value("SELECT payload FROM blobs WHERE digest = %s::bytea", digest)
         if found is None:
             raise NotFoundError("payload", digest.hex(), "the store is damaged: run 'refold verify'")
         return found
 
     def derived(self, key: bytes) -> bytes | None:
-        return self._value("SELECT value FROM derived WHERE key = %s", key)
+        return self._value("SELECT value FROM derived WHERE key = %s::bytea", key)
 
     def source(self, path: bytes) -> SourceState | None:
-        found = self._value("SELECT state FROM sources WHERE key = %s", source_key(path))
+        found = self._value("SELECT state FROM sources WHERE key = %s::bytea", source_key(path))
         return None if found is None else decode_source(found)
 
     def sources(self) -> Iterator[SourceState]:

@@ -1,4 +1,4 @@
-"""Make and migrate the tables of a store in PostgreSQL.
+"""Make the tables of a store in PostgreSQL.
 
 The tables are in the first schema of the connection's search path, so that one database may hold several stores.
 """
@@ -13,8 +13,10 @@ from eventstore.addresses import without_password
 from eventstore.errors import StoreError
 from eventstore.postgres.connections import Connection, connected
 
-MIGRATIONS: Final[tuple[str, ...]] = (
-    """
+VERSION: Final = 2
+"""The version of the tables; those of version 1 were never released."""
+
+_TABLES: Final = """
     CREATE TABLE store (
         one boolean PRIMARY KEY DEFAULT true CHECK (one),
         version integer NOT NULL,
@@ -24,6 +26,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE TABLE sessions (
         number integer PRIMARY KEY,
         name bytea NOT NULL UNIQUE,
+        position bigint NOT NULL,
         leaf bigint NOT NULL,
         bytes bigint NOT NULL,
         head bytea NOT NULL
@@ -45,13 +48,8 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     -- Compression would cost more time than it saves, and slices of frames could not be read by themselves.
     ALTER TABLE events ALTER COLUMN frame SET STORAGE EXTERNAL;
     ALTER TABLE blobs ALTER COLUMN payload SET STORAGE EXTERNAL;
-    INSERT INTO store (version) VALUES (1);
-    """,
-)
-"""The scripts that make the tables, one per version: append new ones, never change one."""
-
-_LOCK: Final = 0x7265666F6C64
-"""The key of the advisory lock that makes migrations run one at a time."""
+    INSERT INTO store (version) VALUES (2);
+"""
 
 
 def has_tables(url: str) -> bool:
@@ -61,17 +59,20 @@ def has_tables(url: str) -> bool:
 
 
 def require_tables(connection: Connection, place: str, *, create: bool) -> None:
-    """Bring the tables of a store to the current version; without `create`, they must exist.
+    """Make the tables of a store with `create`; without it, they must exist.
 
-    `place` names the store in errors. Raises StoreError if there are none, or if they are newer than this refold.
+    `place` names the store in errors. Raises StoreError if there are none, or if they are of another version.
     """
     version = _version(connection)
-    if version < len(MIGRATIONS) and (version or create):
-        _migrate(connection, place)
-    elif not version:
+    if not version and create:
+        _make(connection, place)
+        version = _version(connection)
+    if not version:
         raise StoreError(place, "no store exists here", "check the address, or import a session first")
-    elif version > len(MIGRATIONS):
-        raise StoreError(place, f"was made by a newer refold (version {version})", "update refold")
+    if version != VERSION:
+        problem = f"was made by {'a newer' if version > VERSION else 'an older'} refold (version {version})"
+        remedy = "update refold" if version > VERSION else "use a new schema or database, and sync into it"
+        raise StoreError(place, problem, remedy)
 
 
 def _version(connection: Connection) -> int:
@@ -83,18 +84,16 @@ def _version(connection: Connection) -> int:
     return int(found[0]) if found else 0
 
 
-def _migrate(connection: Connection, place: str) -> None:
+def _make(connection: Connection, place: str) -> None:
     try:
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            exists = connection.execute("SELECT to_regclass('store') IS NOT NULL").fetchone()
-            version = _version(connection) if exists and exists[0] else 0
-            for number, script in enumerate(MIGRATIONS[version:], version + 1):
-                connection.execute(script.encode())
-                connection.execute("UPDATE store SET version = %s", (number,))
+        # Several statements in one message are one transaction.
+        connection.execute(_TABLES.encode())
+    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
+        # Another process has made them at the same time.
+        return
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
         raise StoreError(
             place,
-            f"this role cannot make or change its tables ({error.diag.message_primary})",
+            f"this role cannot make its tables ({error.diag.message_primary})",
             "open it once as the owner of the schema",
         ) from error
