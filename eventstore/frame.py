@@ -47,6 +47,7 @@ _DIGEST_AT: Final = 112
 _digest_of: Final[Callable[[Buffer], tuple[bytes]]] = struct.Struct(f"<{_DIGEST_AT}x32s").unpack_from
 _name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
 _time_of: Final = struct.Struct("<96xq").unpack_from
+_seq_of: Final[Callable[[Buffer], tuple[int]]] = struct.Struct("<32xQ").unpack_from
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
 _OTHER_ROLE: Final = _ROLE_CODE["other"]
 FORMATS: Final = (
@@ -305,6 +306,12 @@ def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
         (format_name, event_id, parent if head.parent_seq else b"", kind, cause),
         head.time,
     )
+
+
+def seq_of(frame: Buffer) -> int:
+    """Return the number of a frame's event without decoding the rest."""
+    (seq,) = _seq_of(frame)
+    return seq
 
 
 def time_of(frame: Buffer) -> int | None:

@@ -26,6 +26,7 @@ from eventstore.frame import (
     names_of,
     pointers_of,
     role_of,
+    seq_of,
     span_of,
     time_of,
 )
@@ -63,7 +64,7 @@ class LazyEvent:
 
     @property
     def seq(self) -> int:
-        return self._head.seq
+        return seq_of(self._frame)
 
     @property
     def position(self) -> int:

@@ -22,7 +22,7 @@ from eventstore.javascript import DEEPEST_RECORD, is_deeper, is_utf8, stringify,
 from eventstore.log import Snapshot
 from eventstore.records import FORMAT
 from projections.context.build import messages_json
-from projections.context.parts import Context, Fate, Part, role_and_estimates
+from projections.context.parts import Context, Fate, Part, role_of
 from projections.tokens import counter
 
 TIMEOUT: Final = 60.0
@@ -122,17 +122,14 @@ def _new(message: dict[str, Any], place: int) -> Part:
             f"messages[{place}] is new: it needs a role, {' or '.join(_NEW_ROLES)}, and its content"
         )
     raw = _text(message)
-    role, utf16, utf8 = role_and_estimates(raw, message["role"], FORMAT)
     return Part(
         seq=0,
         id=f"new-{place}",
         kind="message",
-        role=role,
+        role=role_of(raw, message["role"], FORMAT),
         fate=Fate.INJECTED,
         raw=raw,
         format=FORMAT,
-        utf16=utf16,
-        utf8=utf8,
     )
 
 

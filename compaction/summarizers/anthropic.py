@@ -282,8 +282,6 @@ def _user_message(text: str) -> Part:
         fate=Fate.INJECTED,
         raw=raw,
         format=FORMAT,
-        utf16=0,
-        utf8=0,
     )
 
 

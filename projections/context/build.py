@@ -20,7 +20,7 @@ from eventstore.paths import LazyEvent, SnapshotCache, event, in_effect_on, mess
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
-from projections.context.parts import Context, Fate, Part, is_by_person, origin, role_and_estimates
+from projections.context.parts import Context, Fate, Part, is_by_person, origin, role_of
 from projections.rules import rules_at, rules_named, rules_of_format
 from projections.rules.base import Rules, Selection, native_provider
 from projections.settings import encode_settings, settings_at, settings_json
@@ -63,7 +63,9 @@ def context_at(
         leaf=leaf.id if leaf else None,
         as_of=cursor.as_of,
         rules=harness.name,
-        parts=_parts(snapshot, cursor, leaf, harness, readable=readable) if leaf else (),
+        parts=_parts(snapshot, cursor, leaf, harness, _select(snapshot, leaf, harness, readable=readable))
+        if leaf
+        else (),
         settings=settings_at(snapshot, cursor.session, cursor.leaf),
         expanded=_unread(snapshot, leaf) if leaf and readable else "",
     )
@@ -129,7 +131,8 @@ def context_json(
             return harness.document([], settings)
         selected = harness.select(snapshot, entry)
         if harness.arranges or selected.kept is not None or selected.prefix or _is_overlaid(cursor, entry):
-            return harness.document([part.raw for part in _parts(snapshot, cursor, entry, harness)], settings)
+            parts = _parts(snapshot, cursor, entry, harness, selected)
+            return harness.document([part.raw for part in parts], settings)
         messages = messages_of_path(
             snapshot, session, cursor.leaf, first=selected.first, kinds=_kinds(harness), show=_messages_shown
         )
@@ -155,10 +158,13 @@ def is_restored(snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
 
     Between it and the compaction there is no message, of the model, a tool or a person.
     """
-    compaction = entry.compaction_seq
-    if not compaction or not rules_of_format(entry.format).restores(entry):
+    compaction, above = entry.compaction_seq, entry.parent_seq
+    if not compaction or entry.kind == "message":
         return False
-    above = entry.parent_seq
+    if above > compaction and event(snapshot, entry.session, above).kind == "message":
+        return False
+    if not rules_of_format(entry.format).restores(entry):
+        return False
     while above > compaction:
         between = event(snapshot, entry.session, above)
         if between.kind == "message" or is_by_person(between):
@@ -212,33 +218,37 @@ def _is_overlaid(cursor: Cursor, leaf: LazyEvent) -> bool:
 def unarranged_at(snapshot: Snapshot, cursor: Cursor) -> list[Part]:
     """Return the parts of the context at a cursor before its harness's rules arrange them."""
     leaf = _leaf(snapshot, cursor)
-    return _unarranged(snapshot, cursor, leaf, rules_at(snapshot, leaf)) if leaf else []
+    if leaf is None:
+        return []
+    rules = rules_at(snapshot, leaf)
+    return _unarranged(snapshot, cursor, leaf, rules, rules.select(snapshot, leaf))
 
 
-def _parts(
+def _select(snapshot: Snapshot, leaf: LazyEvent, rules: Rules, *, readable: bool) -> Selection:
+    return (rules.select_readable if readable else rules.select)(snapshot, leaf)
+
+
+def _parts(  # noqa: PLR0917
     snapshot: Snapshot,
     cursor: Cursor,
     leaf: LazyEvent,
     rules: Rules,
+    selected: Selection,
     behind: tuple[str, ...] = (),
-    *,
-    readable: bool = False,
 ) -> tuple[Part, ...]:
     """Return the parts of a context; `behind` are the sessions whose prefix it is."""
-    parts = _unarranged(snapshot, cursor, leaf, rules, behind, readable=readable)
+    parts = _unarranged(snapshot, cursor, leaf, rules, selected, behind)
     return tuple(rules.arrange(snapshot, leaf, parts) if rules.arranges else parts)
 
 
-def _unarranged(
+def _unarranged(  # noqa: PLR0917
     snapshot: Snapshot,
     cursor: Cursor,
     leaf: LazyEvent,
     rules: Rules,
+    selected: Selection,
     behind: tuple[str, ...] = (),
-    *,
-    readable: bool = False,
 ) -> list[Part]:
-    selected = (rules.select_readable if readable else rules.select)(snapshot, leaf)
     parts = list(_selected(snapshot, cursor, leaf, rules, selected))
     if selected.prefix:
         session, entry = selected.prefix
@@ -250,7 +260,8 @@ def _unarranged(
         there = resolve_cursor(snapshot, session, leaf=entry)
         end = _leaf(snapshot, there)
         assert end is not None  # noqa: S101  an entry was named
-        parts[:0] = _parts(snapshot, there, end, rules_at(snapshot, end), behind)
+        its = rules_at(snapshot, end)
+        parts[:0] = _parts(snapshot, there, end, its, its.select(snapshot, end), behind)
     return parts
 
 
@@ -379,20 +390,20 @@ def _parts_of_messages(entry: Event | LazyEvent, messages: Sequence[bytes], fate
 
 
 def _adapted(part: Part, place: int) -> Part:
-    """Return one of several parts of an event, with role and estimates of its own message."""
-    role, utf16, utf8 = role_and_estimates(part.raw, part.role, part.format)
+    """Return one of several parts of an event, with the role of its own message."""
+    role = role_of(part.raw, part.role, part.format)
     by_person = part.by_person and role == "user"
-    return msgspec.structs.replace(part, role=role, utf16=utf16, utf8=utf8, place=place, by_person=by_person)
+    return msgspec.structs.replace(part, role=role, recorded=None, place=place, by_person=by_person)
 
 
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
     """Return the part for a message; without a fate, one that nothing changed."""
-    kind, role, utf16, utf8 = entry.kind, entry.role, entry.utf16, entry.utf8
+    kind, role = entry.kind, entry.role
     goes_on, by_person = origin(entry)
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:
-        role, utf16, utf8 = role_and_estimates(raw, role, format)
+        role = role_of(raw, role, format)
     elif fate is None and kind == "branch_summary":
         fate = Fate.SUMMARY
     elif fate is None:
@@ -406,8 +417,7 @@ def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) 
         fate=fate,
         raw=raw,
         format=format,
-        utf16=utf16,
-        utf8=utf8,
+        recorded=None if fate is Fate.REWRITTEN else (entry.utf16, entry.utf8),
         continues=goes_on,
         by_person=by_person,
     )

@@ -81,7 +81,7 @@ class Fate(StrEnum):
 class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a context and the event that it comes from.
 
-    `raw` is the message's JSON in the shape of `format`; `utf16` and `utf8` are token estimates of it.
+    `raw` is the message's JSON in the shape of `format`; `recorded` are its token estimates, None to count them.
     `continues`: the event continues the work after a compaction (`is_continuation`), so no person wrote it.
     `by_person`: a human wrote the message, or one of those merged into it.
     `session` holds the event, `place` is the message's index among those of its event, and `merged` are the
@@ -96,12 +96,26 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fate: Fate
     raw: bytes
     format: str
-    utf16: int
-    utf8: int
+    recorded: tuple[int, int] | None = None
     continues: bool = False
     by_person: bool = False
     place: int = 0
     merged: tuple[int, ...] = ()
+
+    @property
+    def utf16(self) -> int:
+        return self._estimates[0]
+
+    @property
+    def utf8(self) -> int:
+        return self._estimates[1]
+
+    @property
+    def _estimates(self) -> tuple[int, int]:
+        if self.recorded is not None:
+            return self.recorded
+        view = view_of_part(self)
+        return estimates(view.role, view.blocks, view.shell)
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -120,28 +134,22 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def rewritten_as(self, raw: bytes, format: str | None = None) -> Part:
         """Return this part with its message replaced by a rewrite."""
         shape = format or self.format
-        role, utf16, utf8 = role_and_estimates(raw, self.role, shape)
+        role = role_of(raw, self.role, shape)
         return msgspec.structs.replace(
-            self, raw=raw, format=shape, role=role, fate=Fate.REWRITTEN, utf16=utf16, utf8=utf8
+            self, raw=raw, format=shape, role=role, fate=Fate.REWRITTEN, recorded=None
         )
 
     def merged_with(self, raw: bytes, others: Sequence[Part]) -> Part:
-        """Return one part for several entries merged into `raw`; it keeps this part's entry."""
-        role, utf16, utf8 = role_and_estimates(raw, self.role, self.format)
+        """Return one part, of this entry and role, for several merged into `raw`."""
         merged = (*self.merged, *(other.seq for other in others if other.seq != self.seq))
         by_person = self.by_person or any(other.by_person for other in others)
-        return msgspec.structs.replace(
-            self, raw=raw, role=role, utf16=utf16, utf8=utf8, merged=merged, by_person=by_person
-        )
+        return msgspec.structs.replace(self, raw=raw, recorded=None, merged=merged, by_person=by_person)
 
 
-def role_and_estimates(raw: bytes, role: str, format: str) -> tuple[str, int, int]:
-    """Return the role and token estimates of a message that differs from its event's.
-
-    Falls back to `role` if the message's own role is unknown.
-    """
-    view = view_of_message(raw, format)
-    return (view.role if view.role in ROLES else role, *estimates(view.role, view.blocks, view.shell))
+def role_of(raw: bytes, role: str, format: str) -> str:
+    """Return the role of a message that differs from its event's; `role` if it is unknown."""
+    own = view_of_message(raw, format).role
+    return own if own in ROLES else role
 
 
 def view_of_part(part: Part) -> Message:

@@ -315,24 +315,14 @@ def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) 
 
     That is "" if there is none. After a rewind that may be any message that the compaction keeps.
     """
-    behind, at, seq = list[LazyEvent](), leaf, 0
-    while at.seq > compaction.seq and not (seq := _FIRST_BEHIND.find((at.digest, compaction.seq)) or 0):
-        behind.append(at)
-        at = event(snapshot, leaf.session, at.parent_seq)
-    entries = [event(snapshot, leaf.session, seq)] if seq else reversed(behind)
-    if (first := next(filter(_named_parent, entries), None)) is None:
-        return ""
-    _FIRST_BEHIND.get((leaf.digest, compaction.seq), lambda: first.seq)
-    return _named_parent(first)
+    behind = path(snapshot, leaf.session, leaf.seq, first=compaction.seq + 1)
+    return next(filter(None, map(_named_parent, behind)), "")
 
 
 def _named_parent(entry: Event | LazyEvent) -> str:
     """Return the id that a record names as its parent; a rewrite without an id names none."""
     parent = fields_of(entry.body).parentUuid if entry.format == VERSION else None
     return parent if isinstance(parent, str) and is_name(parent) else ""
-
-
-_FIRST_BEHIND: Final = SnapshotCache[int]()
 
 
 class _Joined:

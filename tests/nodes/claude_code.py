@@ -308,7 +308,5 @@ def _parts(number: int, node: Node, messages: Sequence[bytes], role: str) -> Ite
             fate=Fate.KEPT,
             raw=raw,
             format=VERSION,
-            utf16=0,
-            utf8=0,
             place=place,
         )

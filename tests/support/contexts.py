@@ -27,8 +27,6 @@ def context_of(*messages: Json | bytes, model: Model | None = MODEL) -> Context:
             fate=Fate.KEPT,
             raw=message if isinstance(message, bytes) else json.dumps(message).encode(),
             format="pi/3",
-            utf16=0,
-            utf8=0,
             by_person=not isinstance(message, bytes) and message["role"] == "user",
         )
         for number, message in enumerate(messages, 1)

@@ -17,9 +17,7 @@ from projections.context.parts import Fate, Part
 
 
 def part(name, role="user"):
-    return Part(
-        seq=1, id=name, kind="message", role=role, fate=Fate.KEPT, raw=b"{}", format="pi/3", utf16=0, utf8=0
-    )
+    return Part(seq=1, id=name, kind="message", role=role, fate=Fate.KEPT, raw=b"{}", format="pi/3")
 
 
 def groups(*sizes):
