@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+import msgspec
+
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, boundaries_of
 from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial
-from compaction.replay.stored_trials import StoredTrial, identity_of, key_of
 from compaction.replay.trials import try_of_recorded_size, try_variant
-from compaction.replay.variants import Variant
+from compaction.replay.variants import Variant, identity_of, trial_key
 from compaction.summarizers.chain import SummarizersFailedError
 from eventstore.dependencies import StoredResults
 from eventstore.log import EventLog, Snapshot
@@ -46,19 +47,19 @@ def replay_session(
         here = cursor.at_leaf(boundary.leaf.seq)
         trials, texts = list[Trial](), dict[str, str]()
         for variant, identity in zip(variants, identities, strict=True):
-            key = key_of(session, boundary.leaf.seq, at, limits, matches_size, identity)
-            tried = results.find(key, StoredTrial) if identity else None
+            key = trial_key(session, boundary.leaf.seq, at, limits, matches_size, identity)
+            tried = results.find(key, _Tried) if identity else None
             if tried is None:
                 try:
                     after = attempt(snapshot, cursor, boundary, variant, limits=limits)
                     is_recorded = variant.policy is None and variant.program is None
                     reckoned = boundary.reckoned if is_recorded else 0
-                    tried = _figures(snapshot, here, after, reckoned)
+                    tried = _tried(snapshot, here, after, reckoned)
                     if identity:
                         results.add(key, tried)
                 except SummarizersFailedError as error:
-                    tried = StoredTrial(error=str(error))
-            trials.append(_trial(tried, index, variant.name))
+                    tried = _Tried(Trial(error=str(error)))
+            trials.append(msgspec.structs.replace(tried.trial, boundary=index, variant=variant.name))
             if tried.summary:
                 texts[variant.name] = tried.summary
         results.save()
@@ -69,34 +70,29 @@ def replay_session(
         )
 
 
-def _figures(snapshot: Snapshot, here: Cursor, after: Context | str, reckoned: int) -> StoredTrial:
-    """Return the figures of a new context, or of the reason why there is none.
+class _Tried(msgspec.Struct, frozen=True, array_like=True):
+    """A trial as it is stored, and the text of its summary, "" for none."""
+
+    trial: Trial
+    summary: str = ""
+
+
+def _tried(snapshot: Snapshot, here: Cursor, after: Context | str, reckoned: int) -> _Tried:
+    """Measure a new context, or give the reason why there is none.
 
     `reckoned` are the tokens that its harness restored without a record.
     """
     if isinstance(after, str):
-        return StoredTrial(error=after)
+        return _Tried(Trial(error=after))
     before = context_at(snapshot, here)
     shown = {part.key: part.raw for part in before.parts}
     tokens = counter("utf16/4")
     restored = [part for part in after.parts if part.fate is Fate.RESTORED and part.key not in shown]
     texts = [view_of_part(part).text for part in after.parts if part.role == "compactionSummary"]
-    return StoredTrial(
+    trial = Trial(
         first_kept=next((part.id for part in after.parts if shown.get(part.key) == part.raw), None),
         tokens_before=sum(tokens.count(before.parts)),
         tokens_after=sum(tokens.count(after.parts)) + reckoned,
         tokens_restored=sum(tokens.count(restored)) + reckoned,
-        summary=texts[-1] if texts else "",
     )
-
-
-def _trial(tried: StoredTrial, boundary: int, variant: str) -> Trial:
-    return Trial(
-        boundary=boundary,
-        variant=variant,
-        first_kept=tried.first_kept,
-        tokens_before=tried.tokens_before,
-        tokens_after=tried.tokens_after,
-        tokens_restored=tried.tokens_restored,
-        error=tried.error,
-    )
+    return _Tried(trial, texts[-1] if texts else "")

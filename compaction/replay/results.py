@@ -28,8 +28,8 @@ class Trial(ReplayStruct, frozen=True):
     `error` says why there is no result; then the figures are None.
     """
 
-    boundary: int
-    variant: str
+    boundary: int = 0
+    variant: str = ""
     first_kept: str | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None

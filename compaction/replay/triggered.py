@@ -14,9 +14,8 @@ from compaction.compactor import Compactor
 from compaction.maintainer import Maintainer
 from compaction.part import Limits
 from compaction.replay.results import ReplayStruct
-from compaction.replay.stored_trials import identity_of, key_of
 from compaction.replay.trials import preview_writer
-from compaction.replay.variants import RECORDED, Variant
+from compaction.replay.variants import RECORDED, Variant, identity_of, trial_key
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.dependencies import StoredResults
 from eventstore.event import Event, NewEvent, Parent, as_new
@@ -91,7 +90,7 @@ def triggered_runs(
     recorded = Variant(name=RECORDED, policy=None, chain=SummarizerChain(summarizers=[]))
     for variant in (recorded, *(each for each in variants if each.name != RECORDED)):
         identity = identity_of(variant)
-        key = key_of("run", session, limits, identity_of_prices(prices), identity)
+        key = trial_key("run", session, limits, identity_of_prices(prices), identity)
         run = results.find(key, TriggeredRun) if identity else None
         if run is None:
             run = _run(results.snapshot, session, variant, limits, prices)

@@ -13,7 +13,7 @@ import pytest
 import compaction.replay
 from compaction.part import Limits
 from compaction.policy.load import load_preset
-from compaction.replay import replay_session, stored_trials
+from compaction.replay import replay_session, variants
 from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult
 from compaction.replay.variants import Variant
@@ -180,9 +180,9 @@ def test_a_vocabulary_that_is_installed_later_makes_them_anew(
     replays: Replays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = replays()
-    estimate = stored_trials.counter(POLICY.counter)
+    estimate = variants.counter(POLICY.counter)
     monkeypatch.setattr(
-        stored_trials,
+        variants,
         "counter",
         lambda _name: msgspec.structs.replace(estimate, is_exact=not estimate.is_exact),
     )
