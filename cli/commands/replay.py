@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from cli.replaying import Answers, ReplayOptions, SessionReplay
     from cli.views.page.replay_page import Origin
     from compaction.replay.boundaries import Where
-    from compaction.replay.comparison import VariantSummary
-    from compaction.replay.results import ReplayResult
+    from compaction.replay.results import ReplayResult, VariantSummary
     from compaction.replay.triggered import TriggeredRun
     from eventstore.log import StoredLog
     from projections.overview import SessionFilter
@@ -238,7 +237,7 @@ def _show(
     from cli.views.page.replay_page import replay_page
     from cli.views.replay_table import print_replay, session_line
     from cli.whole_file import write_atomically
-    from compaction.replay.comparison import summaries
+    from compaction.replay.results import summaries
 
     results: list[ReplayResult] = []
     is_sound = True

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, print_line, safe_line, table, thousands
 from cli.views.texts import percent
-from compaction.replay.comparison import VariantSummary
-from compaction.replay.results import ReplayResult
+from compaction.replay.results import ReplayResult, VariantSummary
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from cli.views.page.replay_page import Origin, replay_page
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.replay import replay_session
-from compaction.replay.comparison import summaries
+from compaction.replay.results import summaries
 from compaction.replay.variants import RECORDED, Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer

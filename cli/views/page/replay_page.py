@@ -11,8 +11,7 @@ from markupsafe import Markup
 from cli.output import counted, safe_line, thousands, when
 from cli.views.page.html import rendered, summary_html
 from cli.views.replay_table import failures_of
-from compaction.replay.comparison import VariantSummary
-from compaction.replay.results import ReplayResult
+from compaction.replay.results import ReplayResult, VariantSummary
 from eventstore.errors import shell_command
 
 MOST: Final = 20

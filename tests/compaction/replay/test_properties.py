@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from compaction.policy.load import load_preset, preset_names
 from compaction.replay import boundaries, replay_session
-from compaction.replay.comparison import summaries
-from compaction.replay.results import ReplayResult
+from compaction.replay.results import ReplayResult, summaries
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer

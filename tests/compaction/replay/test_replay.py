@@ -12,8 +12,7 @@ from compaction.cuts import KeepRecent
 from compaction.policy.load import load_preset
 from compaction.replay import replay_session
 from compaction.replay.boundaries import SMALLEST
-from compaction.replay.comparison import summaries
-from compaction.replay.results import ReplayResult
+from compaction.replay.results import ReplayResult, summaries
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer

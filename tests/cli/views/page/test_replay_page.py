@@ -6,8 +6,7 @@ from msgspec import structs
 
 from cli.views.page.replay_page import MOST, Origin, replay_page
 from cli.views.replay_table import failures_of
-from compaction.replay.comparison import summaries
-from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial
+from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial, summaries
 
 ORIGIN = Origin(store="./a-store", command="refold replay s --with one", made=1_700_000_000_000)
 
