@@ -1,4 +1,4 @@
-"""Define the results of a replay: boundaries, the trials of each variant, and their summaries."""
+"""Define the results of a replay: boundaries, trials of variants, and a summary of these."""
 
 from __future__ import annotations
 
