@@ -49,14 +49,12 @@ def parse_settings(given: Mapping[str, Any], source: str, limits: Limits | None 
     named = _with_our_keys(given, written)
     again = [(key, first) for first, *others in written.values() for key in others]
     twice = [ValidationIssue(key, f"it repeats {first}", "leave one of them out") for key, first in again]
-    wrong, settings = validate(named, Settings), Settings()
-    if not wrong:
-        settings = msgspec.convert(named, Settings)
-        wrong = settings.find_issues(limits) if limits else []
+    settings = validate(named, Settings)
+    wrong = settings if isinstance(settings, list) else settings.find_issues(limits) if limits else []
     as_written = [
         msgspec.structs.replace(each, where=written.get(each.where, [each.where])[-1]) for each in wrong
     ]
-    if twice or as_written:
+    if isinstance(settings, list) or twice or as_written:
         raise InvalidInputError(source, [*twice, *as_written])
     return settings
 

@@ -7,12 +7,13 @@ import re
 import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from eventstore.errors import BadInputError
 
+T = TypeVar("T", bound=msgspec.Struct)
 _ONE_OF: Final = "one_of"
 
 
@@ -116,9 +117,9 @@ _brief: Final = reprlib.Repr()
 _brief.maxstring = 60
 
 
-def validate(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> list[ValidationIssue]:
-    """Return every problem of a table for a struct, in the order of its keys, missing keys last."""
-    return _of_table(given, struct, ())
+def validate(given: Mapping[str, Any], struct: type[T]) -> T | list[ValidationIssue]:
+    """Return a table as a struct, or every problem in the order of its keys, missing keys last."""
+    return _of_table(given, struct, ()) or msgspec.convert(given, struct)
 
 
 def key_path(keys: Keys) -> str:

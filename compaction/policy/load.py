@@ -12,7 +12,7 @@ import msgspec
 
 from compaction.part import PolicyPart
 from compaction.policy.model import Policy, Prompting
-from compaction.validation import InvalidInputError, ValidationIssue, one_of, validate
+from compaction.validation import InvalidInputError, ValidationIssue, key_path, one_of, validate
 from eventstore.errors import BadInputError, NotFoundError
 
 SUFFIX: Final = ".toml"
@@ -74,8 +74,9 @@ def parse_policy(text: str, *, source: str) -> Policy:
         preset = tomllib.loads(preset_text(extended))
         del preset["name"]
         settings = {**preset, **settings}
-    if found := validate(settings, _Written):
-        raise InvalidPolicyError(source, found, _sound_prompting(settings))
+    found = validate(settings, _Written)
+    if isinstance(found, list):
+        raise InvalidPolicyError(source, found, _sound_prompting(settings, found))
     settings.pop(_EXTENDS, None)
     return msgspec.convert(settings, Policy)
 
@@ -93,11 +94,12 @@ def load_policy_file(path: str | Path) -> Policy:
     return parse_policy(text, source=str(path))
 
 
-def _sound_prompting(settings: Mapping[str, Any]) -> Prompting:
-    """Return a policy's prompting table without its invalid keys."""
+def _sound_prompting(settings: Mapping[str, Any], found: Sequence[ValidationIssue]) -> Prompting:
+    """Return a policy's prompting table without the keys in which issues were found."""
     table = settings.get("prompting")
     given = table if isinstance(table, dict) else {}
-    sound = {key: value for key, value in given.items() if not validate({key: value}, Prompting)}
+    wrong = {issue.where.partition(", number ")[0] for issue in found}
+    sound = {key: value for key, value in given.items() if key_path(("prompting", key)) not in wrong}
     return msgspec.convert(sound, Prompting)
 
 

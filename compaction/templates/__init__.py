@@ -118,9 +118,10 @@ def _front(toml: str, source: str) -> _Front:
         given = tomllib.loads(toml)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _bad(source, f"front matter: {error}", "correct the TOML") from None
-    if found := validate(given, _Front):
-        raise InvalidInputError(f"template {source}", found)
-    return msgspec.convert(given, _Front)
+    front = validate(given, _Front)
+    if isinstance(front, list):
+        raise InvalidInputError(f"template {source}", front)
+    return front
 
 
 def _digest(text: str) -> str:
