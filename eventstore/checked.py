@@ -106,8 +106,8 @@ class CheckedSnapshot(SnapshotWrapper):
     def locate(self, session: str, event_id: str) -> int:
         return self._snapshot.locate(session, event_id)
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
-        return self._snapshot.sessions_with(event_id)
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
+        return self._snapshot.sessions_with(event_id, only=only)
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         return self._snapshot.ids(session, prefix)

@@ -91,9 +91,9 @@ class DependencySnapshot(SnapshotWrapper):
     def locate(self, session: str, event_id: str) -> int:
         return self._read(session).locate(session, event_id)
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
         self.reads_all = True
-        return self._snapshot.sessions_with(event_id)
+        return self._snapshot.sessions_with(event_id, only=only)
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         return self._read(session).ids(session, prefix)

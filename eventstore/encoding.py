@@ -15,7 +15,7 @@ MAX_ID_BYTES_IN_KEY: Final = 480
 _encode_head: Final = msgspec.msgpack.Encoder().encode
 _decode_head: Final = msgspec.msgpack.Decoder(Head).decode
 _CHECKED_HEAD: Final = 2
-"""The first byte of a head with a checksum; heads of version 1 start with another."""
+"""The first byte of a head."""
 
 encode_source: Final = msgspec.msgpack.Encoder().encode
 _decode_source: Final = msgspec.msgpack.Decoder(SourceState).decode
@@ -49,10 +49,10 @@ def decode_head(stored: bytes | memoryview | None, session: str = "") -> Head:
     """Decode a stored head. Raises CorruptionError that names `session`."""
     stored = stored or b""
     try:
-        if not stored or stored[0] != _CHECKED_HEAD:
-            return _decode_head(stored)
         packed = stored[5:]
-        if zlib.crc32(packed) != int.from_bytes(stored[1:5], "little"):
+        if stored[:1] != bytes([_CHECKED_HEAD]) or zlib.crc32(packed) != int.from_bytes(
+            stored[1:5], "little"
+        ):
             raise CorruptionError(session, 0, "the checksum of the session's head is wrong")
         return _decode_head(packed)
     except msgspec.DecodeError as error:

@@ -2,15 +2,12 @@
 
 Numbers are little-endian. The fields that a rebuild reads come first. Spans count from the start of the
 frame, so that a message is one slice of the stored value.
-
-Version 2 added the checksum. It comes after the names, so that every field has the same place in both
-versions, and frames of either are read as stored.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -20,8 +17,6 @@ from eventstore.event import ROLES, Event
 from eventstore.kinds import CODE_OF_KIND, kind_of_code
 
 VERSION: Final = 2
-OLDEST: Final = 1
-"""The oldest version that is read as stored; `STEPS` convert older frames."""
 Buffer = bytes | memoryview
 
 _HEADER: Final = struct.Struct("<BBBBHHHHHxxIIIIQQQQQQQQqq32s")
@@ -177,9 +172,9 @@ def _checksum(header_and_names: Buffer) -> bytes:
 
 
 def is_intact(frame: Buffer) -> bool:
-    """Return True if header and names match their checksum; version 1 has none."""
-    if len(frame) < HEADER_SIZE or frame[0] == 1:
-        return len(frame) >= HEADER_SIZE
+    """Return True if header and names match their checksum."""
+    if len(frame) < HEADER_SIZE:
+        return False
     stop = HEADER_SIZE + sum(_name_sizes_of(frame))
     return _checksum(frame[:stop]) == frame[stop : stop + _CHECKSUM_SIZE]
 
@@ -198,7 +193,7 @@ def decode(frame: Buffer, session: str) -> Event:
 
 
 def _decoded(frame: Buffer, head: Header, session: str) -> Event:
-    if not OLDEST <= head.version <= VERSION:
+    if head.version != VERSION:
         raise ValueError(f"its frame is of version {head.version}")
     at = HEADER_SIZE + head.id_size
     event_id = str(frame[HEADER_SIZE:at], "utf-8")
@@ -209,7 +204,7 @@ def _decoded(frame: Buffer, head: Header, session: str) -> Event:
     at += head.cause_size
     tag = str(frame[at : at + head.tag_size], "utf-8") if head.tag_size else ""
     at += head.tag_size
-    body_at = at if head.version == 1 else at + _CHECKSUM_SIZE
+    body_at = at + _CHECKSUM_SIZE
     if body_at > len(frame):
         raise ValueError("it is cut short")
     return Event(
@@ -322,15 +317,14 @@ def time_of(frame: Buffer) -> int | None:
 
 def body_of(frame: Buffer) -> Buffer:
     """Return the body of a frame, as a slice of it."""
-    at = HEADER_SIZE + sum(_name_sizes_of(frame))
-    return frame[at if frame[0] == 1 else at + _CHECKSUM_SIZE :]
+    return frame[HEADER_SIZE + sum(_name_sizes_of(frame)) + _CHECKSUM_SIZE :]
 
 
 def with_other_body(frame: Buffer, body: Buffer, digest: bytes) -> bytes:
     """Return a frame with another body of the same size, and another digest."""
     stop = HEADER_SIZE + sum(_name_sizes_of(frame))
     checked = b"".join((frame[:_DIGEST_AT], digest, frame[_DIGEST_AT + len(digest) : stop]))
-    return b"".join((checked, b"" if frame[0] == 1 else _checksum(checked), body))
+    return b"".join((checked, _checksum(checked), body))
 
 
 def with_position(frame: bytes, position: int) -> bytes:
@@ -342,19 +336,3 @@ def with_position(frame: bytes, position: int) -> bytes:
     after = b"".join((before[:_POSITION_AT], position.to_bytes(8, "little"), before[_POSITION_AT + 8 :]))
     checksum = int.from_bytes(frame[stop : stop + _CHECKSUM_SIZE], "little") ^ crc32(before) ^ crc32(after)
     return b"".join((after, checksum.to_bytes(_CHECKSUM_SIZE, "little"), frame[stop + _CHECKSUM_SIZE :]))
-
-
-Step = Callable[[bytes], bytes]
-
-STEPS: Final[Mapping[int, Step]] = {}
-"""Conversions by frame version older than `OLDEST`, each to the next version: `{0: to_1}`."""
-
-
-def upcast(frame: Buffer, steps: Mapping[int, Step] = STEPS, *, to: int = OLDEST) -> Buffer:
-    """Convert a frame to version `to`; return the same object if it has that version already.
-
-    Raises KeyError if no step leads on from the frame's version.
-    """
-    while frame[0] < to:
-        frame = steps[frame[0]](bytes(frame))
-    return frame

@@ -198,8 +198,11 @@ class Snapshot(Protocol):
     def locate(self, session: str, event_id: str) -> int:
         """Return an event's sequence number by its id, 0 if the session has no such event."""
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
-        """Return the names of the sessions that have an event with this id, sorted."""
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
+        """Return the names of the sessions that have an event with this id, sorted.
+
+        With `only`, look in no other session.
+        """
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         """Return the ids of a session's events that start with `prefix`, sorted."""

@@ -249,8 +249,10 @@ class _State:
         self.head(session)
         return next((event.seq for event in self.events[session] if event.id == event_id), 0)
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
-        return [head.name for head in self.heads() if self.locate(head.name, event_id)]
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
+        return [
+            head.name for head in self.heads() if only in {"", head.name} and self.locate(head.name, event_id)
+        ]
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         self.head(session)

@@ -76,9 +76,9 @@ class Preview(SnapshotWrapper):
             return seq
         return self._snapshot.locate(session, event_id)
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
-        stored = set(self._snapshot.sessions_with(event_id))
-        is_new = self._is_new(self._head.name, self._seqs.get(event_id, 0))
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
+        stored = set(self._snapshot.sessions_with(event_id, only=only))
+        is_new = only in {"", self._head.name} and self._is_new(self._head.name, self._seqs.get(event_id, 0))
         return sorted(stored | ({self._head.name} if is_new else set()))
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:

@@ -264,10 +264,7 @@ class KnownEvents(Protocol):
         """Return the bytes of the record with this id in those parts, or None."""
 
     def sessions_with(self, event_id: str) -> Sequence[str]:
-        """Return the other sources' sessions that have an event with this id.
-
-        A store looks in the index of each of its sessions: ask once for a source.
-        """
+        """Return the other sources' sessions that have an event with this id."""
 
     def name(self, session: int) -> str:
         """Return the name that the log has for a session of the source."""

@@ -10,10 +10,12 @@ from eventstore.append import EventBuilder, check_expected
 from eventstore.encoding import decode_head, encode_head
 from eventstore.errors import CorruptionError
 from eventstore.event import NewEvent
-from eventstore.frame import Buffer, upcast
+from eventstore.frame import Buffer
 from eventstore.lmdb.keys import (
+    HOLDERS,
     Transaction,
     event_key,
+    holder_row,
     id_key,
     id_keys,
     number_key,
@@ -21,7 +23,7 @@ from eventstore.lmdb.keys import (
     position_key,
     sequence,
 )
-from eventstore.lmdb.opening import Databases, mark_version
+from eventstore.lmdb.opening import Databases
 from eventstore.log import AppendResult, Expected, Head
 
 
@@ -32,14 +34,12 @@ class Append(EventBuilder):
         self,
         transaction: Transaction,
         dbs: Databases,
-        oldest_frame: int,
         session: str,
         now: int,
     ) -> None:
         super().__init__(session, now)
         self._transaction = transaction
         self._dbs = dbs
-        self._oldest_frame = oldest_frame
         self._number, self._stored_until = 0, 0
         self._newest_read: tuple[int, Buffer] = 0, b""
         """The frame that was read last: a new event asks for its parent's twice."""
@@ -56,8 +56,6 @@ class Append(EventBuilder):
             head = self.add(fresh, head, position, source)
             position = head.position
             self._put_rows(head)
-            if self._oldest_frame < frames_.VERSION:
-                mark_version(self._transaction, self._dbs)
             if not self._stored_until:
                 key = b"n" + self.session.encode()
                 self._put(self._dbs.sessions, [(key, head.number.to_bytes(4, "big"))])
@@ -96,9 +94,8 @@ class Append(EventBuilder):
         found = self._transaction.get(event_key(self._number, seq), db=self._dbs.events)
         if found is None or len(found) < frames_.HEADER_SIZE:
             raise CorruptionError(self.session, seq, "is missing or truncated")
-        frame = upcast(found) if self._oldest_frame < frames_.OLDEST else found
-        self._newest_read = seq, frame
-        return frame
+        self._newest_read = seq, found
+        return found
 
     def _put_rows(self, head: Head) -> None:
         """Put the rows of all events whose frames are made."""
@@ -107,7 +104,11 @@ class Append(EventBuilder):
         self._put(self._dbs.events, list(zip(places, values, strict=True)))
         # An event's key ends with its number.
         numbers = [each[-sequence.size :] for each in places]
-        self._put(self._dbs.ids, sorted(zip(id_keys(number, self.numbers), numbers, strict=True)))
+        keys = id_keys(number, self.numbers)
+        self._put(self._dbs.ids, sorted(zip(keys, numbers, strict=True)))
+        with self._transaction.cursor(self._dbs.holders) as holders:
+            # Two ids of a session may have the same row.
+            holders.putmulti([(HOLDERS, row) for row in sorted(map(holder_row, keys))])
         positions = [position_key(seq + ahead) for seq in self.frames]
         self._put(self._dbs.positions, list(zip(positions, places, strict=True)), append=True)
 

@@ -44,9 +44,7 @@ class Environment:
 
     def __init__(self, path: str, options: Options, *, create: bool) -> None:
         self.path, self.options = path, options
-        env, self.files, self.dbs, self.oldest_frame = opening.open_environment(
-            path, create=create, map_size=options.map_size
-        )
+        env, self.files, self.dbs = opening.open_environment(path, create=create, map_size=options.map_size)
         self.env: lmdb.Environment | None = env
         self.process = _PROCESS
         flags = env.flags()

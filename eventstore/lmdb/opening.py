@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import lmdb
 import msgspec
 
 from eventstore.errors import StoreError
-from eventstore.frame import OLDEST, STEPS, VERSION
 from eventstore.lmdb.data_files import (
     DATA_FILE,
     LOCK_FILE,
@@ -24,14 +22,10 @@ from eventstore.lmdb.data_files import (
 )
 from eventstore.log import StoreSize
 
-if TYPE_CHECKING:
-    from eventstore.lmdb.keys import Transaction
+STORE_VERSION: Final = 3
+"""Changes with the layout and with frames.
 
-
-STORE_VERSION: Final = 2
-"""Changes with the layout, and with frames that older versions of refold cannot read.
-
-Version 1 has frames of version 1 and heads without a checksum; the first append makes it version 2.
+Versions 1 and 2 were never released, and are refused.
 """
 _ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its engines cannot read each other's files."""
@@ -64,21 +58,20 @@ _REMEDIES: Final = (
 _OTHER_DATABASE: Final = "is an LMDB database, but not a refold store, or is damaged"
 _RESTORE: Final = "restore it from a backup"
 _NONE_OR_DAMAGED: Final = "name another folder, or restore a backup"
+_FROM_OLDER: Final = (
+    "run 'refold sync' into a new store; export what else it holds by the refold that wrote it"
+)
 _REMEDY: Final = "check its permissions and the free space on its disk"
 
 
 class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
-    """A store's description: layout version, oldest frame version."""
+    """A store's description: its layout version."""
 
     version: int
-    oldest_frame: int
 
 
 class Databases(NamedTuple):
-    """The named tables of a store.
-
-    `sources` is None in a store of an older refold that could not be written when it was opened.
-    """
+    """The named tables of a store."""
 
     meta: Any
     sessions: Any
@@ -87,12 +80,13 @@ class Databases(NamedTuple):
     positions: Any
     blobs: Any
     derived: Any
-    sources: Any | None
+    sources: Any
+    holders: Any
 
 
 def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction[Any]) -> StoreSize:
     """Return the size of an open store."""
-    tables = [transaction.stat(), *(transaction.stat(db) for db in dbs if db is not None)]
+    tables = [transaction.stat(), *map(transaction.stat, dbs)]
     info = env.info()
     used = sum(table[pages] for table in tables for pages in ("branch_pages", "leaf_pages", "overflow_pages"))
     page = tables[0]["psize"]
@@ -104,8 +98,8 @@ def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction
 
 def open_environment(
     path: str, *, create: bool, map_size: int
-) -> tuple[lmdb.Environment, StoreFiles, Databases, int]:
-    """Return the environment, its files, its tables and the oldest frame version.
+) -> tuple[lmdb.Environment, StoreFiles, Databases]:
+    """Return the environment, its files and its tables.
 
     Read-only files are opened for reading. Slots of dead readers are cleared. Raises StoreError.
     """
@@ -125,7 +119,7 @@ def open_environment(
     try:
         _check_whole(env, path, data)
         env.reader_check()
-        return env, files, *_open_tables(env, files, path)
+        return env, files, _open_tables(env, files, path)
     except lmdb.Error as error:
         env.close()
         raise _not_opened(path, data, error) from error
@@ -263,61 +257,38 @@ def page_problems(data: str) -> list[str]:
     return problems
 
 
-def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> tuple[Databases, int]:
-    *names, younger = (name.encode() for name in Databases._fields)
+def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> Databases:
+    names = [name.encode() for name in Databases._fields]
     try:
         if env.flags()["readonly"]:
-            dbs = [env.open_db(name, create=False) for name in names]
-        else:
-            with env.begin(write=True) as transaction:
-                if not transaction.stat()["entries"]:
-                    # Left by an older refold that was killed.
-                    _fill(env, transaction)
-                dbs = [env.open_db(name, txn=transaction, create=False) for name in names]
-                files.commit(env, transaction)
-        with env.begin() as transaction:
-            found = transaction.get(_META_KEY, db=dbs[0])
+            # LMDB keeps a handle of a read transaction only if it began that transaction for it.
+            meta = env.open_db(names[0], create=False)
+            with env.begin() as transaction:
+                _check_version(transaction.get(_META_KEY, db=meta), path)
+            return Databases._make(env.open_db(name, create=False) for name in names)
+        with env.begin(write=True) as transaction:
+            meta = env.open_db(names[0], txn=transaction, create=False)
+            _check_version(transaction.get(_META_KEY, db=meta), path)
+            dbs = Databases._make(env.open_db(name, txn=transaction, create=False) for name in names)
+            files.commit(env, transaction)
+            return dbs
     except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
         raise StoreError(path, _OTHER_DATABASE, _NONE_OR_DAMAGED) from error
+
+
+def _check_version(found: bytes | None, path: str) -> None:
+    """Raise StoreError for a store of another layout."""
     if found is None:
         raise StoreError(path, _OTHER_DATABASE, _NONE_OR_DAMAGED)
     try:
-        meta = msgspec.msgpack.decode(found, type=StoreMeta)
+        version = msgspec.msgpack.decode(found, type=StoreMeta).version
     except msgspec.DecodeError as error:
         raise StoreError(path, f"has no readable version ({error})", "upgrade refold") from error
-    if not 1 <= meta.version <= STORE_VERSION or not _can_read(meta.oldest_frame):
+    if version != STORE_VERSION:
+        remedy = "upgrade refold" if version > STORE_VERSION else _FROM_OLDER
         raise StoreError(
-            path,
-            f"is of store version {meta.version} with frames of version {meta.oldest_frame};"
-            f" this refold reads store versions up to {STORE_VERSION} and frames up to version {VERSION}",
-            "upgrade refold",
+            path, f"is of store version {version}; this refold reads version {STORE_VERSION}", remedy
         )
-    return Databases._make([*dbs, _open_younger(env, files, younger)]), meta.oldest_frame
-
-
-def _open_younger(env: lmdb.Environment, files: StoreFiles, name: bytes) -> Any | None:
-    """Open a table that older stores lack: make it if possible, else return None."""
-    with suppress(lmdb.NotFoundError):
-        return env.open_db(name, create=False)
-    if not env.flags()["readonly"]:
-        # On a full disk, the store can still be read.
-        with suppress(lmdb.DiskError, lmdb.MapFullError), env.begin(write=True) as transaction:
-            table = env.open_db(name, txn=transaction)
-            files.commit(env, transaction)
-            return table
-    return None
-
-
-def _can_read(frame_version: int) -> bool:
-    return frame_version <= VERSION and all(version in STEPS for version in range(frame_version, OLDEST))
-
-
-def mark_version(transaction: Transaction, dbs: Databases) -> None:
-    """Upgrade an older store's version, so that refolds that cannot read it refuse it."""
-    meta = msgspec.msgpack.decode(transaction.get(_META_KEY, db=dbs.meta) or b"", type=StoreMeta)
-    if meta.version != STORE_VERSION:
-        newer = msgspec.structs.replace(meta, version=STORE_VERSION)
-        transaction.put(_META_KEY, msgspec.msgpack.encode(newer), db=dbs.meta)
 
 
 def _make(file: str) -> None:
@@ -334,12 +305,9 @@ def _make(file: str) -> None:
         ) as env,
         env.begin(write=True) as transaction,
     ):
-        _fill(env, transaction)
-
-
-def _fill(env: lmdb.Environment, transaction: lmdb.Transaction[bytes]) -> None:
-    for name in Databases._fields:
-        db = env.open_db(name.encode(), txn=transaction)
-        if name == "meta":
-            meta = StoreMeta(version=STORE_VERSION, oldest_frame=VERSION)
-            transaction.put(_META_KEY, msgspec.msgpack.encode(meta), db=db)
+        for name in Databases._fields:
+            # Duplicates of one size lie in their pages without the nodes of keys.
+            is_set = name == "holders"
+            db = env.open_db(name.encode(), txn=transaction, dupsort=is_set, dupfixed=is_set)
+            if name == "meta":
+                transaction.put(_META_KEY, msgspec.msgpack.encode(StoreMeta(version=STORE_VERSION)), db=db)

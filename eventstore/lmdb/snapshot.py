@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Any, Final
 
 import lmdb
@@ -15,8 +15,17 @@ from eventstore import frame as frames_
 from eventstore.chain import START
 from eventstore.encoding import decode_head, decode_source, encode_name, id_prefix, source_key
 from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
-from eventstore.frame import Buffer, upcast
-from eventstore.lmdb.keys import Transaction, event_key, id_key, number_key, place, position_key
+from eventstore.frame import Buffer
+from eventstore.lmdb.keys import (
+    HOLDERS,
+    Transaction,
+    event_key,
+    holder_row,
+    id_key,
+    number_key,
+    place,
+    position_key,
+)
 from eventstore.lmdb.opening import Databases
 from eventstore.log import FeedItem, Head, Snapshot, SourceState
 
@@ -34,19 +43,13 @@ _OF_CONTENTS: Final = (
 class LmdbSnapshot:
     """A `Snapshot` of an `LmdbLog`: one read transaction."""
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        dbs: Databases,
-        oldest_frame: int,
-    ) -> None:
+    def __init__(self, transaction: Transaction, dbs: Databases) -> None:
         self._transaction = transaction
         self._get = transaction.get
         self._dbs = dbs
         self._events = dbs.events
         self._numbers: dict[str, int] = {}
         self._heads: dict[str, Head] = {}
-        self._is_mixed = oldest_frame < frames_.OLDEST
 
     def damage(self, error: BaseException) -> CorruptionError | None:
         """Return the damage that explains a reader's error, None if there is none.
@@ -120,7 +123,7 @@ class LmdbSnapshot:
         found = self._get(event_key(number, seq), None, self._events)
         if found is None:
             raise no_event(session, f"#{seq}")
-        return upcast(found) if self._is_mixed else found
+        return found
 
     def frames(
         self, session: str, *, first: int = 1, last: int | None = None, backward: bool = False
@@ -141,7 +144,7 @@ class LmdbSnapshot:
             raise CorruptionError(session, start, "is missing")
         values = cursor.iterprev(keys=False) if backward else cursor.iternext(keys=False)
         found: Iterator[Any] = islice(values, last - first + 1)
-        return map(upcast, found) if self._is_mixed else found
+        return found
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
         number = self._number(session)
@@ -165,12 +168,17 @@ class LmdbSnapshot:
         found = self._get(id_key(self._number(session), event_id), db=self._dbs.ids)
         return int.from_bytes(found, "big") if found is not None else 0
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
-        cursor = self._transaction.cursor(self._dbs.sessions)
-        # Keys "h…" (heads by number) sort before "n…" (numbers by name).
-        newest = int.from_bytes(cursor.key()[1:], "big") if cursor.set_range(b"n") and cursor.prev() else 0
-        keys = [id_key(number, event_id) for number in range(1, newest + 1)]
-        found = self._transaction.cursor(self._dbs.ids).getmulti(keys)
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
+        number = self._number(only) if only else 0
+        row = holder_row(id_key(number, event_id))
+        cursor, numbers = self._transaction.cursor(self._dbs.holders), list[int]()
+        if only:
+            numbers = [number] * cursor.set_key_dup(HOLDERS, row)
+        elif cursor.set_range_dup(HOLDERS, row):
+            rows = takewhile(lambda each: each[:4] == row[:4], cursor.iternext_dup())
+            numbers = [int.from_bytes(each[4:], "big") for each in rows]
+        # Another id may have the same checksum.
+        found = self._transaction.cursor(self._dbs.ids).getmulti([id_key(each, event_id) for each in numbers])
         stored = (self._get(b"h" + bytes(place[:4]), db=self._dbs.sessions) for place, _ in found)
         return sorted(decode_head(each).name for each in stored)
 
@@ -209,12 +217,8 @@ class LmdbSnapshot:
         return None if found is None else bytes(found)
 
     def source(self, path: bytes) -> SourceState | None:
-        if self._dbs.sources is None:
-            return None
         found = self._get(source_key(path), db=self._dbs.sources)
         return None if found is None else decode_source(found)
 
     def sources(self) -> Iterator[SourceState]:
-        if self._dbs.sources is not None:
-            cursor = self._transaction.cursor(self._dbs.sources)
-            yield from map(decode_source, cursor.iternext(keys=False))
+        return map(decode_source, self._transaction.cursor(self._dbs.sources).iternext(keys=False))

@@ -89,10 +89,8 @@ class LmdbLog:
         def write(transaction: Transaction) -> AppendResult:
             for blob in blobs:
                 transaction.put(payload_digest(blob), blob, db=environment.dbs.blobs, overwrite=False)
-            done = Append(transaction, environment.dbs, environment.oldest_frame, session, self._clock()).run(
-                events, expected, source
-            )
-            if seen is not None and environment.dbs.sources is not None:
+            done = Append(transaction, environment.dbs, session, self._clock()).run(events, expected, source)
+            if seen is not None:
                 transaction.put(source_key(seen.path), encode_source(seen), db=environment.dbs.sources)
             return done
 
@@ -173,7 +171,7 @@ class _Snapshots:
             raise closed(log.path)
         self._shared = shared = log._shared
         self._transaction = shared.begin_reading()
-        self._snapshot = LmdbSnapshot(self._transaction, shared.dbs, shared.oldest_frame)
+        self._snapshot = LmdbSnapshot(self._transaction, shared.dbs)
         return self._snapshot
 
     def __exit__(

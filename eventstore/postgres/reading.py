@@ -239,13 +239,14 @@ class PostgresSnapshot:
         found = self._rows(query, (known.head.number, key))
         return int(found[0][0]) if found else 0
 
-    def sessions_with(self, event_id: str) -> Sequence[str]:
+    def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
         query = """
             SELECT sessions.name FROM sessions
             JOIN events ON events.session = sessions.number AND events.id = %s::bytea
+            WHERE %s::bytea IN ('', sessions.name)
             ORDER BY sessions.name
         """
-        return [str(name, "utf-8") for (name,) in self._rows(query, (id_key(event_id),))]
+        return [str(name, "utf-8") for (name,) in self._rows(query, (id_key(event_id), encode_name(only)))]
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         known = self._session(session)

@@ -42,6 +42,7 @@ _TABLES: Final = """
         PRIMARY KEY (session, seq),
         UNIQUE (session, id)
     );
+    CREATE INDEX ON events USING hash (id);
     CREATE TABLE blobs (digest bytea PRIMARY KEY, payload bytea NOT NULL);
     CREATE TABLE derived (key bytea PRIMARY KEY, value bytea NOT NULL);
     CREATE TABLE sources (key bytea PRIMARY KEY, state bytea NOT NULL);

@@ -145,6 +145,7 @@ class TestIds:
             five.append(session, [message(name)])
         with five.snapshot() as snapshot:
             assert snapshot.sessions_with(name) == ["s", "z", "é"]
+            assert [snapshot.sessions_with(name, only=each) for each in ("é", "r")] == [["é"], []]
 
     @pytest.mark.parametrize("name", ["e", "e11", "", "\ud800"])
     def test_no_session_has_an_id_that_none_was_given(self, five: EventLog, name: str) -> None:

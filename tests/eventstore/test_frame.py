@@ -1,4 +1,4 @@
-"""The bytes of a stored event: what goes in comes out, spans lead to messages, old versions lead to new ones."""
+"""The bytes of a stored event: what goes in comes out, spans lead to messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from eventstore.frame import (
     role_of,
     span_of,
     time_of,
-    upcast,
 )
 from eventstore.kinds import CODE_OF_KIND
 
@@ -165,33 +164,21 @@ def test_a_root_has_no_parent_whatever_name_it_was_given() -> None:
     assert decode(encode(msgspec.structs.replace(PLAIN, parent="x", parent_seq=0)), "s").parent is None
 
 
-VERSION_1 = (
-    bytes.fromhex("01 01 01 03 2100 0200 0500 0300 0000 0000 9d000000 a3000000 0b000000 0c000000")
-    + struct.pack("<QQQQQQQQqq", 7, 6, 5, 4, 3, 2, 1, 9, 1000, 2000)
-    + bytes(range(32))
-    + b"id"
-    + b"above"
-    + b"why"
-    + b"...MESSAG..."
-)
+FRAME = encode(PLAIN)
 
 
 def test_a_version_2_frame_has_the_bytes_that_it_had_when_it_was_fixed() -> None:
     assert VERSION == 2
     assert HEADER_SIZE == 144
-    header = bytes.fromhex("02 01 01 03 2100 0200 0500 0300 0000 0000 a1000000 a7000000 0b000000 0c000000")
-    checked = header + VERSION_1[len(header) : -len(PLAIN.body)]
-    assert encode(PLAIN) == checked + zlib.crc32(checked).to_bytes(4, "little") + PLAIN.body
-
-
-@pytest.mark.parametrize("frame", [VERSION_1, memoryview(VERSION_1), encode(PLAIN)])
-def test_a_frame_of_each_version_is_read_as_it_lies_in_the_store(frame: bytes) -> None:
-    assert upcast(frame) is frame
-    assert decode(frame, "s") == PLAIN
-    assert bytes(body_of(frame)) == PLAIN.body
-    start, stop = span_of(frame)
-    assert frame[start:stop] == b"MESSAG"
-    assert is_intact(frame)
+    checked = (
+        bytes.fromhex("02 01 01 03 2100 0200 0500 0300 0000 0000 a1000000 a7000000 0b000000 0c000000")
+        + struct.pack("<QQQQQQQQqq", 7, 6, 5, 4, 3, 2, 1, 9, 1000, 2000)
+        + bytes(range(32))
+        + b"id"
+        + b"above"
+        + b"why"
+    )
+    assert checked + zlib.crc32(checked).to_bytes(4, "little") + PLAIN.body == FRAME
 
 
 @given(events, st.data())
@@ -205,8 +192,15 @@ def test_a_flipped_bit_of_header_names_or_checksum_is_noticed(event: Event, data
 
 @pytest.mark.parametrize(
     "damaged",
-    [b"", VERSION_1[:100], VERSION_1[:145], b"\x03" + VERSION_1[1:], VERSION_1[:2] + b"\xff" + VERSION_1[3:]],
-    ids=["nothing", "half a header", "half a name", "of another version", "of no role"],
+    [
+        b"",
+        FRAME[:100],
+        FRAME[:145],
+        b"\x01" + FRAME[1:],
+        b"\x03" + FRAME[1:],
+        FRAME[:2] + b"\xff" + FRAME[3:],
+    ],
+    ids=["nothing", "half a header", "half a name", "older", "newer", "of no role"],
 )
 def test_a_frame_that_cannot_be_read_is_damage(damaged: bytes) -> None:
     with pytest.raises(CorruptionError) as info:
@@ -229,28 +223,3 @@ def test_a_role_that_cannot_be_read_is_damage() -> None:
     with pytest.raises(CorruptionError) as info:
         role_of(frame[:2] + b"\xff" + frame[3:])
     assert info.value.seq == PLAIN.seq
-
-
-class TestUpcasting:
-    def test_a_frame_of_the_current_version_is_left_as_it_is(self) -> None:
-        frame = encode(PLAIN)
-        assert upcast(frame, {}) is frame
-
-    def test_an_older_frame_is_led_on_step_by_step(self) -> None:
-        steps = {0: lambda frame: b"\x01" + frame[1:] + b"b", 1: lambda frame: b"\x02" + frame[1:] + b"c"}
-        assert upcast(b"\x00a", steps, to=2) == b"\x02abc"
-
-    def test_a_frame_begins_with_the_step_that_its_version_needs(self) -> None:
-        steps = {0: lambda frame: b"\x01" + frame[1:] + b"b", 1: lambda frame: b"\x02" + frame[1:] + b"c"}
-        assert upcast(b"\x01a", steps, to=2) == b"\x02ac"
-
-    def test_a_newer_frame_is_left_as_it_is(self) -> None:
-        assert upcast(b"\x02a", {}, to=1) == b"\x02a"
-
-    def test_a_step_gets_bytes_of_its_own(self) -> None:
-        steps = {0: lambda frame: b"\x01" + frame[1:]}
-        assert upcast(memoryview(b"\x00a"), steps, to=1) == b"\x01a"
-
-    def test_a_version_that_no_step_leads_on_from_is_an_error(self) -> None:
-        with pytest.raises(KeyError):
-            upcast(b"\x00a", {1: bytes}, to=2)

@@ -8,14 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
-import msgspec
 import pytest
 
-from eventstore import frame as frames_
 from eventstore import open_store
 from eventstore.chain import payload_digest
 from eventstore.errors import CorruptionError, EventConflictError, StoreError
-from eventstore.frame import decode
 from eventstore.lmdb.environment import Durability
 from eventstore.lmdb.opening import translated
 from eventstore.lmdb.store import LmdbLog
@@ -267,46 +264,6 @@ class TestMissingEvents:
                 list(snapshot.frames("s", backward=True))
             with pytest.raises(CorruptionError):
                 list(snapshot.frames("s", first=2))
-
-
-class TestOldFrames:
-    @pytest.fixture
-    def old(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A store of version 0 frames, which end in a byte that is not there any more, and a step on from them."""
-        path = tmp_path / "store"
-        with open_store(path, clock=lambda: NOW) as log:
-            log.append("s", [message("a"), message("b"), message("c", parent="a"), decision("d")])
-        with tables(path) as changing:
-            for key, value in changing.items("events"):
-                changing.put("events", key, b"\x00" + value[1:] + b"!")
-            meta = {"version": 1, "oldest_frame": 0}
-            changing.put("meta", b"refold", msgspec.msgpack.encode(meta))
-        monkeypatch.setitem(frames_.STEPS, 0, lambda frame: b"\x02" + frame[1:-1])
-        return path
-
-    def test_old_frames_are_read_as_new_ones(self, old: Path) -> None:
-        with open_store(old, clock=lambda: NOW) as log:
-            assert [found.id for found in events(log, "s")] == ["a", "b", "c", "d"]
-            assert {frame[0] for frame in frames(log, "s")} == {frames_.VERSION}
-            assert path_ids(log, "s", "c") == ["a", "c"]
-            with log.snapshot() as snapshot:
-                assert decode(snapshot.frame("s", 2), "s").id == "b"
-                assert [bytes(item.frame)[0] for item in snapshot.feed()] == [frames_.VERSION] * 4
-                assert list(snapshot.ids("s")) == ["a", "b", "c", "d"]
-
-    def test_a_store_of_old_frames_is_sound(self, old: Path) -> None:
-        with open_store(old, clock=lambda: NOW) as log:
-            assert verify(log).findings == []
-
-    def test_old_frames_are_told_from_new_ones_in_one_store(self, old: Path) -> None:
-        with open_store(old, clock=lambda: NOW) as log:
-            log.append("s", [message("e")])
-            assert log.append("s", [message("a")]).added == 0
-        with tables(old) as looking:
-            assert [value[0] for _, value in looking.items("events")] == [0, 0, 0, 0, frames_.VERSION]
-        with open_store(old) as log:
-            assert path_ids(log, "s", "e") == ["a", "c", "e"]
-            assert verify(log).findings == []
 
 
 class TestErrors:

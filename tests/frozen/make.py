@@ -2,7 +2,7 @@
 
     python -m tests.frozen.make
 
-makes the folder of the current on-disk version. Once a release has written that version, it is history: an
+makes the folder of the current layout. Once a release has written that version, it is history: an
 older folder is never made again.
 """
 
@@ -22,15 +22,15 @@ from eventstore.backup import backup
 from eventstore.event import NewEvent, Parent
 from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
-from eventstore.frame import VERSION
+from eventstore.lmdb.opening import STORE_VERSION
 from eventstore.lmdb.store import LmdbLog
-from eventstore.log import AppendResult, Expected, Snapshot
+from eventstore.log import AppendResult, Expected, Snapshot, SourceState
 from eventstore.records import Record
 from tests.frozen.reading import events_of, read
 from tests.support.events import NOW, event
 from tests.support.pi_files import entry, header, kept, line, said
 
-FOLDER: Final = Path(__file__).parent / f"store-{VERSION}"
+FOLDER: Final = Path(__file__).parent / f"store-{STORE_VERSION}"
 
 
 class _Recorder:
@@ -50,6 +50,7 @@ class _Recorder:
         expected: Expected = "any",
         blobs: Iterable[bytes] = (),
         source: str = "",
+        **_: object,
     ) -> AppendResult:
         place = f"/home/user/sessions/{Path(source).name}" if source else ""
         return self._log.append(session, events, expected=expected, blobs=blobs, source=place)
@@ -166,6 +167,10 @@ def _write_every_kind(log: LmdbLog) -> None:
     append(("link", records.Link(relation="fork", session="unusual", event="b")))
     append(("observed", records.ObservedRewrite(target_id="ask2", record=msgspec.Raw(b'{"type":"message"}'))))
     log.keep([(b"tokens/example", b"\x01\x02\x03")])
+    seen = SourceState(
+        path=b"/a", size=5, modified=3, device=1, inode=2, read=4, harness="pi", sessions=("every kind",)
+    )
+    log.append("every kind", (), seen=seen)
 
 
 def _write_unusual(log: LmdbLog) -> None:

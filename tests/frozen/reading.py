@@ -23,6 +23,7 @@ def read(log: LmdbLog) -> dict[str, Any]:
             "events": len(feed),
             "kinds": dict(sorted(_kinds(snapshot, heads).items())),
             "feed": _digest(*feed),
+            "sources": [repr(each) for each in snapshot.sources()],
             "derived": (snapshot.derived(b"tokens/example") or b"").hex(),
             "sessions": {head.name: _session(log, snapshot, head) for head in heads},
         }

@@ -6,11 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from eventstore import open_store
-from eventstore.frame import VERSION
 from eventstore.lmdb.opening import STORE_VERSION
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import SourceState
@@ -18,7 +16,6 @@ from eventstore.records import FORMAT, RECORDS, record_of
 from eventstore.verify import verify
 from tests.frozen.reading import events_of, read
 from tests.support.events import message
-from tests.support.tampering import tables
 
 STORES = sorted(path.parent for path in Path(__file__).parent.glob("store-*/data.mdb"))
 
@@ -37,8 +34,8 @@ def copy(frozen: Path, tmp_path: Path):
         yield log
 
 
-def test_there_is_a_frozen_store_of_each_version() -> None:
-    assert [path.name for path in STORES] == [f"store-{version}" for version in range(1, VERSION + 1)]
+def test_the_layout_has_a_frozen_store() -> None:
+    assert [path.name for path in STORES] == [f"store-{STORE_VERSION}"]
 
 
 def test_a_frozen_store_says_what_it_always_said(frozen: Path, copy: LmdbLog) -> None:
@@ -63,18 +60,9 @@ def test_a_frozen_store_has_every_kind_of_record_and_all_of_them_are_read(copy: 
             for event in events_of(snapshot, head.name)
             if event.format == FORMAT and event.kind in RECORDS
         ]
-    # Notes are younger than these stores.
-    assert {event.kind for event in own} | {"note"} == set(RECORDS)
+    assert {event.kind for event in own} == set(RECORDS)
     for event in own:
         assert record_of(event.kind, event.body).kind == event.kind
-
-
-def test_records_of_kinds_that_nothing_writes_any_more_are_there_as_they_came(copy: LmdbLog) -> None:
-    with copy.snapshot() as snapshot:
-        found = {event.kind: event for event in events_of(snapshot, "every kind")}
-    assert (found["reset_boundary"].is_entry, found["repair"].is_entry) == (True, False)
-    assert msgspec.json.decode(found["reset_boundary"].body) == {"type": "reset_boundary"}
-    assert msgspec.json.decode(found["repair"].body)["renderer"] == "anthropic"
 
 
 def test_a_frozen_store_goes_on(copy: LmdbLog) -> None:
@@ -96,21 +84,3 @@ def test_a_frozen_store_keeps_the_states_of_files(copy: LmdbLog, tmp_path: Path)
     copy.close()
     with open_store(tmp_path, create=False) as again, again.snapshot() as snapshot:
         assert snapshot.source(b"/a") == state
-
-
-def test_a_frozen_store_is_marked_as_of_this_version_once_it_is_appended_to(
-    frozen: Path, tmp_path: Path
-) -> None:
-    oldest = int(frozen.name.removeprefix("store-"))
-    shutil.copy(frozen / "data.mdb", tmp_path)
-    for times in range(3):
-        with tables(tmp_path) as looking:
-            meta = msgspec.msgpack.decode(looking.get("meta", b"refold"))
-            versions = {frame[0] for _, frame in looking.items("events")}
-        # One that only reads changes nothing: an older refold goes on reading, too.
-        assert meta == {"version": STORE_VERSION if times == 2 else oldest, "oldest_frame": oldest}
-        assert versions == ({oldest, VERSION} if times == 2 else {oldest})
-        with open_store(tmp_path, create=False) as log:
-            assert verify(log).findings == []
-            if times == 1:
-                log.append("every kind", [message("new")])

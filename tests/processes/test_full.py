@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -73,16 +72,6 @@ FILL_BY_APPENDING = f"""{PRELUDE}
 folder, durability = Path(sys.argv[1]), sys.argv[2]
 (folder / "ballast").write_bytes(bytes(200_000))
 fill_and_go_on(folder / "store", durability, (folder / "ballast").unlink)
-"""
-
-OPEN_AN_OLDER_STORE = f"""{PRELUDE}
-folder = Path(sys.argv[1])
-(folder / "store" / "lock.mdb").write_bytes(bytes(65536))
-fill(folder)
-with open_store(folder / "store", create=False) as log:
-    with log.snapshot() as snapshot:
-        print(len(list(snapshot.heads())) > 0, list(snapshot.sources()), log._shared.dbs.sources is None)
-    print(bool(verify(log).findings))
 """
 
 FILL_TO_A_LIMIT = f"""{PRELUDE}
@@ -379,11 +368,3 @@ class TestFullMap:
         assert "(Cannot allocate memory)" in opening
         assert len({opening, growing, closed, "None"}) == 4
         assert last == "True []"
-
-
-def test_an_older_store_on_a_full_disk_is_read_without_states_of_files(tmp_path: Path) -> None:
-    with disk(tmp_path, size="8m"):
-        (tmp_path / "store").mkdir()
-        frozen = Path(__file__).parents[1] / "frozen" / "store-2" / "data.mdb"
-        shutil.copy(frozen, tmp_path / "store")
-        assert output_of(OPEN_AN_OLDER_STORE, tmp_path) == "True [] True\nFalse\n"

@@ -56,11 +56,6 @@ with open_store(sys.argv[1]) as log:
     print(version(log, "s"))
 """
 
-STATES = f"""{PRELUDE}
-with open_store(sys.argv[1]) as log, log.snapshot() as snapshot:
-    print(snapshot.source(b"/a"), list(snapshot.sources()))
-"""
-
 IMPORT = f"""
 from cli.store import import_with_progress
 from eventstore.errors import BadInputError
@@ -158,11 +153,6 @@ class TestReadOnly:
     ) -> None:
         allow(store, folder=0o555, data=data, lock=lock)
         check_read_only(store, output_of(READ, store))
-
-    def test_an_older_store_that_may_not_be_written_has_no_states_of_files(self, store: Path) -> None:
-        shutil.copy(Path(__file__).parents[1] / "frozen" / "store-2" / "data.mdb", store)
-        allow(store, folder=0o555, data=0o444, lock=0o444)
-        assert output_of(STATES, store) == "None []\n"
 
     def test_a_reader_makes_no_lock_file_that_would_shut_the_owner_out(self, store: Path) -> None:
         allow(store, folder=0o777, data=0o444, lock=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,9 @@ import pytest
 
 from eventstore import open_store
 from eventstore.checked import checked
+from eventstore.encoding import encode_head
 from eventstore.errors import CorruptionError, NotFoundError
-from eventstore.event import Flag
-from eventstore.frame import body_of, decode, encode, header_of, names_of
+from eventstore.frame import body_of, decode, encode
 from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
@@ -35,7 +34,6 @@ STORY = [
     message("i", "and on"),
     decision("j"),
 ]
-FROZEN = Path(__file__).parents[1] / "frozen" / "store-1" / "data.mdb"
 HIDDEN = {1, 4}
 """Events that the context at the leaf is not made of."""
 
@@ -61,7 +59,7 @@ class Damaged:
         self._transaction.delete(event_key(self._number, seq), db=self._log._shared.dbs.events)
 
     def snapshot(self) -> LmdbSnapshot:
-        return LmdbSnapshot(self._transaction, self._log._shared.dbs, self._log._shared.oldest_frame)
+        return LmdbSnapshot(self._transaction, self._log._shared.dbs)
 
     def frame(self, seq: int) -> bytes:
         return bytes(self.snapshot().frame(self.session, seq))
@@ -91,15 +89,6 @@ def store(tmp_path: Path) -> Iterator[Damaged]:
     with open_store(tmp_path / "store") as log:
         log.append("s", STORY)
     with damaging(tmp_path / "store") as store:
-        yield store
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Iterator[Damaged]:
-    """The session "every kind" of the frozen store of version 1."""
-    shutil.copy(FROZEN, tmp_path)
-    with damaging(tmp_path, 1) as store:
-        assert store.session == "every kind"
         yield store
 
 
@@ -159,13 +148,9 @@ def test_a_flipped_bit_of_a_head_is_found(store: Damaged) -> None:
 @pytest.mark.parametrize(
     "fields", [{"leaf": 8}, {"leaf": 10}, {"version": 9}, {"digest": bytes(32)}, {"position": 1}]
 )
-def test_a_head_without_a_checksum_is_held_against_the_newest_event(
-    store: Damaged, fields: dict[str, Any]
-) -> None:
+def test_a_head_is_held_against_the_newest_event(store: Damaged, fields: dict[str, Any]) -> None:
     head = store.snapshot().head("s")
-    store.put_head(msgspec.msgpack.encode(head))
-    assert store.context() is not None
-    store.put_head(msgspec.msgpack.encode(msgspec.structs.replace(head, **fields)))
+    store.put_head(encode_head(msgspec.structs.replace(head, **fields)))
     assert store.context() is None
 
 
@@ -218,33 +203,3 @@ def test_a_checked_snapshot_is_a_snapshot(store: Damaged) -> None:
             snapshot.path("s", 11)
         with pytest.raises(NotFoundError):
             snapshot.head("nobody")
-
-
-class TestVersion1:
-    """Frames that have no checksum."""
-
-    def test_the_store_is_one(self, old: Damaged) -> None:
-        assert {frame[0] for frame in old.snapshot().frames("every kind")} == {1}
-
-    def test_a_checked_context_is_the_context(self, old: Damaged) -> None:
-        plain = old.snapshot()
-        for head in plain.heads():
-            for entry in plain.ids(head.name):
-                if header_of(plain.frame(head.name, plain.locate(head.name, entry))).flags & Flag.OFF_PATH:
-                    continue
-                expected = build_context(plain, head.name, leaf=entry, verify=False)
-                assert build_context(plain, head.name, leaf=entry) == expected
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("seq", [3, 9, 11, 20])
-    def test_a_flipped_bit_of_a_header_is_found_or_has_no_effect(self, old: Damaged, seq: int) -> None:
-        frame = old.frame(seq)
-        leaf = names_of(frame, header_of(frame))[0]
-        context = build_context(old.snapshot(), "every kind", leaf=leaf)
-        for bit in header_bits(frame):
-            old.put(seq, flipped(frame, bit))
-            try:
-                found = build_context(old.snapshot(), "every kind", leaf=leaf)
-            except CorruptionError:
-                continue
-            assert found == context, bit

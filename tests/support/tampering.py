@@ -10,7 +10,7 @@ from typing import Any
 
 import lmdb
 
-TABLES = ("meta", "sessions", "events", "ids", "positions", "blobs", "derived")
+TABLES = ("meta", "sessions", "events", "ids", "positions", "blobs", "derived", "sources", "holders")
 
 event_key = struct.Struct(">IQ").pack
 
