@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from eventstore.formats.base import PromptView
+    from eventstore.node import PromptView
     from projections.overview import SessionFilter
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -165,7 +165,7 @@ def session_filters(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def prompt_of(system: BinaryIO | None, tools: BinaryIO | None) -> PromptView:
     """Return what a harness sends before its messages, from files. Raises BadInputError."""
-    from eventstore.formats.base import PromptView
+    from eventstore.node import PromptView
 
     return PromptView(
         system=text_of(system) if system else "", tools=tool_definitions(tools) if tools else b""

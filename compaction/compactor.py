@@ -28,8 +28,8 @@ from compaction.summary import DEFAULT_SUMMARY_OPTIONS, Summary, SummaryOptions,
 from compaction.templates import Source, with_session
 from eventstore.checked import checked
 from eventstore.event import Event, Parent
-from eventstore.formats.base import PromptView
 from eventstore.log import Snapshot
+from eventstore.node import PromptView
 from eventstore.paths import entry_id
 from eventstore.records import Attempt, Custom, Decision, DecisionOutcome, own_record
 from eventstore.writing import SessionWriter, retry_on_conflict

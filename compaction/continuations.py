@@ -13,9 +13,9 @@ import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
-from eventstore.formats import view_of, view_of_message
-from eventstore.formats.base import CONTINUES
+from eventstore.formats import node_of, view_of_message
 from eventstore.javascript import stringify
+from eventstore.node import CONTINUES
 from eventstore.records import FORMAT, CustomMessage, MessageRecord
 from eventstore.views import Image, Message, Opaque
 from projections.context.parts import CONTINUE_WORD, Part, view_of_part
@@ -119,7 +119,7 @@ def unanswered_request(messages: Sequence[Part], entries: Sequence[Event]) -> Pa
         role = part.role if part.place else event.role
         if role == "assistant":
             return None
-        if role == part.role == "user" and view_of(event).by_person and _asks(part):
+        if role == part.role == "user" and node_of(event).by_person and _asks(part):
             return part
     return None
 

@@ -36,7 +36,7 @@ from compaction.validation import InvalidInputError, ValidationIssue, key_path
 from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.formats.base import PromptView
+from eventstore.node import PromptView
 from eventstore.records import Decision, DecisionOutcome
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import build_context, context_at

@@ -12,7 +12,7 @@ from compaction.window import is_compacted
 from eventstore.checked import checked
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.javascript import stringify
 from eventstore.log import Snapshot
 from eventstore.paths import event, events
@@ -131,7 +131,7 @@ def _entry(snapshot: Snapshot, session: str, seq: int) -> Event | None:
 
 
 def _answer(entry: Event | None) -> Message | None:
-    return view_of_event(entry) if entry is not None and entry.role == "assistant" else None
+    return node_of(entry).message if entry is not None and entry.role == "assistant" else None
 
 
 TOOL: Final = "compact"

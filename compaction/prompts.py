@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from compaction.templates import Template
-from eventstore.formats.base import PromptView
 from eventstore.javascript import compact_json, cut_utf16, stringify, utf16_length
+from eventstore.node import PromptView
 from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from compaction.policy.model import Restoring
 from compaction.rewrites.supersede import read_of
 from eventstore.event import Event
-from eventstore.formats import tools_of, view_of_event
+from eventstore.formats import node_of, tools_of
 from eventstore.formats.base import Tools
 from eventstore.records import RESTORED_FILE, RESTORED_PLAN, CustomMessage, own_record
 from eventstore.views import Message, ToolCall
@@ -84,7 +84,7 @@ def _shown_whole(shown: Sequence[Part], entries: Callable[[], Iterable[Event]]) 
 
 def _talk(newest_first: Iterable[Event]) -> Iterator[_MessageAt]:
     for each in newest_first:
-        view = view_of_event(each) if each.role in _TALK else None
+        view = node_of(each).message if each.role in _TALK else None
         if view is not None:
             yield _MessageAt(each.id, view, tools_of(each.format))
 

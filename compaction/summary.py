@@ -33,7 +33,7 @@ from compaction.summarizers.folding import (
     newest_parts_that_fit,
 )
 from compaction.templates import SYSTEM, Source, Template, find_template, replace_text
-from eventstore.formats.base import NO_HISTORY, SPLIT_TURN, PromptView
+from eventstore.node import NO_HISTORY, SPLIT_TURN, PromptView
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 

@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import view_of, view_of_event
+from eventstore.formats import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, append_with, event
 from eventstore.views import call_indexes
@@ -116,7 +116,7 @@ def select_window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection)
 
 
 def _summary_of(compaction: LazyEvent) -> str:
-    view = view_of(compaction).compaction
+    view = node_of(compaction).compaction
     return view.summary if view else ""
 
 
@@ -156,7 +156,7 @@ def _measured(
 def _newest_count(newest_first: Iterable[Event | LazyEvent], late: LateUsages) -> int | None:
     for entry in newest_first:
         if entry.role == "assistant":
-            view = view_of_event(entry)
+            view = node_of(entry).message
             usage = measured_usage(late.added(entry.id, view)) if view else None
             if usage is not None:
                 return usage.prompt or usage.total

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import tools_of, view_of, view_of_event
+from eventstore.formats import node_of, tools_of
 from eventstore.formats.base import Tools
 from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
@@ -22,7 +22,7 @@ def title(log: EventLog | Snapshot, session: str) -> str:
     with log.snapshot() as snapshot:
         head = snapshot.head(session)
         seqs = sorted(seq for seq in (head.info_seq, *head.titles) if seq)
-        given = (view_of(event(snapshot, session, seq)).title for seq in reversed(seqs))
+        given = (node_of(event(snapshot, session, seq)).title for seq in reversed(seqs))
         found = (each for each in given if each and (not each.about or snapshot.locate(session, each.about)))
         # Of those of one rank, max gives the first: the newest.
         newest = max(found, key=lambda each: each.rank, default=None)
@@ -47,7 +47,7 @@ def first_request(log: EventLog | Snapshot, session: str) -> str:
             command = command or text
         if command:
             return command
-        task = view_of_event(event(snapshot, session, head.user_seq))
+        task = node_of(event(snapshot, session, head.user_seq)).message
         is_subagent = task is not None and origin_of(snapshot, session, "subagent") is not None
         return " ".join(task.text.split()) if task and is_subagent else ""
 
@@ -67,7 +67,7 @@ def event_name(event: Event | LazyEvent) -> str:
 
 def summary_line(event: Event | LazyEvent) -> str:
     """Describe an event in a few words, not cut to any width."""
-    view = view_of(event)
+    view = node_of(event)
     return _of_message(view.messages[0], tools_of(event.format)) if view.messages else view.line
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import tools_of, view_of, view_of_event
+from eventstore.formats import node_of, tools_of
 from eventstore.formats.base import Tools
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent
@@ -105,7 +105,7 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
         seen.add(event.seq)
         sets = FileSets()
         if event.role == "assistant":
-            view = view_of_event(event)
+            view = node_of(event).message
             for call in view.tool_calls if view else ():
                 called_read, called_modified = files_of_call(call, tools_of(event.format))
                 read.update(called_read)
@@ -176,7 +176,7 @@ def without_selector(name: str, tools: Tools) -> str:
 
 def claimed_files(event: Event) -> FileSets | None:
     """Return the files that a summary's record lists; None if none or if an extension wrote it."""
-    summary = view_of(event).summary
+    summary = node_of(event).summary
     return summary.files if summary else None
 
 
@@ -186,7 +186,7 @@ def abandoned_entries(event: Event, snapshot: Snapshot) -> list[Event]:
     A refold record names the leaf that was left. A pi record does not: there it is the entry before the
     summary in the log. Empty if that entry is on the summary's own path or came later.
     """
-    view = view_of(event).branch
+    view = node_of(event).branch
     seq = snapshot.locate(event.session, view.left) if view and view.left else event.seq - 1
     if seq > event.seq:
         return []

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from eventstore.formats import tools_of, view_of
-from eventstore.formats.base import NO_TOOLS, CompactionView, Tools, View
+from eventstore.formats import node_of, tools_of
+from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.javascript import iso_time
 from eventstore.log import Snapshot
+from eventstore.node import CompactionView, Node
 from eventstore.paths import LazyEvent, event, events, path, upward
 from eventstore.views import Image, Message, Opaque, Shell, Text, Thinking, ToolCall, call_indexes
 from projections.overview import SessionOverview
@@ -56,7 +57,7 @@ class _Entry(msgspec.Struct, frozen=True):
     """A record to show; `is_new_branch` means that it does not continue the entries above it."""
 
     seq: int
-    view: View
+    view: Node
     is_new_branch: bool
     kept_from: int
     tools: Tools
@@ -107,7 +108,7 @@ def _entries(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[_En
     # A path to a leaf has no branches, whatever stands beside it.
     beside = None if leaf else {node.id: node.beside for node in tree(snapshot, session).nodes}
     for each in _recorded(snapshot, session, leaf):
-        view = view_of(each, snapshot)
+        view = node_of(each, snapshot)
         if not (view.messages or view.summary) or (beside is not None and each.id not in beside):
             continue
         is_new, is_aside = False, all(message.role == "toolResult" for message in view.messages)
@@ -166,7 +167,7 @@ def _facts(overview: SessionOverview, leaf: str | None) -> Iterator[str]:
     yield "\n"
 
 
-def _speaker(view: View, message: Message) -> str:
+def _speaker(view: Node, message: Message) -> str:
     if message.role == "user" and view.continues:
         return "Continuation"
     if message.shell is not None or view.by_person:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from eventstore.errors import CorruptionError, StoreError
-from eventstore.formats import format_of, view_of
+from eventstore.formats import format_of, node_of
 from eventstore.imports import (
     copied_through,
     earlier_generation,
@@ -282,7 +282,8 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
     imported = newest_import(snapshot, head)
     if imported is not None:
         its = format_of(imported.source_format)
-        facts.harness, facts.folder = its.name, its.folder(embedded(imported.header))
+        facts.harness = its.name
+        facts.folder = its.node(imported.source_format, "session", embedded(imported.header)).folder
     replaced = replaced_by_copies(snapshot, head.name)
     compactions, tips, has_undone = set[int](), set[int](), False
     for each in events(snapshot, head.name):
@@ -290,7 +291,7 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
             facts.harness = format_of(each.format).name
         # A session's own information, if it names a folder, is newer than what it began with.
         if not facts.folder or each.kind == "session_info":
-            facts.folder = view_of(each).folder or facts.folder
+            facts.folder = node_of(each).folder or facts.folder
         if not each.is_entry:
             continue
         if each.time is not None and not (each.is_own and each.kind in _CHANGES):

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import view_of
+from eventstore.formats import node_of
 from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
 
@@ -49,7 +49,7 @@ def person_text(event: Event | LazyEvent) -> str:
         event.kind != "message" or event.role not in ("user", "toolResult")
     ):
         return ""
-    view = view_of(event)
+    view = node_of(event)
     texts = (text_by_person(message, by_person=view.by_person) for message in view.messages)
     return "\n".join(filter(None, texts))
 

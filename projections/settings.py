@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.formats import format_of, prompt_kinds, view_of
-from eventstore.formats.base import PromptView, SettingsView
+from eventstore.formats import node_of
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
+from eventstore.node import PromptView, SettingsView
 from eventstore.paths import LazyEvent, SnapshotCache, event, path_of_kinds, upward
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.rules import rules_at
@@ -89,9 +89,7 @@ def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | No
 
 
 def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
-    """Return the newest answer on a path if the harness records no model of its own."""
-    if not format_of(leaf.format).infers_model:
-        return None
+    """Return the newest answer on a path where no record sets the model: it may name one."""
     seq = _NEWEST_ANSWERS.get(leaf.digest, lambda: _find_answer(snapshot, leaf))
     return event(snapshot, leaf.session, seq) if seq else None
 
@@ -112,17 +110,19 @@ _NEWEST_ANSWERS: Final = SnapshotCache[int]()
 
 def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> ModelSettings:
     return ModelSettings(
-        thinking_level="off" if thinking is None else _set_by(thinking).thinking_level,
-        model=None if model is None else _model(_set_by(model)),
+        thinking_level="off"
+        if thinking is None
+        else (node_of(thinking).settings or SettingsView()).thinking_level,
+        model=None if model is None else _model(node_of(model).settings),
     )
 
 
-def _set_by(entry: LazyEvent) -> SettingsView:
-    return view_of(entry).settings or SettingsView()
+def _model(settings: SettingsView | None) -> Model | None:
+    return None if settings is None else Model(provider=settings.provider, model_id=settings.model)
 
 
-def _model(settings: SettingsView) -> Model:
-    return Model(provider=settings.provider, model_id=settings.model)
+_PROMPT_KINDS: Final = frozenset({"session_init"})
+"""Kinds of records that may contain a prompt."""
 
 
 def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
@@ -131,6 +131,5 @@ def harness_prompt(snapshot: Snapshot, cursor: Cursor) -> PromptView:
         return PromptView()
     leaf = event(snapshot, cursor.session, cursor.leaf)
     rules = rules_at(snapshot, leaf)
-    kinds = prompt_kinds(rules.name)
-    found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, kinds)) if kinds else []
-    return (view_of(found[-1]).prompt if found else None) or rules.recorded_prompt(snapshot, leaf)
+    found = list(path_of_kinds(snapshot, cursor.session, cursor.leaf, _PROMPT_KINDS))
+    return (node_of(found[-1]).prompt if found else None) or rules.recorded_prompt(snapshot, leaf)

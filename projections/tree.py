@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of
+from eventstore.formats import node_of
 from eventstore.imports import recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, events, events_of_kinds
@@ -38,7 +38,7 @@ class LabelFold:
         """Apply the next event."""
         if event.kind != "label":
             return
-        label = view_of(event).label
+        label = node_of(event).label
         if label and label.label:
             self.labels[label.target] = label.label
         elif label:
@@ -146,7 +146,7 @@ class TreeFold:
         """Remember the message that an entry is a record of, or answers."""
         above = self._groups.get(event.parent_seq, "")
         if event.role == "assistant":
-            group = view_of(event).group
+            group = node_of(event).group
             is_joined = bool(group) and group == above
         elif event.role == "toolResult" or (event.kind in _ATTACHED and event.parent_seq in self._joined):
             group, is_joined = above, bool(above)

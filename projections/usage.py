@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of
+from eventstore.formats import node_of
 from eventstore.imports import replaced_by_copies
 from eventstore.log import Snapshot
 from eventstore.paths import event, events, events_of_kinds, in_effect_on
@@ -73,7 +73,7 @@ def answers(
     for entry in _assistant_events(snapshot, cursor, first, read):
         if entry.seq in replaced:
             continue
-        view = view_of(entry)
+        view = node_of(entry)
         for answer in view.messages:
             if answer.role != "assistant":
                 continue
@@ -120,7 +120,7 @@ class LateUsages:
         if message.usage is not None or message.role != "assistant":
             return message
         if self._found is None:
-            usages = (view_of(note).usage for note in self._notes)
+            usages = (node_of(note).usage for note in self._notes)
             self._found = {each.about: each.usage for each in usages if each}
         usage = self._found.get(event_id)
         return message if usage is None else msgspec.structs.replace(message, usage=usage)

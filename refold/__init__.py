@@ -40,7 +40,7 @@ from eventstore.errors import (
 from eventstore.event import epoch_milliseconds
 from eventstore.files.discovery import ForeignSessionError
 from eventstore.files.exporting import export_formats
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.formats.refold.messages import PROVIDER, stored_messages
 from eventstore.log import Snapshot
 from eventstore.views import ToolCall
@@ -424,7 +424,7 @@ def _called_tool(snapshot: Snapshot, session: str, call_id: str) -> str:
     except NotFoundError:
         return ""
     for event in newest_first(snapshot, cursor):
-        view = view_of_event(event) if event.role == "assistant" else None
+        view = node_of(event).message if event.role == "assistant" else None
         calls = [block for block in view.blocks if isinstance(block, ToolCall)] if view else []
         if calls:
             return next((call.name for call in calls if call.id == call_id), "")

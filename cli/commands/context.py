@@ -23,8 +23,8 @@ from cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from eventstore.formats.base import PromptView
     from eventstore.log import Snapshot
+    from eventstore.node import PromptView
     from eventstore.redaction import Masks
     from projections.context.cursor import Leaf
     from projections.context.parts import Context, Part

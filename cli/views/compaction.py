@@ -12,8 +12,8 @@ from compaction.compactor import CompactionResult, Compactor
 from compaction.cuts import AnyCut
 from compaction.plan import Estimate, Plan, estimate
 from compaction.policy.model import Policy
-from eventstore.formats.base import RequestView
 from eventstore.log import EventLog
+from eventstore.node import RequestView
 from eventstore.records import FileOperations
 from projections.context.cursor import Leaf, resolve_cursor
 from projections.settings import settings_at
@@ -183,11 +183,11 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
 
 def _made_by(log: EventLog, session: str, done: CompactionResult) -> str:
     """Describe policy, template and answering models from a compaction's own record."""
-    from eventstore.formats import view_of
+    from eventstore.formats import node_of
     from eventstore.paths import event
 
     with log.snapshot() as snapshot:
-        view = view_of(event(snapshot, session, snapshot.locate(session, done.events[0])))
+        view = node_of(event(snapshot, session, snapshot.locate(session, done.events[0])))
     assert view.compaction  # noqa: S101  the first event of a compaction is its record
     answered = dict.fromkeys(_who(each) for each in view.requests if each.answer is not None)
     return made_by(view.compaction.policy, view.compaction.template.partition("@")[0], list(answered))

@@ -10,11 +10,11 @@ from eventstore import paths
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import NewEvent, Parent, as_new, epoch_milliseconds, random_id
-from eventstore.formats import view_of
-from eventstore.formats.base import LabelView
+from eventstore.formats import node_of
 from eventstore.formats.refold.events import compose
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
+from eventstore.node import LabelView
 from eventstore.paths import entry_id
 from eventstore.records import Link
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
@@ -136,7 +136,7 @@ def _set_elsewhere(snapshot: Snapshot, session: str, kept: set[int]) -> Iterator
     newest: dict[str, tuple[paths.LazyEvent, LabelView]] = {}
     labelled_within: set[str] = set()
     for event in paths.events_of_kinds(snapshot, session, {"label"}):
-        label = view_of(event).label
+        label = node_of(event).label
         if label and snapshot.locate(session, label.target) in kept:
             newest[label.target] = event, label
             if event.seq in kept:

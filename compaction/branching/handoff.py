@@ -14,7 +14,7 @@ from compaction.templates import HANDOFF, Source, find_template, with_session
 from compaction.triggers import DEFAULT_RESERVE
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
-from eventstore.formats.base import PromptView
+from eventstore.node import PromptView
 from eventstore.records import CustomMessage, Link, ModelChange, Record, SessionInfo, ThinkingLevelChange
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at

@@ -7,7 +7,7 @@ import msgspec
 from compaction.branching.summarize import NO_CONTENT_KINDS
 from eventstore.checked import checked
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id, event, path
@@ -76,7 +76,7 @@ def _landing(snapshot: Snapshot, there: Cursor) -> tuple[int, str | None]:
     if there.has_observed:
         changed = observed_rewrites(snapshot, there.session).get(entry.seq, [entry.body])
         entry = msgspec.structs.replace(entry, body=changed[-1])
-    message = view_of_event(entry)
+    message = node_of(entry).message
     return entry.parent_seq, message.text if message else ""
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
-from eventstore.formats import view_of
+from eventstore.formats import node_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
 from eventstore.records import Label, Undone
@@ -236,5 +236,5 @@ def _labels_before(snapshot: Snapshot, entries: tuple[Event, ...]) -> Iterator[L
 
 
 def _labelled(entry: Event | LazyEvent) -> str:
-    label = view_of(entry).label
+    label = node_of(entry).label
     return label.target if label else ""

@@ -20,8 +20,8 @@ from compaction.file_tags import with_file_tags
 from compaction.prompts import Prompt, escape_tags
 from compaction.summarizers import Answer, Cancellation, CancelledError
 from compaction.templates import HANDOFF, Template, headings, load_built_in
-from eventstore.formats.base import NO_HISTORY, SPLIT_TURN
 from eventstore.javascript import utf8_length
+from eventstore.node import NO_HISTORY, SPLIT_TURN
 from eventstore.records import FileOperations
 from eventstore.views import Message, call_indexes
 from projections.context.parts import view_of_part

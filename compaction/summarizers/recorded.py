@@ -11,9 +11,9 @@ import msgspec
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, SummarizerError
 from compaction.summarizers.chain import strip_tag
-from eventstore.formats import view_of
-from eventstore.formats.base import RequestView
+from eventstore.formats import node_of
 from eventstore.log import EventLog, Head, Snapshot
+from eventstore.node import RequestView
 from eventstore.paths import events_of_kinds
 
 _HOLDERS: Final = frozenset({"compaction", "branch_summary", "attempt", "decision", "custom_message", "note"})
@@ -110,4 +110,4 @@ class _Answers:
 def _requests(snapshot: Snapshot, session: str, *, first: int) -> Iterator[RequestView]:
     for event in events_of_kinds(snapshot, session, _HOLDERS, first=first):
         if event.is_own:
-            yield from view_of(event, snapshot).requests
+            yield from node_of(event, snapshot).requests

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Final, Protocol
 
 from eventstore.event import EventFacts
-from eventstore.formats.base import Format, Tools, View
+from eventstore.formats.base import Format, Tools
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
-from eventstore.records import TextReplacement
+from eventstore.node import Node
 from eventstore.views import Message, Payload
 
 _REFOLD: Final = "refold"
@@ -54,11 +54,6 @@ def tools_of(version: str) -> Tools:
     return format_of(version).tools
 
 
-def prompt_kinds(name: str) -> frozenset[str]:
-    """Return the kinds of records that may hold a prompt: a harness's and refold's own."""
-    return harness(_REFOLD).prompt_kinds | harness(name).prompt_kinds
-
-
 class Recorded(Protocol):
     """An event, decoded or not, with the fields that its view needs."""
 
@@ -78,37 +73,26 @@ class Recorded(Protocol):
     def body(self) -> bytes: ...
 
 
-def view_of(event: Recorded, snapshot: Snapshot | None = None) -> View:
-    """Return the meaning of an event's record.
+def node_of(event: Recorded, snapshot: Snapshot | None = None) -> Node:
+    """Return what an event means.
 
-    Compactions of some harnesses need their parent's record too, which is read from `snapshot`.
+    That of some harnesses' compactions is also in their parent's record, which is read from `snapshot`.
     """
-    its = format_of(event.format)
-    if snapshot is None or event.kind not in its.kinds_of_two:
-        return its.view(event.format, event.kind, event.body)
-    return its.view(event.format, event.kind, event.body, _record_above(event, snapshot))
+    above = None if snapshot is None else _record_above(event, snapshot)
+    return format_of(event.format).node(event.format, event.kind, event.body, above)
 
 
 def _record_above(event: Recorded, snapshot: Snapshot) -> bytes | None:
-    return bytes(body_of(snapshot.frame(event.session, event.parent_seq))) if event.parent_seq else None
-
-
-def view_of_event(event: Recorded) -> Message | None:
-    """Return the message that an event holds or stands for, None if the model gets none."""
-    messages = view_of(event).messages
-    return messages[0] if messages else None
-
-
-def rewrites_of(event: Recorded) -> Sequence[TextReplacement]:
-    """Return the replacements in a `rewrite` entry, oldest first."""
-    return format_of(event.format).rewrites(event.format, event.body)
+    """Return the record above a compaction, None for others."""
+    if event.kind != "compaction" or not event.parent_seq:
+        return None
+    return bytes(body_of(snapshot.frame(event.session, event.parent_seq)))
 
 
 def facts_of(event: Recorded, snapshot: Snapshot) -> EventFacts:
     """Extract again the facts that the log stores beside an event's record."""
-    its = format_of(event.format)
-    parent = _record_above(event, snapshot) if event.kind in its.kinds_of_two else None
-    return its.facts(event.format, event.kind, event.body, parent)
+    above = _record_above(event, snapshot)
+    return format_of(event.format).facts(event.format, event.kind, event.body, above)
 
 
 def view_of_message(message: bytes, format: str) -> Message:

@@ -11,10 +11,10 @@ from msgspec import UNSET
 from eventstore import paths
 from eventstore.checked import checked
 from eventstore.event import Event
-from eventstore.formats import view_of
-from eventstore.formats.base import CompactionView
+from eventstore.formats import node_of
 from eventstore.imports import newest_copy, recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
+from eventstore.node import CompactionView
 from eventstore.paths import LazyEvent, event, events, events_of_kinds
 from projections.audit.calls import (
     ModelCall,
@@ -176,7 +176,7 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
 
     `expected` counts the messages that the record keeps, and its summary; `found` the ones that the context has.
     """
-    view = view_of(compaction, snapshot).compaction
+    view = node_of(compaction, snapshot).compaction
     if view is None or view.native:
         # What a native history keeps is in it.
         return
@@ -238,7 +238,7 @@ def _claims(
     refold's own compactions record their policy's count of the messages alone, which is compared with a
     new count of the same messages.
     """
-    view = view_of(compaction, snapshot).compaction
+    view = node_of(compaction, snapshot).compaction
     if view is None or not view.tokens_before or not compaction.parent_seq:
         return
     at = cursor.at_leaf(compaction.parent_seq)

@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of
-from eventstore.formats.base import RequestView, View
+from eventstore.formats import node_of
 from eventstore.imports import copied_through, recorded_id
 from eventstore.log import EventLog, Snapshot
+from eventstore.node import Node, RequestView
 from eventstore.paths import SnapshotCache
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
@@ -30,7 +30,7 @@ _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 def answered_requests(event: Event) -> list[RequestView]:
     """Return an event's summary requests that were answered or billed; none if not recorded."""
-    return [each for each in view_of(event).requests if not each.is_failed or each.usage is not None]
+    return [each for each in node_of(event).requests if not each.is_failed or each.usage is not None]
 
 
 def is_free(request: RequestView) -> bool:
@@ -134,10 +134,10 @@ _ANSWERS: Final = SnapshotCache[tuple[str, bool]](1 << 16)
 
 def answer_of(entry: Event) -> tuple[str, bool]:
     """Return the message that an entry is part of, and True if the entry has a usage."""
-    return _ANSWERS.get(entry.digest, lambda: _answer_of(view_of(entry), entry.seq))
+    return _ANSWERS.get(entry.digest, lambda: _answer_of(node_of(entry), entry.seq))
 
 
-def _answer_of(view: View, seq: int) -> tuple[str, bool]:
+def _answer_of(view: Node, seq: int) -> tuple[str, bool]:
     is_paid = any(billed_usage(message) is not None for message in view.messages[:1])
     return view.group or f"#{seq}", is_paid
 

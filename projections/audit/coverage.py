@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of
+from eventstore.formats import node_of
 from eventstore.imports import recorded_id
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
@@ -47,7 +47,7 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
     messages = [entry.seq for entry in entries if has_message(entry)]
     for event in entries:
         if event.kind == "compaction":
-            view = view_of(event, snapshot).compaction
+            view = node_of(event, snapshot).compaction
             if view and view.native:
                 unread[event.seq] = in_effect
                 yield Coverage(compaction=event, previous=in_effect, summarized=set(), end=event.seq)

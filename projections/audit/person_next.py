@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from projections.audit.measure import EventRef, MetricStruct
 from projections.person_text import person_text
 from projections.replacement import Replacement, entries_in_effect
@@ -29,7 +29,7 @@ def person_next(replacement: Replacement) -> PersonNext:
     """Return the messages that a person wrote after a replacement."""
     messages = list[NextMessage]()
     for entry in entries_in_effect(replacement):
-        view = view_of_event(entry) if entry.role == "toolResult" else None
+        view = node_of(entry).message if entry.role == "toolResult" else None
         refuses = view is not None and view.is_refused
         if refuses or person_text(entry):
             messages.append(NextMessage(event=entry.id, seq=entry.seq, refuses=refuses))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from eventstore.event import Event
-from eventstore.formats import tools_of, view_of_event
+from eventstore.formats import node_of, tools_of
 from eventstore.formats.base import Tools
 from eventstore.views import Message, Text, ToolCall
 from projections.audit.measure import EventRef, MetricStruct
@@ -94,7 +94,7 @@ def rework(replacement: Replacement, tokens: Counter) -> Rework:
     later = [
         call
         for entry in entries_in_effect(replacement)
-        if (message := view_of_event(entry)) is not None
+        if (message := node_of(entry).message) is not None
         for call in calls.answered(_ref(entry), message, tools_of(entry.format))
     ]
     return Rework(

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeVar
 
 from eventstore.checked import require_sound
 from eventstore.event import Event
-from eventstore.formats import rewrites_of, view_of, view_of_event
-from eventstore.formats.base import BranchView, CompactionView
+from eventstore.formats import node_of
 from eventstore.imports import copied_through, earlier_generation, original_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot
+from eventstore.node import BranchView, CompactionView
 from eventstore.paths import event as event_at
 from eventstore.paths import events_of_kinds, in_effect_on
 from eventstore.records import Attempt, FileSets, Rewrite, own_record
@@ -334,7 +334,7 @@ class _Branch:
         sent_after, after = self._contexts_at(end)
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
-        view = view_of(event, self._snapshot).compaction or CompactionView()
+        view = node_of(event, self._snapshot).compaction or CompactionView()
         kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
         # The summarizer did not see what a rewrite had hidden.
         removed = _removed(before, after, coverage, has_summary=bool(view.summary.strip()))
@@ -453,7 +453,7 @@ class _Branch:
         """Return the usage of a call; None if it measured the context of another compaction."""
         event = event_at(self._snapshot, self._at.session, seq).decode()
         is_of_context = event.role == "assistant" and event.compaction_seq == under
-        view = view_of_event(event) if is_of_context else None
+        view = node_of(event).message if is_of_context else None
         return measured_usage(self._late.added(event.id, view)) if view else None
 
     def _files(self, event: Event, touched: FileSets) -> FilesAudit:
@@ -468,7 +468,7 @@ class _Branch:
         )
 
     def branch_summary(self, event: Event) -> BranchSummaryAudit:
-        left, view = abandoned_entries(event, self._snapshot), view_of(event).branch or BranchView()
+        left, view = abandoned_entries(event, self._snapshot), node_of(event).branch or BranchView()
         replacement = self._replacement(event)
         metrics, files = self._metrics(replacement), self._files(event, files_of(left, self._snapshot))
         return BranchSummaryAudit(
@@ -489,14 +489,14 @@ class _Branch:
         replacement = self._replacement(event)
         metrics = self._metrics(replacement)
         compaction = self._appended_with.get(event.seq)
-        targets = [shown.target for shown in resolve_targets(rewrites_of(event), self.entries)]
+        targets = [shown.target for shown in resolve_targets(node_of(event).rewrites, self.entries)]
         # What a rewrite names may lie before the beginning of its file: then it cannot shrink anything here.
         should_shrink = targets and not compaction
         return RewriteAudit(
             id=event.id,
             seq=event.seq,
             time=iso_time(event.time),
-            reason=own.reason if isinstance(own, Rewrite) else view_of(event).line,
+            reason=own.reason if isinstance(own, Rewrite) else node_of(event).line,
             undone=self._is_undone(event),
             compaction=compaction,
             targets=targets,

@@ -13,7 +13,7 @@ import msgspec
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.event import Event
-from eventstore.formats import rewrites_of
+from eventstore.formats import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, SnapshotCache, event, in_effect_on, messages_of_path, path
@@ -317,7 +317,7 @@ def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterat
     others: list[LazyEvent] = []
     for entry in newest_first:
         if entry.kind == "rewrite":
-            rewrites.append(rewrites_of(entry))
+            rewrites.append(node_of(entry).rewrites)
         else:
             others.append(entry)
     targets = list(chain.from_iterable(reversed(rewrites)))

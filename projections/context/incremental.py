@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from eventstore.event import Event
-from eventstore.formats import rewrites_of
-from eventstore.formats.base import ResultReplacement
+from eventstore.formats import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
+from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, event
 from eventstore.paths import path as path_of_events
 from eventstore.records import TextReplacement
@@ -164,7 +164,7 @@ class IncrementalContexts:
 
     def _remember_calls(self, rewrite: Event) -> None:
         self._rewritten_calls.update(
-            shown.call for shown in rewrites_of(rewrite) if isinstance(shown, ResultReplacement)
+            shown.call for shown in node_of(rewrite).rewrites if isinstance(shown, ResultReplacement)
         )
 
     def _answers_rewritten_call(self, entry: Event | LazyEvent) -> bool:
@@ -248,7 +248,7 @@ class IncrementalContexts:
         }
 
     def _rewrite(self, entry: Event) -> None:
-        targets = resolve_targets(rewrites_of(entry), [*self._entries, *self._others()])
+        targets = resolve_targets(node_of(entry).rewrites, [*self._entries, *self._others()])
         if any(shown.through for shown in targets):
             self._fold(entry)
             ends = chain.from_iterable((shown.target, shown.through) for shown in targets)

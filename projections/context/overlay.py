@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import view_of
-from eventstore.formats.base import ResultReplacement
+from eventstore.formats import node_of
 from eventstore.imports import recorded_id
+from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
@@ -114,7 +114,7 @@ def answered_calls(entry: Event | LazyEvent) -> tuple[str, ...]:
     # Contexts of one session ask for the same entries repeatedly.
     return _ANSWERED.get(
         entry.digest,
-        lambda: tuple(each.tool_call_id for each in view_of(entry).messages if each.tool_call_id),
+        lambda: tuple(each.tool_call_id for each in node_of(entry).messages if each.tool_call_id),
     )
 
 

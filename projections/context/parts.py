@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Event
-from eventstore.formats import format_of, view_of_event, view_of_message
+from eventstore.formats import node_of, view_of_message
 from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
 from projections.settings import ModelSettings
@@ -29,7 +29,7 @@ def has_message(entry: Event | LazyEvent) -> bool:
 
 def is_continuation(event: Event | LazyEvent) -> bool:
     """Return True for a user or extension message that continues the work after a compaction."""
-    return _may_be_by_person(event) and format_of(event.format).continues(event.kind, event.body)
+    return origin(event)[0]
 
 
 def is_by_person(entry: Event | LazyEvent) -> bool:
@@ -38,13 +38,11 @@ def is_by_person(entry: Event | LazyEvent) -> bool:
 
 
 def origin(entry: Event | LazyEvent) -> tuple[bool, bool]:
-    """Return `is_continuation` and `is_by_person` of an entry, reading its body once."""
+    """Return `is_continuation` and `is_by_person` of an entry, reading its record once."""
     if not _may_be_by_person(entry):
         return False, False
-    harness, body = format_of(entry.format), entry.body
-    if harness.continues(entry.kind, body):
-        return True, False
-    return False, harness.by_person(entry.format, entry.kind, body)
+    node = node_of(entry)
+    return node.continues, node.by_person
 
 
 def _may_be_by_person(entry: Event | LazyEvent) -> bool:
@@ -55,7 +53,7 @@ def is_bare_continuation(event: Event | LazyEvent) -> bool:
     """Return True for a user message that only says "continue": it starts no turn."""
     if event.kind != "message" or not is_continuation(event):
         return False
-    message = view_of_event(event)
+    message = node_of(event).message
     blocks = message.blocks if message else ()
     return (
         next((block.text for block in blocks if isinstance(block, Text) and block.text), "") == CONTINUE_WORD

@@ -14,9 +14,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from eventstore.event import Event, Flag
-from eventstore.formats import view_of
-from eventstore.formats.base import PromptView
+from eventstore.formats import node_of
 from eventstore.log import Snapshot
+from eventstore.node import PromptView
 from eventstore.paths import LazyEvent, event, path
 from eventstore.records import TextReplacement
 
@@ -61,7 +61,7 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
 
 def native_provider(compaction: Event | LazyEvent) -> str:
     """Return the provider that alone can read the history behind a compaction, "" for a summary."""
-    view = view_of(compaction).compaction
+    view = node_of(compaction).compaction
     return view.native if view else ""
 
 
@@ -157,7 +157,7 @@ class Rules(ABC):
         that it lists, or all from its first kept entry on.
         """
         selected = select_kept_run(snapshot, leaf)
-        view = view_of(selected.compaction, snapshot).compaction if selected.compaction else None
+        view = node_of(selected.compaction, snapshot).compaction if selected.compaction else None
         if view is None or view.kept is None:
             return selected
         places = filter(None, (snapshot.locate(leaf.session, name) for name in view.kept))

@@ -12,8 +12,7 @@ from msgspec import Raw
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag
-from eventstore.formats import view_of, view_of_message
-from eventstore.formats.base import PromptView, ResultReplacement
+from eventstore.formats import node_of, view_of_message
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.api_requests import (
     ApiRequests,
@@ -38,6 +37,7 @@ from eventstore.formats.names import is_name, stored_id
 from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
+from eventstore.node import PromptView, ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path, upward
 from eventstore.records import FORMAT, Link, TextReplacement, own_record
 from projections.context.parts import Part
@@ -467,7 +467,7 @@ class _Memory:
 
 
 def _group(entry: Event | LazyEvent) -> str:
-    return _GROUPS.get(entry.digest, lambda: view_of(entry).group)
+    return _GROUPS.get(entry.digest, lambda: node_of(entry).group)
 
 
 _GROUPS: Final = SnapshotCache[str](1 << 16)

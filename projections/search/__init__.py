@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from eventstore.errors import NotFoundError
-from eventstore.formats import view_of, view_of_message
+from eventstore.formats import node_of, view_of_message
 from eventstore.imports import replaced_by_copies
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event, events, path
@@ -94,7 +94,7 @@ def search(
                     replaced[session] = replaced_by_copies(snapshot, session)
                 if each.digest in shown or seq in replaced[session]:
                     continue
-                view = view_of(each, snapshot)
+                view = node_of(each, snapshot)
                 excerpt = query.excerpt(text_of_view(view), width)
                 if excerpt is None:
                     continue

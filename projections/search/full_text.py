@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from eventstore.errors import StoreError
-from eventstore.formats import view_of
+from eventstore.formats import node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event
 from projections.search.words import divided_names, normalized, text_of_view
@@ -242,7 +242,7 @@ class FullTextIndex:
         numbers = dict(self._db.execute("SELECT name, number FROM sessions"))
         for item in snapshot.feed(position):
             found = LazyEvent(item.frame, item.session)
-            normal = normalized(text_of_view(view_of(found, snapshot)))
+            normal = normalized(text_of_view(node_of(found, snapshot)))
             number = numbers.setdefault(item.session, len(numbers) + 1)
             row = (item.position, number, item.seq, found.time)
             self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.formats.base import View
+from eventstore.node import Node
 from eventstore.views import Message, Text, Thinking, ToolCall
 
 _WORD: Final = r"0-9A-Za-z\x80-\U0010ffff"
@@ -216,7 +216,7 @@ def _appended(line: str, text: str) -> str:
     return line + (text.lstrip(" ") if not line or line[-1] in " …" else text)
 
 
-def text_of_view(view: View) -> str:
+def text_of_view(view: Node) -> str:
     """Return a record's text: messages, calls, summaries, titles, labels, extensions' data."""
     texts = [text_of_message(message) for message in view.messages]
     if view.summary is not None and not view.messages:

@@ -14,7 +14,7 @@ import pytest
 from cli.demo.player import POLICY, SESSION, play
 from eventstore.event import Event
 from eventstore.files.exporting import export_session
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.frame import decode
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
@@ -56,7 +56,7 @@ def leaves(log: EventLog) -> list[str]:
 
 def views(log: EventLog, role: str) -> list[Message]:
     return [
-        view for event in events(log) if event.role == role and (view := view_of_event(event)) is not None
+        view for event in events(log) if event.role == role and (view := node_of(event).message) is not None
     ]
 
 
@@ -168,7 +168,7 @@ def test_an_entry_has_a_label(played: EventLog) -> None:
 
 def test_every_call_has_its_result_right_behind_it_on_every_path(played: EventLog) -> None:
     for leaf in leaves(played):
-        messages = [view for event in path(played, leaf) if (view := view_of_event(event)) is not None]
+        messages = [view for event in path(played, leaf) if (view := node_of(event).message) is not None]
         for index, message in enumerate(messages):
             asked = [(call.id, call.name) for call in message.tool_calls]
             answered = messages[index + 1 : index + 1 + len(asked)]
@@ -290,7 +290,10 @@ def test_the_second_summary_has_no_room_for_them(played: EventLog, audited: Audi
 def test_two_of_them_are_needed_later(played: EventLog, audited: Audit) -> None:
     later = [event for event in events(played) if event.seq > audited.compactions[1].seq]
     wrote = [
-        call.argument("path") for event in later if (view := view_of_event(event)) for call in view.tool_calls
+        call.argument("path")
+        for event in later
+        if (view := node_of(event).message)
+        for call in view.tool_calls
     ]
     assert "migrations/0008_api_keys.sql" in wrote
     assert any(

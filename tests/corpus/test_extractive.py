@@ -18,9 +18,9 @@ from compaction.summarizers.chain import SummarizerChain, never
 from compaction.summarizers.extractive import MAX_TOKENS, ExtractiveSummarizer
 from compaction.summary import summarize_plan
 from eventstore.files.importing import import_file
-from eventstore.formats.base import SPLIT_TURN
 from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
+from eventstore.node import SPLIT_TURN
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, view_of_part
 from projections.mentions import MentionKind, mentions

@@ -19,7 +19,7 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
 from eventstore.files import batching
 from eventstore.files.importing import ImportResult, import_sessions
-from eventstore.formats import harnesses, source, view_of
+from eventstore.formats import harnesses, node_of, source
 from eventstore.imports import newest_import, origin_of
 from eventstore.memory import MemoryLog
 from eventstore.records import Remark
@@ -384,7 +384,7 @@ class TestNotes:
         assert found["m"].target_seq == found["b"].seq
         with log.snapshot() as snapshot:
             assert snapshot.head("one").leaf == found["b"].seq
-        usage = view_of(found["m"]).usage
+        usage = node_of(found["m"]).usage
         assert usage is not None
         assert (usage.about, usage.usage.total) == ("b", 7)
         assert is_sound(log)

@@ -12,7 +12,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from eventstore.formats.base import ResultReplacement
 from eventstore.formats.claude_code.api_message import wire_of
 from eventstore.formats.claude_code.record import (
     VERSION,
@@ -27,6 +26,7 @@ from eventstore.formats.claude_code.record import (
     version_of,
 )
 from eventstore.formats.names import is_name
+from eventstore.node import ResultReplacement
 from eventstore.records import TextReplacement
 from eventstore.views import Message
 from projections.context.overlay import Rewrites

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Raw
 
 from eventstore.errors import NotFoundError
-from eventstore.formats.base import CONTINUES
+from eventstore.node import CONTINUES
 from eventstore.records import (
     BranchSummary,
     Compaction,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from eventstore.event import NewEvent, Parent
-from eventstore.formats.base import PromptView
+from eventstore.node import PromptView
 from eventstore.records import CustomMessage
 from projections.context.cursor import resolve_cursor
 from projections.settings import harness_prompt

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from eventstore.errors import RefoldError
 from eventstore.files.exporting import export_formats, export_original, export_session
 from eventstore.files.importing import import_sessions
-from eventstore.formats import harnesses, view_of
+from eventstore.formats import harnesses, node_of
 from eventstore.formats.oh_my_pi.dialect import ADDED_KINDS
 from eventstore.formats.pi.entry import KINDS
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
@@ -237,7 +237,7 @@ def check(damage: Damaged, folder: Path, name: str) -> str:
     assert not any(each.added or each.rewritten for each in import_sessions(log, path)), "twice is not once"
     with log.snapshot() as snapshot:
         for event in stored:
-            view_of(event, snapshot)
+            node_of(event, snapshot)
         for each in found:
             context = build_context(snapshot, each.id)
             assert harness_json(context) == context_json(snapshot, each.id)

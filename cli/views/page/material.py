@@ -11,7 +11,7 @@ import msgspec
 from cli.views.model import AuditView, audit_view
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.measure import EventRef
@@ -161,7 +161,7 @@ def read_material(
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         events = [event.decode() for event in paths.events(snapshot, session, last=cursor.as_of)]
-        views = {event.seq: view for event in events if (view := view_of_event(event)) is not None}
+        views = {event.seq: view for event in events if (view := node_of(event).message) is not None}
         return Material(
             view=audited,
             timeline=timeline(snapshot, session, leaf=leaf, as_of=as_of, tokens=tokens),

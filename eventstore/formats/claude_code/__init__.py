@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from eventstore.event import Event, EventFacts, NewEvent
-from eventstore.formats.base import Certainty, Export, Format, Tools, View
+from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.claude_code.api_message import api_blocks, payloads, view_of
-from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, shown_by
+from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of
 from eventstore.formats.claude_code.record_view import view
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
 from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
-from eventstore.records import TextReplacement
+from eventstore.node import Node
 from eventstore.views import Message, Payload
 
 _BEGINNINGS: Final = re.compile(
@@ -47,7 +47,6 @@ class ClaudeCodeFormat(Format):
     name: str = "claude-code"
     versions: tuple[str, ...] = (VERSION,)
     tools = TOOLS
-    kinds_of_two = frozenset({"compaction"})
     places: tuple[SessionLocation, ...] = (
         SessionLocation(
             environment={"CLAUDE_CONFIG_DIR": "projects"},
@@ -57,14 +56,8 @@ class ClaudeCodeFormat(Format):
     )
     exports: Mapping[str, Export] = {"claude-code": export_file}
 
-    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return view(kind, record, parent)
-
-    def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
-        return False
-
-    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002
-        return shown_by(record)
 
     def message(self, raw: bytes) -> Message:
         return view_of(raw)

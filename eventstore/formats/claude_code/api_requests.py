@@ -16,9 +16,9 @@ from typing import Any, Final, TypeGuard
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.formats.base import PromptView
 from eventstore.formats.claude_code.api_message import content_of, items_of, wire_of
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
+from eventstore.node import PromptView
 
 MARK: Final = b'"api-request'
 """In every record that this module reads."""

@@ -12,7 +12,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.estimates import estimates
 from eventstore.event import EventFacts, Flag
-from eventstore.formats.base import ResultReplacement, TitleRank, TitleView
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
     MeasuredMessage,
@@ -34,6 +33,7 @@ from eventstore.javascript import (
     tolerant_json,
 )
 from eventstore.kinds import CODE_OF_KIND
+from eventstore.node import ResultReplacement, TitleRank, TitleView
 from eventstore.records import TextReplacement
 from eventstore.views import Message, Text
 
@@ -257,7 +257,7 @@ def kind_of(fields: Fields) -> str:
     """Return the kind of a record."""
     type_: str = fields.type if isinstance(fields.type, str) and is_name(fields.type) else "untyped"
     if not fields.is_chained:
-        return "rewrite" if type_ in _REWRITES_WITHOUT_ID and _shown(fields) else "note"
+        return "rewrite" if type_ in _REWRITES_WITHOUT_ID and shown_by(fields) else "note"
     if type_ in _KINDS:
         return _KINDS[type_](fields)
     return f"claude-code:{type_}" if type_ in CODE_OF_KIND else type_
@@ -273,7 +273,7 @@ def is_known_type(type_: Any) -> bool:
 def _kind_of_system(fields: Fields) -> str:
     if fields.subtype == "local_command" and isinstance(fields.content, str):
         return "custom_message"
-    return "rewrite" if _shown(fields) else "custom"
+    return "rewrite" if shown_by(fields) else "custom"
 
 
 def _kind_of_user(fields: Fields) -> str:
@@ -312,12 +312,8 @@ def _is_by_person(is_meta: Any, role: str, text: str) -> bool:
     return is_meta is not True and role == "user" and _ECHO.match(text) is None
 
 
-def shown_by(record: bytes) -> Sequence[TextReplacement]:
+def shown_by(fields: Fields) -> tuple[TextReplacement, ...]:
     """Return the replacements that a record makes in earlier ones."""
-    return _shown(fields_of(record))
-
-
-def _shown(fields: Fields) -> Sequence[TextReplacement]:
     return tuple(_all_shown(fields))
 
 

@@ -7,11 +7,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from eventstore.formats.base import (
-    CompactionView,
-    SettingsView,
-    View,
-)
 from eventstore.formats.claude_code.api_message import NO_MODEL, PROVIDER, view_of, wire_of
 from eventstore.formats.claude_code.record import (
     Fields,
@@ -20,13 +15,15 @@ from eventstore.formats.claude_code.record import (
     fields_of,
     is_boundary,
     kept_by,
+    shown_by,
     title_of,
 )
 from eventstore.javascript import text_or_empty
+from eventstore.node import CompactionView, Node, SettingsView
 from eventstore.views import Extension, Message, Text
 
 
-def view(kind: str, record: bytes, parent: bytes | None = None) -> View:
+def view(kind: str, record: bytes, parent: bytes | None = None) -> Node:
     """Return a record's view; `parent` is the compaction boundary above it."""
     fields = fields_of(record)
     found = _view(kind, fields, parent)
@@ -34,7 +31,7 @@ def view(kind: str, record: bytes, parent: bytes | None = None) -> View:
     return msgspec.structs.replace(found, folder=folder) if folder else found
 
 
-def _view(kind: str, fields: Fields, parent: bytes | None) -> View:
+def _view(kind: str, fields: Fields, parent: bytes | None) -> Node:
     if kind == "message":
         return _message(fields)
     if kind == "custom_message":
@@ -43,32 +40,34 @@ def _view(kind: str, fields: Fields, parent: bytes | None) -> View:
         return _compaction(fields, fields_of(parent) if parent else Fields())
     if kind == "note":
         return _note(fields)
-    return View(line=_line(fields))
+    if kind == "rewrite":
+        return Node(rewrites=shown_by(fields), line=_line(fields))
+    return Node(line=_line(fields))
 
 
-def _message(fields: Fields) -> View:
+def _message(fields: Fields) -> Node:
     raw = fields.raw_message
     messages = tuple(fields.views)
     if messages[0].role != "assistant":
         is_by_person = any(by_person(fields, each) for each in messages) and fields.isSidechain is not True
-        return View(messages=messages, by_person=is_by_person)
+        return Node(messages=messages, by_person=is_by_person)
     wire = wire_of(raw)
     if fields.isApiErrorMessage is True or wire.model == NO_MODEL:
-        return View(messages=(Message(role="assistant", blocks=messages[0].blocks, stop_reason="error"),))
+        return Node(messages=(Message(role="assistant", blocks=messages[0].blocks, stop_reason="error"),))
     model = wire.model if isinstance(wire.model, str) else UNSET
-    return View(
+    return Node(
         messages=messages,
         group=wire.id if isinstance(wire.id, str) else "",
         settings=SettingsView(provider=PROVIDER, model=model),
     )
 
 
-def _custom_message(fields: Fields) -> View:
+def _custom_message(fields: Fields) -> Node:
     attachment = fields.attachment if isinstance(fields.attachment, dict) else {}
     name = attachment.get("type") or (fields.subtype if fields.type == "system" else "meta")
     extension = Extension(type=str(name), data=attachment or None)
     text = view_of(b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields))
-    return View(
+    return Node(
         messages=(Message(role="custom", blocks=text.blocks, extension=extension),),
         # Text that the user typed while the model was working is recorded as an attachment.
         by_person=name == "queued_command" and attachment.get("commandMode") in (None, "prompt"),
@@ -76,13 +75,13 @@ def _custom_message(fields: Fields) -> View:
     )
 
 
-def _compaction(fields: Fields, boundary: Fields) -> View:
+def _compaction(fields: Fields, boundary: Fields) -> Node:
     blocks = view_of(fields.raw_message).blocks
     summary = "".join(block.text for block in blocks if isinstance(block, Text))
     metadata = boundary.compactMetadata if is_boundary(boundary) else None
     claims = metadata if isinstance(metadata, dict) else {}
     kept = kept_by(boundary) if is_boundary(boundary) else None
-    return View(
+    return Node(
         messages=(Message(role="compactionSummary", blocks=blocks),),
         compaction=CompactionView(
             summary=summary,
@@ -97,9 +96,9 @@ def _compaction(fields: Fields, boundary: Fields) -> View:
     )
 
 
-def _note(fields: Fields) -> View:
+def _note(fields: Fields) -> Node:
     title = title_of(fields)
-    return View(title=title, line=title.text) if title else View(line=_line(fields))
+    return Node(title=title, line=title.text) if title else Node(line=_line(fields))
 
 
 def _line(fields: Fields) -> str:

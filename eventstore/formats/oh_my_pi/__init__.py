@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from eventstore.event import Event, EventFacts, NewEvent
-from eventstore.formats.base import Certainty, Export, View
+from eventstore.formats.base import Certainty, Export
 from eventstore.formats.oh_my_pi.dialect import DIALECT
 from eventstore.formats.oh_my_pi.entry_view import as_sent, message_view, note_facts, view
 from eventstore.formats.oh_my_pi.titled_export import export_titled
@@ -20,6 +20,7 @@ from eventstore.formats.pi.export import is_exported
 from eventstore.formats.pi.file import PI
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
+from eventstore.node import Node
 from eventstore.views import Message
 
 _FILES: Final = "*/**/*.jsonl"
@@ -32,7 +33,6 @@ class OhMyPiFormat(PiFormat):
     name = "oh-my-pi"
     versions = ("oh-my-pi/1", "oh-my-pi/2", "oh-my-pi/3")
     dialect = DIALECT
-    infers_model = True
     places = (
         SessionLocation(
             environment={"PI_CODING_AGENT_DIR": "sessions"}, default="~/.omp/agent/sessions", pattern=_FILES
@@ -52,7 +52,7 @@ class OhMyPiFormat(PiFormat):
     )
     exports: Mapping[str, Export] = {"oh-my-pi": export_titled}
 
-    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return view(kind, record)
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:

@@ -8,12 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import EventFacts, Flag
-from eventstore.formats.base import RequestView, SettingsView, TitleView, View
 from eventstore.formats.oh_my_pi.dialect import default_model, fields_of
 from eventstore.formats.pi import entry
 from eventstore.formats.pi.message import usage_view, view_of_wire, wire_of
 from eventstore.formats.pi.view import view as pi_view
 from eventstore.javascript import text_or_empty
+from eventstore.node import Node, RequestView, SettingsView, TitleView
 from eventstore.views import Message, Text
 
 _FAILED: Final = ("error", "aborted")
@@ -22,7 +22,7 @@ REQUEST_TYPES: Final = ("skill-prompt", "collab-prompt")
 """Types of extension messages that a user may have written, according to `attribution`."""
 
 
-def view(kind: str, record: bytes) -> View:
+def view(kind: str, record: bytes) -> Node:
     """Return a record's view."""
     reader = _READERS.get(kind)
     return reader(record) if reader is not None else pi_view(kind, record)
@@ -74,7 +74,7 @@ def _mentioned(fields: dict[str, Any]) -> tuple[Text, ...]:
     )
 
 
-def _message(record: bytes) -> View:
+def _message(record: bytes) -> Node:
     plain = pi_view("message", record)
     if not plain.messages or plain.messages[0].role not in ("pythonExecution", "fileMention"):
         return plain
@@ -86,7 +86,7 @@ def _message(record: bytes) -> View:
     )
 
 
-def _compaction(record: bytes) -> View:
+def _compaction(record: bytes) -> Node:
     plain = pi_view("compaction", record)
     native = native_provider(fields_of(record).get("preserveData"))
     if not native or plain.compaction is None:
@@ -94,42 +94,42 @@ def _compaction(record: bytes) -> View:
     return msgspec.structs.replace(plain, compaction=msgspec.structs.replace(plain.compaction, native=native))
 
 
-def _custom_message(record: bytes) -> View:
+def _custom_message(record: bytes) -> Node:
     plain, fields = pi_view("custom_message", record), fields_of(record)
     by_person = fields.get("customType") in REQUEST_TYPES and fields.get("attribution") == "user"
     return msgspec.structs.replace(plain, by_person=by_person)
 
 
-def _model_change(record: bytes) -> View:
+def _model_change(record: bytes) -> Node:
     fields = fields_of(record)
     line = " ".join(
         each for each in (text_or_empty(fields.get("model")), text_or_empty(fields.get("role"))) if each
     )
     named = default_model(fields)
     if named is None:
-        return View(line=line)
+        return Node(line=line)
     provider, slash, model = named.partition("/")
-    return View(
+    return Node(
         settings=SettingsView(provider=provider if slash else "", model=model if slash else named), line=line
     )
 
 
-def _thinking_level_change(record: bytes) -> View:
+def _thinking_level_change(record: bytes) -> Node:
     level = fields_of(record).get("thinkingLevel")
-    return View(
+    return Node(
         settings=SettingsView(thinking_level="off" if level is None else level), line=str(level or "off")
     )
 
 
-def _session_info(record: bytes) -> View:
+def _session_info(record: bytes) -> Node:
     fields = fields_of(record)
     title = fields.get("title", fields.get("name"))
     if not isinstance(title, str):
-        return View()
-    return View(title=TitleView(text=title.strip()), line=title)
+        return Node()
+    return Node(title=TitleView(text=title.strip()), line=title)
 
 
-def _model_usage(record: bytes) -> View:
+def _model_usage(record: bytes) -> Node:
     """Read a request outside the conversation, such as one for a title; its tokens are counted."""
     fields = fields_of(record)
     usage, model = usage_view(fields.get("usage")), fields.get("model")
@@ -140,13 +140,13 @@ def _model_usage(record: bytes) -> View:
         usage=usage if usage and usage.total else None,
         is_failed=fields.get("stopReason") in _FAILED,
     )
-    return View(requests=(request,), line=" ".join(filter(None, (request.summarizer, request.model))))
+    return Node(requests=(request,), line=" ".join(filter(None, (request.summarizer, request.model))))
 
 
-def _note(record: bytes) -> View:
+def _note(record: bytes) -> Node:
     """Read the title that an import found at the head of the file."""
     title = fields_of(record).get("title")
-    return View(title=TitleView(text=title.strip()) if isinstance(title, str) else None)
+    return Node(title=TitleView(text=title.strip()) if isinstance(title, str) else None)
 
 
 def note_facts(record: bytes) -> EventFacts:
@@ -154,18 +154,18 @@ def note_facts(record: bytes) -> EventFacts:
     return EventFacts(flags=Flag.GIVES_TITLE) if _note(record).title else EventFacts()
 
 
-def _line_of(name: str) -> Callable[[bytes], View]:
+def _line_of(name: str) -> Callable[[bytes], Node]:
     """Return a reader for kinds that have only a line in the log: the value of this field."""
 
-    def read(record: bytes) -> View:
+    def read(record: bytes) -> Node:
         value = fields_of(record).get(name)
         texts = value if isinstance(value, list) else [value]
-        return View(line=" ".join(each for each in texts if isinstance(each, str)))
+        return Node(line=" ".join(each for each in texts if isinstance(each, str)))
 
     return read
 
 
-_READERS: Final[dict[str, Callable[[bytes], View]]] = {
+_READERS: Final[dict[str, Callable[[bytes], Node]]] = {
     "message": _message,
     "compaction": _compaction,
     "custom_message": _custom_message,

@@ -10,17 +10,17 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event, EventFacts, NewEvent
-from eventstore.formats.base import Certainty, Export, Format, View
+from eventstore.formats.base import Certainty, Export, Format
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.export import export_file, is_exported
 from eventstore.formats.pi.file import PI
 from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
-from eventstore.formats.pi.view import continues, view
+from eventstore.formats.pi.view import view
 from eventstore.formats.source import SessionLocation, Source, SourceContents
-from eventstore.javascript import text_or_empty, tolerant_json
 from eventstore.log import Snapshot
+from eventstore.node import Node
 from eventstore.views import Message, Payload
 
 _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
@@ -33,7 +33,6 @@ class PiFormat(Format):
     versions: tuple[str, ...] = ("pi/1", "pi/2", "pi/3")
     dialect = PI
     tools = TOOLS
-    prompt_kinds = frozenset({"session_init"})
     places: tuple[SessionLocation, ...] = (
         SessionLocation(
             environment={"PI_CODING_AGENT_SESSION_DIR": ".", "PI_CODING_AGENT_DIR": "sessions"},
@@ -43,21 +42,11 @@ class PiFormat(Format):
     )
     exports: Mapping[str, Export] = {"pi": export_file}
 
-    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return view(kind, record)
-
-    def continues(self, kind: str, record: bytes) -> bool:
-        return continues(kind, record)
-
-    def by_person(self, version: str, kind: str, record: bytes) -> bool:  # noqa: ARG002  one rule for all versions
-        return kind == "message"
 
     def converts(self, other: Format) -> bool:
         return isinstance(other, PiFormat)
-
-    def folder(self, header: bytes) -> str:
-        fields = tolerant_json(header)
-        return text_or_empty(fields.get("cwd")) if isinstance(fields, dict) else ""
 
     def message(self, raw: bytes) -> Message:
         return view_of_wire(wire_of(raw))

@@ -12,21 +12,21 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.formats.base import (
+from eventstore.formats.pi.entry import entry_of
+from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire
+from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json
+from eventstore.node import (
     CONTINUES,
     NOTHING,
     BranchView,
     CompactionView,
     LabelView,
+    Node,
     PromptView,
     RequestView,
     SettingsView,
     TitleView,
-    View,
 )
-from eventstore.formats.pi.entry import entry_of
-from eventstore.formats.pi.message import content_blocks, usage_view, view_of_wire
-from eventstore.javascript import stringify, text_or_empty, tolerant_decoder, tolerant_json
 from eventstore.records import FileSets
 from eventstore.views import Extension, Message, Text
 
@@ -42,7 +42,7 @@ _FORMS: Final = (
 _MARKS: Final = (CONTINUES.encode(), b"[Resuming", b"[Continuing")
 
 
-def view(kind: str, record: bytes) -> View:
+def view(kind: str, record: bytes) -> Node:
     """Return the meaning of a record."""
     reader = _READERS.get(kind)
     return reader(record) if reader is not None else NOTHING
@@ -112,6 +112,7 @@ class _Other(msgspec.Struct, frozen=True):
 
     label: Any = None
     name: Any = None
+    cwd: Any = None
     systemPrompt: Any = None  # noqa: N815
     targetId: Any = None  # noqa: N815
     tools: Any = None
@@ -123,34 +124,34 @@ _extension_of: Final = tolerant_decoder(_Extension)
 _other_of: Final = tolerant_decoder(_Other)
 
 
-def _message(record: bytes) -> View:
+def _message(record: bytes) -> Node:
     wire = entry_of(record).wire
     if wire is None:
         return NOTHING
     messages = (view_of_wire(wire),)
     if wire.role == "user":
         goes_on = continues("message", record)
-        return View(messages=messages, continues=goes_on, by_person=not goes_on)
+        return Node(messages=messages, continues=goes_on, by_person=not goes_on)
     if wire.role == "assistant":
-        return View(messages=messages, settings=SettingsView(provider=wire.provider, model=wire.model))
-    return View(messages=messages)
+        return Node(messages=messages, settings=SettingsView(provider=wire.provider, model=wire.model))
+    return Node(messages=messages)
 
 
-def _model_change(record: bytes) -> View:
+def _model_change(record: bytes) -> Node:
     fields = _model_of(record)
     line = joined(fields.provider, fields.modelId)
-    return View(settings=SettingsView(provider=fields.provider, model=fields.modelId), line=line)
+    return Node(settings=SettingsView(provider=fields.provider, model=fields.modelId), line=line)
 
 
-def _thinking_level_change(record: bytes) -> View:
+def _thinking_level_change(record: bytes) -> Node:
     level = _model_of(record).thinkingLevel
-    return View(settings=SettingsView(thinking_level=level), line=joined(level))
+    return Node(settings=SettingsView(thinking_level=level), line=joined(level))
 
 
-def _compaction(record: bytes) -> View:
+def _compaction(record: bytes) -> Node:
     fields = _summary_of(record)
     by_extension = bool(fields.fromHook or fields.fromExtension)
-    return View(
+    return Node(
         messages=(_summary_message("compactionSummary", fields.summary),),
         compaction=CompactionView(
             summary=text_or_empty(fields.summary),
@@ -167,10 +168,10 @@ def _compaction(record: bytes) -> View:
     )
 
 
-def _branch_summary(record: bytes) -> View:
+def _branch_summary(record: bytes) -> Node:
     fields = _summary_of(record)
     by_extension = bool(fields.fromHook or fields.fromExtension)
-    return View(
+    return Node(
         messages=(_summary_message("branchSummary", fields.summary),),
         branch=BranchView(
             summary=text_or_empty(fields.summary),
@@ -230,11 +231,11 @@ def _missing_sections(request: Any) -> tuple[str, ...]:
     return tuple(each for each in missing if isinstance(each, str)) if isinstance(missing, list) else ()
 
 
-def _custom_message(record: bytes) -> View:
+def _custom_message(record: bytes) -> Node:
     fields = _extension_of(record)
     content = b"null" if isinstance(fields.content, UnsetType) else bytes(fields.content)
     extension = Extension(type=text_or_empty(fields.customType), data=fields.details)
-    return View(
+    return Node(
         messages=(Message(role="custom", blocks=content_blocks(content), extension=extension),),
         continues=fields.customType == CONTINUES,
         extension=extension,
@@ -242,26 +243,30 @@ def _custom_message(record: bytes) -> View:
     )
 
 
-def _custom(record: bytes) -> View:
+def _custom(record: bytes) -> Node:
     fields = _extension_of(record)
     extension = Extension(type=text_or_empty(fields.customType), data=fields.data)
-    return View(extension=extension, line=joined(fields.customType))
+    return Node(extension=extension, line=joined(fields.customType))
 
 
-def _label(record: bytes) -> View:
+def _label(record: bytes) -> Node:
     fields = _other_of(record)
     line = joined(fields.targetId, fields.label)
     if not isinstance(fields.targetId, str):
-        return View(line=line)
-    return View(label=LabelView(target=fields.targetId, label=text_or_empty(fields.label)), line=line)
+        return Node(line=line)
+    return Node(label=LabelView(target=fields.targetId, label=text_or_empty(fields.label)), line=line)
 
 
-def _session_info(record: bytes) -> View:
+def _session_info(record: bytes) -> Node:
     name = _other_of(record).name
-    return View(title=TitleView(text=name.strip()) if isinstance(name, str) else None, line=joined(name))
+    return Node(title=TitleView(text=name.strip()) if isinstance(name, str) else None, line=joined(name))
 
 
-def _session_init(record: bytes) -> View:
+def _header(record: bytes) -> Node:
+    return Node(folder=text_or_empty(_other_of(record).cwd))
+
+
+def _session_init(record: bytes) -> Node:
     """Read the record of a started agent.
 
     Its system prompt is a text or a list of texts. Its tools are usually names, which no request can use; a
@@ -270,7 +275,7 @@ def _session_init(record: bytes) -> View:
     fields = _other_of(record)
     given = fields.systemPrompt if isinstance(fields.systemPrompt, list) else [fields.systemPrompt]
     system = "\n\n".join(text for text in given if isinstance(text, str))
-    return View(prompt=PromptView(system=system, tools=_definitions(fields.tools)))
+    return Node(prompt=PromptView(system=system, tools=_definitions(fields.tools)))
 
 
 def _definitions(given: Any) -> bytes:
@@ -299,7 +304,7 @@ def _count(value: Any) -> int | None:
     return int(value)
 
 
-_READERS: Final[dict[str, Callable[[bytes], View]]] = {
+_READERS: Final[dict[str, Callable[[bytes], Node]]] = {
     "message": _message,
     "custom_message": _custom_message,
     "compaction": _compaction,
@@ -308,6 +313,7 @@ _READERS: Final[dict[str, Callable[[bytes], View]]] = {
     "thinking_level_change": _thinking_level_change,
     "custom": _custom,
     "label": _label,
+    "session": _header,
     "session_info": _session_info,
     "session_init": _session_init,
 }

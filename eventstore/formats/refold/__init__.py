@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from eventstore.event import EventFacts
-from eventstore.formats.base import Certainty, Export, View
+from eventstore.formats.base import Certainty, Export
 from eventstore.formats.pi import PiFormat
 from eventstore.formats.pi.entry import entry_of, facts_of
 from eventstore.formats.refold.record_views import view
+from eventstore.node import Node
 from eventstore.records import FORMAT as VERSION
-from eventstore.records import Rewrite, TextReplacement, record_of
 
 
 class RefoldFormat(PiFormat):
@@ -23,13 +23,8 @@ class RefoldFormat(PiFormat):
     places = ()
     exports: Mapping[str, Export] = {}
 
-    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return view(kind, record)
-
-    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002
-        rewrite = record_of("rewrite", record)
-        assert isinstance(rewrite, Rewrite)  # noqa: S101  the kind says so
-        return rewrite.targets
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
         return facts_of(kind, record, entry_of(record))

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.formats.base import View
 from eventstore.formats.pi.view import joined, requests_of
 from eventstore.formats.pi.view import view as pi_view
 from eventstore.javascript import text_or_empty, tolerant_decoder
+from eventstore.node import Node
+from eventstore.records import TextReplacement
 
 
-def view(kind: str, record: bytes) -> View:
+def view(kind: str, record: bytes) -> Node:
     """Return the meaning of a record."""
     reader = _READERS.get(kind)
     return reader(record) if reader is not None else pi_view(kind, record)
@@ -33,6 +34,7 @@ class _Fields(msgspec.Struct, frozen=True):
     request: Any = None
     session: Any = None
     sourceFormat: Any = None  # noqa: N815
+    targets: Any = ()
     targetId: Any = None  # noqa: N815
     unknown: Any = None
 
@@ -40,57 +42,66 @@ class _Fields(msgspec.Struct, frozen=True):
 _fields_of: Final = tolerant_decoder(_Fields)
 
 
-def _attempt(record: bytes) -> View:
+def _attempt(record: bytes) -> Node:
     fields = _fields_of(record)
     requests = requests_of(fields.request)
     # The last of several requests may omit the model, which then applies to all.
     together = text_or_empty(fields.request.get("summarizer")) if isinstance(fields.request, dict) else ""
     asked = (requests[-1].summarizer if requests else "") or together
-    return View(
+    return Node(
         requests=requests, line=": ".join(each for each in (asked, text_or_empty(fields.error)) if each)
     )
 
 
-def _decision(record: bytes) -> View:
+def _decision(record: bytes) -> Node:
     fields = _fields_of(record)
     line = joined(fields.policy, fields.outcome, fields.reason)
-    return View(requests=requests_of(fields.numbers, alone=False), line=line)
+    return Node(requests=requests_of(fields.numbers, alone=False), line=line)
 
 
-def _note(record: bytes) -> View:
+def _note(record: bytes) -> Node:
     fields = _fields_of(record)
     data = fields.data if isinstance(fields.data, dict) else {}
-    return View(requests=requests_of(data.get("request")), line=joined(fields.targetId, data.get("type")))
+    return Node(requests=requests_of(data.get("request")), line=joined(fields.targetId, data.get("type")))
 
 
-def _session_info(record: bytes) -> View:
+def _session_info(record: bytes) -> Node:
     folder = text_or_empty(_fields_of(record).cwd)
     return msgspec.structs.replace(pi_view("session_info", record), folder=folder)
 
 
-def _import(record: bytes) -> View:
+def _rewrite(record: bytes) -> Node:
+    fields = _fields_of(record)
+    try:
+        rewrites = msgspec.convert(fields.targets, tuple[TextReplacement, ...])
+    except msgspec.ValidationError:
+        rewrites = ()
+    return Node(rewrites=rewrites, line=joined(fields.reason))
+
+
+def _import(record: bytes) -> Node:
     fields = _fields_of(record)
     unknown = fields.unknown if isinstance(fields.unknown, dict) else {}
     types = ", ".join(f"{name} ({number})" for name, number in unknown.items())
     line = joined(fields.sourceFormat, fields.records)
-    return View(line=f"{line}, of unknown types: {types}" if types else line)
+    return Node(line=f"{line}, of unknown types: {types}" if types else line)
 
 
-def _line_of(*names: str) -> Callable[[bytes], View]:
+def _line_of(*names: str) -> Callable[[bytes], Node]:
     """Return a reader for kinds with only a line for logs: the values of these fields."""
 
-    def read(record: bytes) -> View:
+    def read(record: bytes) -> Node:
         fields = _fields_of(record)
-        return View(line=joined(*(getattr(fields, name) for name in names)))
+        return Node(line=joined(*(getattr(fields, name) for name in names)))
 
     return read
 
 
-_READERS: Final[dict[str, Callable[[bytes], View]]] = {
+_READERS: Final[dict[str, Callable[[bytes], Node]]] = {
     "attempt": _attempt,
     "decision": _decision,
     "session_info": _session_info,
-    "rewrite": _line_of("reason"),
+    "rewrite": _rewrite,
     "leaf_moved": _line_of("fromId"),
     "undone": _line_of("targetId"),
     "import": _import,

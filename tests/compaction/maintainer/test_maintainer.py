@@ -8,7 +8,7 @@ from compaction.maintainer import REWRITES_WERE_ENOUGH, SMALL_ENOUGH, BranchSumm
 from compaction.policy.model import Restoring
 from compaction.rewrites import Mask, Micro
 from compaction.validation import InvalidInputError
-from eventstore.formats.base import PromptView
+from eventstore.node import PromptView
 from eventstore.records import record_of
 from projections.context.build import build_context
 from tests.compaction.maintainer.maintained import decisions, kinds, maintainer

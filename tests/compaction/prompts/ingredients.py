@@ -6,7 +6,7 @@ from typing import Any
 
 from compaction.prompts import PromptInputs
 from compaction.templates import parse_template
-from eventstore.formats.base import PromptView
+from eventstore.node import PromptView
 from tests.support.contexts import context_of
 from tests.support.talk import assistant, user
 

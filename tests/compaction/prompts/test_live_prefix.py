@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.prompts import LIVE_PREFIX
-from eventstore.formats.base import PromptView
+from eventstore.node import PromptView
 from projections.tokens import counter
 from tests.compaction.prompts.ingredients import HARNESS, PARTS, SHOWN, ingredients
 

@@ -18,8 +18,8 @@ from compaction.summarizers.extractive import (
 )
 from compaction.templates import built_in_names, missing_sections, parse_template
 from eventstore.files.importing import import_file
-from eventstore.formats.base import NO_HISTORY, SPLIT_TURN
 from eventstore.memory import MemoryLog
+from eventstore.node import NO_HISTORY, SPLIT_TURN
 from projections.context.build import build_context
 from projections.mentions.message_facts import SessionFacts
 from tests.compaction.summarizers.prompts import live, never, prompt, template

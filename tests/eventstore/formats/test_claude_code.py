@@ -18,7 +18,7 @@ from eventstore.event import Event
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_sessions
 from eventstore.files.matching import FROM_START, SessionMatcher
-from eventstore.formats import harness, view_of
+from eventstore.formats import harness, node_of
 from eventstore.formats.base import Certainty
 from eventstore.formats.claude_code.record import facts_of, fields_of, kind_of, plain_message
 from eventstore.formats.claude_code.transcript_file import ClaudeCodeFile
@@ -103,7 +103,7 @@ def test_each_record_is_an_event_of_its_kind(
     bring(log, tmp_path / "s.jsonl", note("last-prompt"), made)
     (event,) = (each for each in events(log, SESSION) if each.body == made)
     assert (event.kind, event.role) == (kind, role)
-    assert view_of(event).by_person is is_by_person
+    assert node_of(event).by_person is is_by_person
 
 
 def test_the_usage_of_a_message_is_that_of_its_last_record(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from eventstore.event import Flag
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_file
-from eventstore.formats import harness, view_of
+from eventstore.formats import harness, node_of
 from eventstore.formats.base import Certainty
 from eventstore.formats.oh_my_pi.titled_export import title_slot
 from eventstore.formats.refold.events import compose
@@ -103,7 +103,7 @@ def test_a_title_that_changes_in_place_is_no_other_generation(tmp_path: Path) ->
         assert (found.id, found.rewritten, found.earlier) == (SESSION, 0, None)
         assert original(log, SESSION) == content
         assert bring(log, tmp_path, content).added == 0
-    notes = [view_of(event).title for event in events(log, SESSION) if event.kind == "note"]
+    notes = [node_of(event).title for event in events(log, SESSION) if event.kind == "note"]
     assert [note.text for note in notes if note] == ["One", "Two", "Three"]
     entries = [event.id for event in events(log, SESSION) if event.is_entry]
     assert entries == [f"{number:08x}" for number in range(6)]
@@ -255,8 +255,8 @@ def test_only_a_change_of_the_default_model_puts_one_in_use(tmp_path: Path) -> N
     )
     found = [event for event in events(log, SESSION) if event.is_entry]
     assert [bool(event.flags & Flag.SETS_MODEL) for event in found] == [True, False, False, False]
-    assert [view_of(event).settings is not None for event in found] == [True, False, False, False]
-    first = view_of(found[0]).settings
+    assert [node_of(event).settings is not None for event in found] == [True, False, False, False]
+    first = node_of(found[0]).settings
     assert first is not None
     assert (first.provider, first.model) == ("p", "a/b")
 
@@ -266,7 +266,7 @@ def test_a_request_beside_the_conversation_is_paid_for(tmp_path: Path) -> None:
     usage = {"input": 5, "output": 1, "totalTokens": 6}
     paid = entry(0, None, type="model_usage", purpose="title", provider="p", model="t", usage=usage)
     bring(log, tmp_path, file_of([paid]))
-    [request] = view_of(next(event for event in events(log, SESSION) if event.is_entry)).requests
+    [request] = node_of(next(event for event in events(log, SESSION) if event.is_entry)).requests
     assert (request.provider, request.model, request.usage and request.usage.total) == ("p", "t", 6)
 
 
@@ -277,7 +277,7 @@ def test_a_skill_that_a_person_called_is_theirs(tmp_path: Path) -> None:
         for who in ("user",)
     ] + [entry(1, None, type="custom_message", customType="skill-prompt", content="c")]
     bring(log, tmp_path, file_of(entries))
-    assert [view_of(event).by_person for event in events(log, SESSION) if event.is_entry] == [True, False]
+    assert [node_of(event).by_person for event in events(log, SESSION) if event.is_entry] == [True, False]
 
 
 def test_messages_of_its_own_roles_are_told_to_a_model(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, EventFacts, Flag
-from eventstore.formats import format_of, view_of_event, view_of_message
+from eventstore.formats import format_of, node_of, view_of_message
 from eventstore.formats.pi.entry import entry_of, message_of
 from eventstore.formats.pi.file import PiHeader, PiReader
 from eventstore.formats.pi.message import estimates_of_wire, message_view, usage_view, wire_of
@@ -438,7 +438,7 @@ class TestFormats:
     def test_the_view_of_an_event_is_that_of_its_message(self) -> None:
         log = MemoryLog()
         log.append("s", [message("a", "hello"), compaction("b"), event("c")])
-        views = [view_of_event(found) for found in events(log, "s")]
+        views = [node_of(found).message for found in events(log, "s")]
         assert views == [
             Message(role="user", blocks=(Text("hello"),)),
             Message(role="compactionSummary", blocks=(Text("what was before"),)),

@@ -8,32 +8,24 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from eventstore.formats import format_of, prompt_kinds, tools_of
-from eventstore.formats.base import (
-    NOTHING,
-    LabelView,
-    PromptView,
-    RequestView,
-    SettingsView,
-    TitleView,
-    View,
-)
+from eventstore.formats import tools_of
 from eventstore.formats.pi.view import view
 from eventstore.formats.refold.record_views import view as refold_view
 from eventstore.frame import FORMATS
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError
-from eventstore.records import RECORDS, FileSets
+from eventstore.node import NOTHING, LabelView, Node, PromptView, RequestView, SettingsView, TitleView
+from eventstore.records import RECORDS, FileSets, TextReplacement
 from eventstore.views import Extension, Text, Usage
 from tests.support.talk import assistant, user
 
 DETAILS = {"readFiles": ["a.py", 5], "modifiedFiles": ["b.py"]}
 
 
-def seen(kind: str, **fields: Any) -> View:
+def seen(kind: str, **fields: Any) -> Node:
     return view(kind, json.dumps({"type": kind, **fields}).encode())
 
 
-def seen_of_refold(kind: str, **fields: Any) -> View:
+def seen_of_refold(kind: str, **fields: Any) -> Node:
     return refold_view(kind, json.dumps({"type": kind, **fields}).encode())
 
 
@@ -47,14 +39,11 @@ def test_a_message_that_goes_on_is_by_no_person() -> None:
     assert (found.by_person, found.continues) == (False, True)
 
 
-@pytest.mark.parametrize("kind", ["message", "custom_message"])
-def test_the_cheap_question_has_the_answer_of_the_view(kind: str) -> None:
-    for fields in (
-        {"message": user("[Resuming] it"), "customType": "compaction_continue", "content": "x"},
-        {"message": user("compaction_continue"), "customType": "x", "content": "compaction_continue"},
-    ):
-        record = json.dumps({"type": kind, **fields}).encode()
-        assert format_of("pi/3").continues(kind, record) == view(kind, record).continues
+def test_only_a_mark_or_a_known_beginning_continues() -> None:
+    assert seen("message", message=user("[Resuming] it")).continues
+    assert not seen("message", message=user("compaction_continue")).continues
+    assert seen("custom_message", customType="compaction_continue", content="x").continues
+    assert not seen("custom_message", customType="x", content="compaction_continue").continues
 
 
 def test_an_answer_names_the_model_that_wrote_it_whatever_it_is_called() -> None:
@@ -172,7 +161,17 @@ def test_a_prompt_is_its_texts_and_tools_that_are_definitions() -> None:
         system="one\n\ntwo", tools=b'[{"name":"read","input_schema":{"type":"object"}}]'
     )
     assert seen("session_init", systemPrompt="one", tools=["read"]).prompt == PromptView(system="one")
-    assert "session_init" in prompt_kinds("pi")
+
+
+def test_a_header_names_the_working_folder() -> None:
+    assert seen("session", cwd="/x").folder == "/x"
+    assert seen("session", cwd=5).folder == ""
+
+
+def test_a_rewrite_has_its_replacements_if_they_are_valid() -> None:
+    found = seen_of_refold("rewrite", reason="micro", targets=[{"target": "e1", "shown": ""}])
+    assert (found.rewrites, found.line) == ((TextReplacement(target="e1", text=""),), "micro")
+    assert seen_of_refold("rewrite", reason="micro", targets=[{"target": 5}]).rewrites == ()
 
 
 def test_a_result_that_its_tool_calls_useless_is() -> None:
@@ -191,8 +190,8 @@ def test_a_kind_that_nobody_knows_says_nothing() -> None:
     "record", [b"{}", b'{"summary":5,"message":7,"request":[],"content":{}}', b'{"a":"\xff"}']
 )
 def test_any_record_of_any_kind_has_a_view(kind: str, record: bytes) -> None:
-    assert isinstance(view(kind, record), View)
-    assert isinstance(refold_view(kind, record), View)
+    assert isinstance(view(kind, record), Node)
+    assert isinstance(refold_view(kind, record), Node)
 
 
 def test_kinds_that_refold_alone_writes_say_nothing_in_a_record_of_pi() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
-from eventstore.formats import harnesses, view_of
+from eventstore.formats import harnesses, node_of
 from eventstore.formats.lines import OTHER_TYPES
 from eventstore.imports import newest_import
 from eventstore.memory import MemoryLog
@@ -88,7 +88,7 @@ def test_the_import_in_the_log_says_so(writing: Writing, tmp_path: Path) -> None
         newest = newest_import(snapshot, snapshot.head(imported.id))
     assert newest is not None
     assert newest.unknown == {"hologram": 1}
-    line = view_of(events(log, imported.id)[-1]).line
+    line = node_of(events(log, imported.id)[-1]).line
     assert "hologram" in line
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.formats import view_of
-from eventstore.formats.base import RequestView
+from eventstore.formats import node_of
+from eventstore.node import RequestView
 from eventstore.records import Compaction
 from eventstore.views import Usage
 from projections.audit.cost import answered_requests, is_free
@@ -54,7 +54,7 @@ def told(story):
 
     def read(request):
         record = Compaction(summary="s", first_kept_entry_id="", tokens_before=9, request=request)
-        view = view_of(story[story.add(record)])
+        view = node_of(story[story.add(record)])
         return [each.template for each in view.requests], view.compaction.missing_sections
 
     return read

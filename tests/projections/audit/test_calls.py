@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, TextReplacement, Undone
 from projections.context.build import build_context
@@ -129,7 +129,7 @@ def plain(log, session):
     went_through = [
         event
         for event in events(log, session)
-        if event.role == "assistant" and measured_usage(view_of_event(event)) is not None
+        if event.role == "assistant" and measured_usage(node_of(event).message) is not None
     ]
     with log.snapshot() as snapshot:
         on_path = {event.seq for event in path(snapshot, resolve_cursor(snapshot, session))}
@@ -137,7 +137,7 @@ def plain(log, session):
     for before, event in zip([None, *went_through], went_through, strict=False):
         if event.seq not in on_path:
             continue
-        view = view_of_event(event)
+        view = node_of(event).message
         sent = parts_above(log, session, event)
         if overhead is None:
             overhead = max(0, view.usage.prompt - sum(TOKENS.count(sent)))
@@ -149,7 +149,7 @@ def parts_above(log, session, event):
 
 
 def share_of(log, session, before, event, overhead):
-    was, now = view_of_event(before), view_of_event(event)
+    was, now = node_of(before).message, node_of(event).message
     if (was.provider, was.model) != (now.provider, now.model):
         return 0
     old, new = (parts_above(log, session, each) for each in (before, event))

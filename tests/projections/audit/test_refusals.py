@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.memory import MemoryLog
 from tests.support.claude_code import SESSION, Json, answer, bring, call, result, said
 from tests.support.events import events
@@ -52,6 +52,6 @@ def test_words_of_a_refusal_are_told_from_the_harness_s(
         answer("a", "u", "m", call("c")),
         result("r", "a", "c", text, fails=fails),
     )
-    view = view_of_event(next(each for each in events(log, SESSION) if each.id == "r"))
+    view = node_of(next(each for each in events(log, SESSION) if each.id == "r")).message
     assert view is not None
     assert (view.is_refused, view.feedback) == (is_refused, feedback)

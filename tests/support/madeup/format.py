@@ -16,18 +16,7 @@ import pytest
 from eventstore import append, formats, frame, paths
 from eventstore.errors import BadInputError
 from eventstore.event import Event, EventFacts, Flag, NewEvent
-from eventstore.formats.base import (
-    Certainty,
-    CompactionView,
-    Export,
-    Format,
-    ResultReplacement,
-    TitleRank,
-    TitleView,
-    Tools,
-    UsageView,
-    View,
-)
+from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     DerivedEvent,
@@ -46,6 +35,7 @@ from eventstore.formats.source import (
 )
 from eventstore.imports import origin_link, started_link
 from eventstore.log import Snapshot
+from eventstore.node import CompactionView, Node, ResultReplacement, TitleRank, TitleView, UsageView
 from eventstore.records import Link, Resume, TextReplacement
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
@@ -74,16 +64,15 @@ class MadeUp(Format):
         paths=("at", "into"),
         scripts=("line",),
     )
-    kinds_of_two = frozenset({"compaction"})
     places = (SessionLocation(environment={"MADEUP_HOME": "kept"}, default="~/.madeup", pattern="*"),)
     exports: Mapping[str, Export] = {}
 
-    def view(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> View:  # noqa: ARG002
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         fields = json.loads(record)
         if kind == "compaction":
             fields = _with_mark(fields, parent)
             text = fields["text"]
-            return View(
+            return Node(
                 messages=(Message(role="compactionSummary", blocks=(Text(text),)),),
                 compaction=CompactionView(
                     summary=text,
@@ -93,28 +82,19 @@ class MadeUp(Format):
                     reason=fields.get("why", ""),
                 ),
             )
+        if kind == "rewrite":
+            return Node(rewrites=tuple(_replacements(fields)))
         if "about" in fields:
-            return View(usage=UsageView(about=fields["about"], usage=_usage(fields["tokens"])))
+            return Node(usage=UsageView(about=fields["about"], usage=_usage(fields["tokens"])))
         if "title" in fields:
-            return View(title=TitleView(text=fields["title"], rank=TitleRank[fields["by"]]))
+            return Node(title=TitleView(text=fields["title"], rank=TitleRank[fields["by"]]))
         messages = tuple(_message(each) for each in _messages(fields))
-        return View(
+        return Node(
             messages=messages,
             group=fields.get("group", ""),
             folder=fields.get("folder", ""),
             by_person="told_by" not in fields and any(message.role == "user" for message in messages),
         )
-
-    def continues(self, kind: str, record: bytes) -> bool:  # noqa: ARG002
-        return False
-
-    def rewrites(self, version: str, record: bytes) -> Sequence[TextReplacement]:  # noqa: ARG002
-        fields = json.loads(record)
-        texts, results = fields.get("texts", {}), fields.get("results", {})
-        return [
-            *(TextReplacement(target=name, text=text) for name, text in texts.items()),
-            *(ResultReplacement(call=call, text=text) for call, text in results.items()),
-        ]
 
     def message(self, raw: bytes) -> Message:
         return _message(json.loads(raw))
@@ -123,7 +103,7 @@ class MadeUp(Format):
         return [Payload(raw=raw)]
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
-        view = self.view(version, kind, record, parent)
+        view = self.node(version, kind, record, parent)
         fields = _with_mark(json.loads(record), parent)
         first = view.messages[0] if view.messages else None
         raw = json.dumps(fields["message"]).encode() if "message" in fields else b""
@@ -160,6 +140,13 @@ def register(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "FORMATS", names)
     patch.setitem(frame._FORMAT_CODE, VERSION, len(names) - 1)
     patch.setitem(formats._FORMATS, FORMAT.name, __name__)
+
+
+def _replacements(fields: dict[str, Any]) -> Iterator[TextReplacement]:
+    for name, text in fields.get("texts", {}).items():
+        yield TextReplacement(target=name, text=text)
+    for call, text in fields.get("results", {}).items():
+        yield ResultReplacement(call=call, text=text)
 
 
 def _messages(fields: dict[str, Any]) -> list[dict[str, Any]]:

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from eventstore.event import Event
-from eventstore.formats import view_of
-from eventstore.formats.base import ResultReplacement
+from eventstore.formats import node_of
 from eventstore.log import Snapshot
+from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, event, events_of_kinds
 from eventstore.records import Link, TextReplacement, record_of
 from projections.context.build import context_at
@@ -108,7 +108,7 @@ class MadeUpRules(Rules):
 
 
 def _group(snapshot: Snapshot, part: Part) -> str:
-    return view_of(event(snapshot, part.session, part.seq)).group or f"{part.key}"
+    return node_of(event(snapshot, part.session, part.seq)).group or f"{part.key}"
 
 
 def _encode(message: object) -> bytes:

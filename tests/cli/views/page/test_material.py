@@ -23,7 +23,7 @@ from cli.views.page.material import (
 from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
-from eventstore.formats import view_of_event
+from eventstore.formats import node_of
 from eventstore.records import Decision, ModelChange, TextReplacement, Undone
 from eventstore.views import Usage
 from projections.audit.prices import FilePrices, Price, library_prices
@@ -46,7 +46,7 @@ PRICES = FilePrices(
 def made(store: EventLog, message: Json) -> BilledCall | None:
     story = Story(store)
     (said,) = story.says(message)
-    view = view_of_event(story[said])
+    view = node_of(story[said]).message
     assert view is not None
     return billed_call(story[said], view, PRICES)
 
