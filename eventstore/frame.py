@@ -39,6 +39,7 @@ _CHECKSUM_SIZE: Final = 4
 
 _POSITION_AT: Final = 88
 _DIGEST_AT: Final = 112
+_position_of: Final = struct.Struct(f"<{_POSITION_AT}xQ").unpack_from
 _digest_of: Final[Callable[[Buffer], tuple[bytes]]] = struct.Struct(f"<{_DIGEST_AT}x32s").unpack_from
 _name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
 _time_of: Final = struct.Struct("<96xq").unpack_from
@@ -329,7 +330,7 @@ def with_other_body(frame: Buffer, body: Buffer, digest: bytes) -> bytes:
 
 def with_position(frame: bytes, position: int) -> bytes:
     """Return a frame with another place in the store; a checksum that was wrong stays wrong."""
-    if len(frame) < HEADER_SIZE:
+    if len(frame) < HEADER_SIZE or _position_of(frame) == (position,):
         return frame
     stop = HEADER_SIZE + sum(_name_sizes_of(frame))
     before = frame[:stop]

@@ -8,11 +8,13 @@ import re
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
+from threading import Semaphore
 from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+from psycopg.pq import TransactionStatus
 
 from eventstore.addresses import without_password
 from eventstore.errors import StoreError
@@ -38,8 +40,8 @@ Without them, an append to a server that has lost its power waits for a quarter 
 """
 _WAIT: Final = 30.0
 """Maximum seconds to wait for a free connection, for a lock, and for a standby."""
-_PATIENCE: Final = 2.0
-"""Seconds in which a connection is made or becomes free, if nothing is wrong."""
+_UNUSED: Final = 600.0
+"""Seconds for which a connection may be idle before another one's return closes it."""
 
 _TELL: Final = (2.0, 10.0)
 """Seconds after which a wait is looked at for the first time, and between later times."""
@@ -186,42 +188,20 @@ def connected(url: str, place: str) -> Iterator[Connection]:
         raise explained(place, error) from error
 
 
-class _PooledConnection(Connection):
-    """Makes the connections of a pool, the first of which is made already."""
-
-    @classmethod
-    def connect(cls, conninfo: str = "", *, made: list[Connection], **_: Any) -> Any:  # type: ignore[override]
-        with suppress(IndexError):
-            return made.pop()
-        return connect(conninfo)
-
-
 class Connections:
-    """Up to 64 connections to one store, which threads share.
+    """Up to 64 connections to one store, which threads share, made as they are needed.
 
-    Raises StoreError if the server does not answer. The pool makes them in threads of its own, again for those that
-    broke and every hour; it closes those that were not needed for ten minutes.
+    Raises StoreError if the server does not answer.
     """
 
     def __init__(self, url: str, place: str) -> None:
         self.place = place
         self._url = url
         self._process = os.getpid()
-        try:
-            # The pool would retry an address that is wrong, and not say what is wrong with it.
-            made = [connect(url)]
-        except psycopg.Error as error:
-            raise explained(place, error) from error
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
-            url,
-            connection_class=_PooledConnection,
-            kwargs={"made": made},
-            min_size=0,
-            max_size=MAX_CONNECTIONS,
-            # Later tries would follow ever more slowly; `take` causes new ones.
-            reconnect_timeout=_PATIENCE,
-            open=True,
-        )
+        self._is_closed = False
+        self._free = Semaphore(MAX_CONNECTIONS)
+        self._idle: list[tuple[float, Connection]] = []
+        """Those that were given back, with the time, the newest last."""
 
     def take(self) -> Connection:
         """Return a connection for exclusive use until `give_back`. Raises StoreError."""
@@ -229,30 +209,41 @@ class Connections:
             raise StoreError(
                 self.place, "the store was opened before a fork", "close it, then open it in this process"
             )
-        until = time.monotonic() + _WAIT
-        while time.monotonic() < until:
-            try:
-                return self._pool.getconn(_PATIENCE)
-            except PoolClosed:
-                raise StoreError(self.place, "the store is closed", "open it again") from None
-            except PoolTimeout:
-                if self._pool.get_stats()["pool_size"] < MAX_CONNECTIONS:
-                    # The pool does not say why it cannot connect.
-                    with connected(self._url, self.place):
-                        pass
-        problem = f"all {MAX_CONNECTIONS} connections were in use for {_WAIT:.0f} seconds"
-        raise StoreError(self.place, problem, "close open snapshots")
+        if self._is_closed:
+            raise StoreError(self.place, "the store is closed", "open it again")
+        if not self._free.acquire(timeout=_WAIT):
+            problem = f"all {MAX_CONNECTIONS} connections were in use for {_WAIT:.0f} seconds"
+            raise StoreError(self.place, problem, "close open snapshots")
+        try:
+            with suppress(IndexError):
+                return self._idle.pop()[1]
+            return connect(self._url)
+        except BaseException as error:
+            self._free.release()
+            if isinstance(error, psycopg.Error):
+                raise explained(self.place, error) from error
+            raise
 
     def give_back(self, connection: Connection) -> None:
         """Return a connection; what it has not committed is rolled back.
 
-        If it broke, the idle ones are replaced as well, because all break if the server restarts.
+        If it broke, the idle ones are closed as well, because all break if the server restarts.
         """
         with suppress(psycopg.Error):
             connection.rollback()
-        self._pool.putconn(connection)
-        if connection.closed:
-            self._pool.drain()
+        now = time.monotonic()
+        if connection.info.transaction_status == TransactionStatus.IDLE and not self._is_closed:
+            self._idle.append((now, connection))
+            self._close_idle(until=now - _UNUSED)
+        else:
+            connection.close()
+            self._close_idle(until=now)
+        self._free.release()
+
+    def _close_idle(self, until: float) -> None:
+        with suppress(IndexError):
+            while self._idle[0][0] <= until:
+                self._idle.pop(0)[1].close()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -267,9 +258,10 @@ class Connections:
 
     def close(self) -> None:
         """Close idle connections; those in use are closed when they are given back."""
-        # In a child, the pool has no threads and its connections are the parent's.
+        self._is_closed = True
+        # In a child, the connections are the parent's.
         if self._process == os.getpid():
-            self._pool.close()
+            self._close_idle(until=inf)
 
 
 def begin_reading(connections: Connections) -> Connection:

@@ -20,8 +20,9 @@ _CLIPPED: Final = 2048
 """Bytes of a frame that are read for its header and names; almost all names are shorter."""
 
 _KNOWN: Final = """
-    SELECT sessions.number, sessions.bytes, sessions.head, found.seq, found.id, found.frame
-    FROM sessions
+    SELECT store.position, number, coalesce(bytes, 0), head, found.seq, found.id, found.frame
+    FROM store
+    LEFT JOIN sessions ON sessions.name = %(name)s::bytea
     LEFT JOIN LATERAL (
         SELECT seq, id, substr(frame, 1, %(clipped)s::integer) AS frame
         FROM events WHERE session = sessions.number AND seq = sessions.leaf
@@ -29,12 +30,12 @@ _KNOWN: Final = """
         SELECT seq, id, CASE WHEN id = ANY(%(own)b::bytea[]) THEN frame ELSE substr(frame, 1, %(clipped)s::integer) END
         FROM events WHERE session = sessions.number AND id = ANY(%(ids)b::bytea[])
     ) AS found ON true
-    WHERE sessions.name = %(name)s::bytea
 """
 # One statement is one transaction, which waits for nothing that its client would still have to send. It locks the
 # store's row before all others, so two appends cannot deadlock; then each row is seen as it is, not as it was when the
 # statement began. An append that adds nothing writes that row all the same: such a commit waits for a synchronous
-# standby. Arrays go in binary form (%b): as text, a thousand events would take about twice as long.
+# standby. One that finds the session changed waits for nothing. Arrays go in binary form (%b): as text, a thousand
+# events would take about twice as long.
 _WRITE: Final = """
     WITH turn AS MATERIALIZED (
         SELECT position, sessions FROM store FOR UPDATE
@@ -75,7 +76,9 @@ _WRITE: Final = """
         SELECT %(key)b::bytea, %(state)b::bytea FROM counted WHERE %(key)b::bytea IS NOT NULL
         ON CONFLICT (key) DO UPDATE SET state = excluded.state
     )
-    SELECT counted.position, number FROM store LEFT JOIN counted ON true
+    SELECT counted.position, number,
+        CASE WHEN number IS NULL THEN set_config('synchronous_commit', 'off', true) END
+    FROM store LEFT JOIN counted ON true
 """
 
 
@@ -83,11 +86,13 @@ class Known(msgspec.Struct):
     """Hold what is known of a session: as it was read, or as the log's last append left it.
 
     `packed` is its head as stored, None if there is no session; `numbers` and `frames` are of its leaf and, once they
-    were read, of the events that an append names. Frames may be clipped behind their names.
+    were read, of the events that an append names. Frames may be clipped behind their names. `position` is that of the
+    store's newest event.
     """
 
     head: Head
-    number: int = 0
+    position: int = 0
+    number: int | None = None
     size: int = 0
     packed: bytes | None = None
     numbers: dict[bytes, int] = {}
@@ -120,7 +125,8 @@ def read_known(connection: Connection, session: str, events: Sequence[NewEvent])
         "clipped": _CLIPPED,
     }
     known = Known(Head(name=session, number=0))
-    for known.number, known.size, known.packed, seq, key, frame in rows(connection, _KNOWN, values):
+    found = rows(connection, _KNOWN, values)
+    for known.position, known.number, known.size, known.packed, seq, key, frame in found:
         if frame is not None:
             known.keep(seq, key, frame, is_whole=key in own)
     if known.packed is not None:
@@ -148,8 +154,8 @@ class PostgresAppend(EventBuilder):
         fresh = self.not_there_yet(events)
         if fresh or not events:
             check_expected(self.session, expected, known.head.version)
-        # Positions in the store and a new session's number are the database's to give, and have columns.
-        head = self.add(fresh, known.head, 0, source) if fresh else known.head
+        # Positions and a new session's number are the database's to give, and have columns; these are guessed.
+        head = self.add(fresh, known.head, known.position, source) if fresh else known.head
         pointers = [pointers_of(frame) for frame in self.frames.values()]
         after = Known(
             head,
@@ -180,10 +186,10 @@ class PostgresAppend(EventBuilder):
         written = rows(self._connection, _WRITE, values)
         if not written:
             raise CorruptionError("", 0, "the row of its counters is missing")
-        position, after.number = written[0]
-        if position is None:
+        after.position, after.number, _ = written[0]
+        if after.number is None:
             return None
-        return AppendResult(version=head.version, position=position, added=len(fresh)), after
+        return AppendResult(version=head.version, position=after.position, added=len(fresh)), after
 
     def has_any(self, ids: Iterable[str]) -> bool:
         return any(map(self.stored_number, ids))

@@ -60,6 +60,7 @@ class PostgresLog:
         self.place = without_password(url)
         self._connections = Connections(url, self.place)
         self._known: dict[str, Known] = {}
+        self._position = 0
         try:
             with self._connections.connection() as connection:
                 require_tables(connection, self.place, create=create)
@@ -142,6 +143,7 @@ class PostgresLog:
 
     def _write(self, connection: Connection, session: str, known: Known, what: _What) -> AppendResult | None:
         """Write an append and remember the session, or return None if it has changed."""
+        known.position = self._position = max(self._position, known.position)
         written = PostgresAppend(connection, session, self._clock(), known).write(*what)
         if not connection.is_replicated:
             raise not_replicated(self.place, "stopped waiting")
@@ -150,6 +152,7 @@ class PostgresLog:
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
         result, self._known[session] = written
+        self._position = result.position
         return result
 
     def keep(self, derived: Iterable[tuple[bytes, bytes]]) -> None:

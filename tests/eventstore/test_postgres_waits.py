@@ -128,6 +128,9 @@ class TestRoundTrips:
             log.append("s", [message("a")])
             other.append("s", [message("b")])
             assert round_trips(log, tmp_path, lambda: log.append("s", [message("c")])) == 3
+            # An append to another session costs none, though it took the place that this log's frame names.
+            other.append("t", [message("a")])
+            assert round_trips(log, tmp_path, lambda: log.append("s", [message("d")])) == 1
             assert verify(log).findings == []
 
 
