@@ -25,7 +25,7 @@ _KNOWN: Final = """
     LEFT JOIN sessions ON sessions.name = %(name)s::bytea
     LEFT JOIN LATERAL (
         SELECT seq, id, substr(frame, 1, %(clipped)s::integer) AS frame
-        FROM events WHERE session = sessions.number AND seq = sessions.leaf
+        FROM events WHERE session = sessions.number AND seq = sessions.leaf AND id <> ALL(%(ids)b::bytea[])
         UNION ALL
         SELECT seq, id, CASE WHEN id = ANY(%(own)b::bytea[]) THEN frame ELSE substr(frame, 1, %(clipped)s::integer) END
         FROM events WHERE session = sessions.number AND id = ANY(%(ids)b::bytea[])

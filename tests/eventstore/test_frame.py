@@ -28,6 +28,7 @@ from eventstore.frame import (
     role_of,
     span_of,
     time_of,
+    with_position,
 )
 from eventstore.kinds import CODE_OF_KIND
 
@@ -186,8 +187,12 @@ def test_a_flipped_bit_of_header_names_or_checksum_is_noticed(event: Event, data
     frame = bytearray(encode(event))
     bit = data.draw(st.integers(0, (len(frame) - len(event.body)) * 8 - 1))
     assert is_intact(bytes(frame))
+    moved = with_position(bytes(frame), event.position ^ 1)
+    assert is_intact(moved)
+    assert decode(moved, event.session) == msgspec.structs.replace(event, position=event.position ^ 1)
     frame[bit // 8] ^= 1 << bit % 8
     assert not is_intact(bytes(frame))
+    assert not is_intact(with_position(bytes(frame), event.position ^ 1))
 
 
 @pytest.mark.parametrize(
