@@ -67,9 +67,9 @@ def open_store(
     """Open the log in a folder, or in PostgreSQL at an address that begins with `postgresql://`.
 
     It is for use in a `with` block. With `create`, make it if needed. `clock` returns the epoch milliseconds at
-    which events are recorded. With `durability` "batch", appends of several threads share a flush, as they
-    always do in PostgreSQL. A store that this user may only read opens for reading. Raises StoreError, which says
-    what is wrong with the store and what to do.
+    which events are recorded. With `durability` "batch", appends of several threads share a flush; in PostgreSQL,
+    none do. A store that this user may only read opens for reading. Raises StoreError, which says what is wrong with
+    the store and what to do.
     """
     if is_postgres(path):
         with _extra(path):

@@ -178,16 +178,6 @@ def connect(url: str) -> Connection:
     return connection
 
 
-@contextmanager
-def connected(url: str, place: str) -> Iterator[Connection]:
-    """Connect for a block. Raises StoreError."""
-    try:
-        with connect(url) as connection:
-            yield connection
-    except psycopg.Error as error:
-        raise explained(place, error) from error
-
-
 class Connections:
     """Up to 64 connections to one store, which threads share, made as they are needed.
 

@@ -11,7 +11,7 @@ import psycopg
 
 from eventstore.addresses import without_password
 from eventstore.errors import StoreError
-from eventstore.postgres.connections import Connection, connected
+from eventstore.postgres.connections import Connection, connect, explained
 
 VERSION: Final = 2
 """The version of the tables; those of version 1 were never released."""
@@ -55,8 +55,11 @@ _TABLES: Final = """
 
 def has_tables(url: str) -> bool:
     """Return True if an address has a store. Raises StoreError if the server does not answer."""
-    with connected(url, without_password(url)) as connection:
-        return _version(connection) > 0
+    try:
+        with connect(url) as connection:
+            return _version(connection) > 0
+    except psycopg.Error as error:
+        raise explained(without_password(url), error) from error
 
 
 def require_tables(connection: Connection, place: str, *, create: bool) -> None:

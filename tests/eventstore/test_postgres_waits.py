@@ -153,6 +153,15 @@ class TestStandby:
             assert log.append("s", [message("a")]).added == 0
 
     @pytest.mark.slow
+    def test_what_is_cached_waits_for_none(self, unreplicated: Server) -> None:
+        url = unreplicated.new_store()
+        open_store(url).close()
+        with open_store(with_options(url, **WAITING)) as log:
+            log.keep([(b"k", b"v")])
+            with log.snapshot() as snapshot:
+                assert snapshot.derived(b"k") == b"v"
+
+    @pytest.mark.slow
     def test_a_wait_that_somebody_ends_is_no_success(self, unreplicated: Server) -> None:
         url = unreplicated.new_store()
         open_store(url).close()
