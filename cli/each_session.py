@@ -24,7 +24,7 @@ def each_session(
     """
     jobs = min(workers.cores(), len(sessions))
     if jobs <= 1:
-        with open_store(store, create=False) as log:
+        with open_store(store, read_only=True) as log:
             yield from (work(log, session) for session in sessions)
         return
     try:

@@ -112,19 +112,23 @@ def store_path(store: str | None) -> str:
 
 
 @contextmanager
-def opened(ctx: click.Context, *, create: bool = False) -> Iterator[StoredLog]:
-    """Open the store that the command line names, and close it at the end of the block."""
+def opened(ctx: click.Context, *, create: bool = False, writes: bool = False) -> Iterator[StoredLog]:
+    """Open the store that the command line names, and close it at the end of the block.
+
+    It is for reading unless it `writes`, or may `create` the store.
+    """
     from eventstore import open_store
 
-    with open_store(store_path(ctx.obj), create=create) as log:
+    read_only = not (create or writes)
+    with open_store(store_path(ctx.obj), create=create, read_only=read_only) as log:
         yield log
 
 
 @contextmanager
-def opened_session(ctx: click.Context, name: str) -> Iterator[tuple[StoredLog, str]]:
+def opened_session(ctx: click.Context, name: str, *, writes: bool = False) -> Iterator[tuple[StoredLog, str]]:
     """Open the store, and resolve a session name in it; a file is imported first."""
     is_file = looks_like_file(name)
-    with opened(ctx, create=is_file) as log:
+    with opened(ctx, create=is_file, writes=writes) as log:
         session = resolve_session(log, name)
         with explain_missing(log, session):
             yield log, session

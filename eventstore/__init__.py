@@ -63,21 +63,23 @@ def open_store(
     create: bool = True,
     clock: Callable[[], int] = epoch_milliseconds,
     durability: Durability = "each",
+    read_only: bool = False,
 ) -> StoredLog:
     """Open the log in a folder, or in PostgreSQL at an address that begins with `postgresql://`.
 
     It is for use in a `with` block. With `create`, make it if needed. `clock` returns the epoch milliseconds at
     which events are recorded. With `durability` "batch", appends of several threads share a flush; in PostgreSQL,
-    none do. A store that this user may only read opens for reading. Raises StoreError, which says what is wrong with
+    none do. A store that this user may only read opens for reading. With `read_only`, nothing is to be made or
+    appended, and opening a folder waits for no process that writes. Raises StoreError, which says what is wrong with
     the store and what to do.
     """
     if is_postgres(path):
         with _extra(path):
             from eventstore.postgres.postgres_log import PostgresLog  # noqa: PLC0415  an extra
-        return PostgresLog(str(path), create=create, clock=clock)
+        return PostgresLog(str(path), create=create and not read_only, clock=clock)
     from eventstore.lmdb.store import LmdbLog  # noqa: PLC0415  light until used
 
-    return LmdbLog(path, create=create, clock=clock, durability=durability)
+    return LmdbLog(path, create=create, clock=clock, durability=durability, read_only=read_only)
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:

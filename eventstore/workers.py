@@ -76,8 +76,8 @@ def map_in_processes(
 
 @cache
 def worker_store(path: str) -> StoredLog:
-    """Return a store that a worker process keeps open until it ends. Raises StoreError."""
-    return open_store(path, create=False)
+    """Return a store that a worker process reads until it ends. Raises StoreError."""
+    return open_store(path, read_only=True)
 
 
 def cores() -> int:

@@ -86,7 +86,11 @@ def command(
     )
     cut = None if keep_recent is None else _cut_keeping(chosen, keep_recent)
     choice = choose_summarizer(ctx, summarizer_options, chosen)
-    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
+    with (
+        opened_session(ctx, session, writes=True) as (log, name),
+        advise_on_failure(ctx),
+        cancellable(ctx) as interrupt,
+    ):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
         if cut is None:

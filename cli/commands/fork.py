@@ -32,7 +32,7 @@ def command(
         raise click.UsageError(
             "--whole and --leaf are mutually exclusive: fork the whole session, or one branch", ctx
         )
-    with opened_session(ctx, session) as (log, name):
+    with opened_session(ctx, session, writes=True) as (log, name):
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, name, leaf)
         forked = fork(log, name, name=None if new is None else check_new_name(new), leaf=at, whole=whole)

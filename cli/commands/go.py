@@ -72,7 +72,11 @@ def command(
     from eventstore.writing import SessionWriter
 
     _check_options(ctx, summary, instructions, summarizer_options)
-    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
+    with (
+        opened_session(ctx, session, writes=True) as (log, name),
+        advise_on_failure(ctx),
+        cancellable(ctx) as interrupt,
+    ):
         with log.snapshot() as snapshot:
             leaf = resolve_leaf(snapshot, name, target)
         text = _from_standard_input() if summary == "-" else summary

@@ -57,7 +57,11 @@ def command(
     from eventstore.writing import SessionWriter
 
     sent = prompt_of(system, tools)
-    with opened_session(ctx, session) as (log, name), advise_on_failure(ctx), cancellable(ctx) as interrupt:
+    with (
+        opened_session(ctx, session, writes=True) as (log, name),
+        advise_on_failure(ctx),
+        cancellable(ctx) as interrupt,
+    ):
         new = SessionWriter(log, _name(log, new_name))
         chain = build_summarizer_chain(
             ctx, log, summarizer_options, interrupt, session=name, instructions=instructions

@@ -46,7 +46,7 @@ def _give_title(ctx: click.Context, session: str, title: str, *, as_json: bool) 
     from eventstore.writing import SessionWriter
     from projections.descriptions import title as title_of
 
-    with opened_session(ctx, session) as (log, name):
+    with opened_session(ctx, session, writes=True) as (log, name):
         before = title_of(log, name)
         event = SessionWriter(log, name).append(SessionInfo(name=title))[0]
     if as_json:
@@ -63,7 +63,7 @@ def _label(ctx: click.Context, session: str, entry: str, text: str | None, *, as
     from projections.context.cursor import resolve_cursor
     from projections.tree import labels_of
 
-    with opened_session(ctx, session) as (log, name):
+    with opened_session(ctx, session, writes=True) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, entry)
             resolve_cursor(snapshot, name, leaf=target)

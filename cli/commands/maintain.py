@@ -89,7 +89,7 @@ def command(
         # The maintainer also asks whether another thread takes precedence: here only one thread calls it.
         return interrupt() or lines.is_cancelled()
 
-    with opened_session(ctx, session) as (log, name):
+    with opened_session(ctx, session, writes=True) as (log, name):
         check_templates(log, name, chosen, template_sources())
         chain = build_summarizer_chain(
             ctx, log, summarizer_options, is_cancelled, chosen, session=name, remote=settings.remote

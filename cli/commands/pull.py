@@ -22,5 +22,5 @@ def command(ctx: click.Context, /, *, other: str, **options: Any) -> None:
     from cli.store import store_path
     from eventstore import open_store
 
-    with open_store(other, create=False) as source, open_store(store_path(ctx.obj)) as target:
+    with open_store(other, read_only=True) as source, open_store(store_path(ctx.obj)) as target:
         transfer_sessions(ctx, source, target, **options)

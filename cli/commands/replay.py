@@ -108,7 +108,7 @@ def command(
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent
     from cli.each_session import each_session
-    from cli.replaying import ReplayOptions, default_variants, try_replay, without_copies
+    from cli.replaying import ReplayOptions, default_variants, try_replay, uses_models, without_copies
     from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
     from cli.views.page.replay_page import Origin
     from eventstore.event import epoch_milliseconds
@@ -126,7 +126,8 @@ def command(
     )
     consent = Consent(is_given=is_agreed, budget=budget, prices=wanted.prices)
     _require_consistent(wanted, output, consent)
-    with opened(ctx, create=any(map(looks_like_file, sessions))) as log:
+    may_create = any(map(looks_like_file, sessions))
+    with opened(ctx, create=may_create, writes=uses_models(wanted)) as log:
         place = log.place
         names = (
             without_copies(log, chosen_names(log, chosen))

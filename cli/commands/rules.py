@@ -56,7 +56,7 @@ def command(
     if summarizer_options["no_redact"] and not asks:
         raise click.UsageError("--no-redact needs --summarizer", ctx)
     failure = advise_on_failure(ctx, "what was read before it is kept; try again later")
-    with opened_session(ctx, session) as (log, name), failure, cancellable(ctx) as interrupt:
+    with opened_session(ctx, session, writes=asks) as (log, name), failure, cancellable(ctx) as interrupt:
         with log.snapshot() as snapshot:
             entry = resolve_leaf(snapshot, name, leaf)
         read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead()

@@ -35,7 +35,7 @@ def command(ctx: click.Context, session: str, event: str | None, *, as_json: boo
     from eventstore.writing import SessionWriter
     from projections.context.build import build_context
 
-    with opened_session(ctx, session) as (log, name):
+    with opened_session(ctx, session, writes=True) as (log, name):
         with log.snapshot() as snapshot:
             target = resolve_event(snapshot, name, event) if event is not None else None
         undid = undo(SessionWriter(log, name), target)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import lmdb
@@ -63,32 +63,31 @@ class StoreFiles:
             if now != before:
                 raise self._moved(name)
 
+    @contextmanager
+    def writing(self, *, if_idle: bool = False) -> Iterator[bool]:
+        """Tell other processes that this one writes, or waits to, during a write transaction.
+
+        With `if_idle`, yield False instead if another does: LMDB's own lock can only be waited for, and its holder
+        may be stopped. Raises OSError.
+        """
+        handle = os.open(self._data, os.O_RDONLY)
+        try:
+            # A process that must make a new lock file waits for the end of this: see `begin_lock_file`.
+            is_held = lock(handle, is_shared=not if_idle, waits=not if_idle)
+            yield is_held or not if_idle
+        finally:
+            os.close(handle)
+
     def commit(self, env: lmdb.Environment, transaction: lmdb.Transaction[Any]) -> None:
-        """Commit a transaction, if the files are unchanged, and keep them so meanwhile.
+        """Commit a transaction inside `writing`, if the files are unchanged.
 
         Raises StoreError if they were replaced; then nothing is committed.
         """
-        try:
-            handle = os.open(self._data, os.O_RDONLY)
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._moved(DATA_FILE) from None
-        except OSError as error:
-            raise StoreError(
-                self._path, f"cannot be written ({error.strerror})", "fix the cause, then append again"
-            ) from error
-        try:
-            # A process that must make a new lock file waits for the end of this: see `begin_lock_file`.
-            lock(handle, is_shared=True)
-            if _pair(os.fstat(handle)) != self._opened[0]:
-                raise self._moved(DATA_FILE)
-            if _identity(self._lock) != self._opened[1]:
-                raise self._moved(LOCK_FILE)
-            # The lock file counts transactions: a data file copied over this one has another count.
-            if transaction.id() != env.info()["last_txnid"] + 1:
-                raise self._moved(DATA_FILE)
-            transaction.commit()
-        finally:
-            os.close(handle)
+        self.check()
+        # The lock file counts transactions: a data file copied over this one has another count.
+        if transaction.id() != env.info()["last_txnid"] + 1:
+            raise self._moved(DATA_FILE)
+        transaction.commit()
 
     def _moved(self, name: str) -> StoreError:
         return StoreError(

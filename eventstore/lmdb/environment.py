@@ -42,9 +42,11 @@ class Environment:
     Open snapshots keep working; the last one releases the files.
     """
 
-    def __init__(self, path: str, options: Options, *, create: bool) -> None:
+    def __init__(self, path: str, options: Options, *, create: bool, read_only: bool) -> None:
         self.path, self.options = path, options
-        env, self.files, self.dbs = opening.open_environment(path, create=create, map_size=options.map_size)
+        env, self.files, self.dbs = opening.open_environment(
+            path, create=create, map_size=options.map_size, read_only=read_only
+        )
         self.env: lmdb.Environment | None = env
         self.process = _PROCESS
         flags = env.flags()
@@ -106,10 +108,13 @@ class Environment:
             )
         return self.env
 
-    def commit(self, requests: Sequence[WriteRequest[Transaction]]) -> None:
-        """Run all requests in one transaction; a failed one leaves nothing in it."""
+    def commit(self, requests: Sequence[WriteRequest[Transaction]], *, if_idle: bool = False) -> None:
+        """Run all requests in one transaction; a failed one leaves nothing in it.
+
+        With `if_idle`, run none of them if another process writes.
+        """
         with self._writing:
-            outcomes = self._run(requests)
+            outcomes = self._run(requests, if_idle=if_idle)
             self._commits += 1
             if self._commits % _COMMITS_A_CHECK == 0:
                 # Dead readers keep their pages. The append is stored whether or not this succeeds.
@@ -121,18 +126,23 @@ class Environment:
             else:
                 request.fail(error)
 
-    def _run(self, requests: Sequence[WriteRequest[Transaction]]) -> list[tuple[Any, Exception | None]]:
+    def _run(
+        self, requests: Sequence[WriteRequest[Transaction]], *, if_idle: bool
+    ) -> list[tuple[Any, Exception | None]]:
         """Return the result of each request; if the map is full, enlarge it and run all again."""
         while True:
             env = self.environment()
             try:
-                with env.begin(write=True, buffers=True) as transaction:
-                    outcomes = [
-                        _run_apart(env, transaction, request, alone=len(requests) == 1)
-                        for request in requests
-                    ]
-                    self.files.commit(env, transaction)
-                    return outcomes
+                with self.files.writing(if_idle=if_idle) as may_write:
+                    if not may_write:
+                        return [(None, None) for _ in requests]
+                    with env.begin(write=True, buffers=True) as transaction:
+                        outcomes = [
+                            _run_apart(env, transaction, request, alone=len(requests) == 1)
+                            for request in requests
+                        ]
+                        self.files.commit(env, transaction)
+                        return outcomes
             except lmdb.MapFullError:
                 self._resize(env, env.info()["map_size"] * 2)
             except lmdb.MapResizedError:
@@ -142,6 +152,9 @@ class Environment:
                 self.files.check()
                 if isinstance(failure, lmdb.Error):
                     raise opening.translated(self.path, "written", failure) from failure
+                if isinstance(failure, OSError):
+                    problem = f"cannot be written ({failure.strerror})"
+                    raise StoreError(self.path, problem, "fix the cause, then append again") from failure
                 raise
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
@@ -212,7 +225,7 @@ _OPEN: Final[WeakValueDictionary[Identity, Environment]] = WeakValueDictionary()
 """The environments that this process has opened, by their data files' device and inode."""
 
 
-def shared(path: str, user: object, options: Options, *, create: bool) -> Environment:
+def shared(path: str, user: object, options: Options, *, create: bool, read_only: bool) -> Environment:
     """Return a store's environment for one more user: the open one, else a new one.
 
     Raises StoreError, and StoreOptionsError if it is open with other options.
@@ -223,9 +236,12 @@ def shared(path: str, user: object, options: Options, *, create: bool) -> Enviro
         if found is not None and found.is_open:
             found.files.check()
             _check_options(path, found.options, options)
+            if not read_only and found.is_read_only and opening.may_write(path):
+                problem = "is open in this process for reading alone, because another one was writing"
+                raise StoreError(path, problem, "close it first")
             if found.take(user):
                 return found
-        made = Environment(path, options, create=create)
+        made = Environment(path, options, create=create, read_only=read_only)
         made.take(user)
         if made.files.identity is not None:
             _OPEN[made.files.identity] = made

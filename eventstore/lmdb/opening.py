@@ -97,17 +97,18 @@ def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction
 
 
 def open_environment(
-    path: str, *, create: bool, map_size: int
+    path: str, *, create: bool, map_size: int, read_only: bool
 ) -> tuple[lmdb.Environment, StoreFiles, Databases]:
     """Return the environment, its files and its tables.
 
-    Read-only files are opened for reading. Slots of dead readers are cleared. Raises StoreError.
+    Read-only files are opened for reading; with `read_only`, so are those that another process writes. Slots of
+    dead readers are cleared. Raises StoreError.
     """
     data = os.path.join(path, DATA_FILE)
     try:
         if not _exists(path, data, create=create):
             make_store(path, _make)
-        env, files = _open_files(path, data, map_size)
+        return _open_files(path, data, map_size, read_only=read_only)
     except lmdb.Error as error:
         raise _not_opened(path, data, error) from error
     except OSError as error:
@@ -116,16 +117,6 @@ def open_environment(
             f"cannot be opened ({error.strerror})",
             "check its permissions and the free space on its disk",
         ) from error
-    try:
-        _check_whole(env, path, data)
-        env.reader_check()
-        return env, files, _open_tables(env, files, path)
-    except lmdb.Error as error:
-        env.close()
-        raise _not_opened(path, data, error) from error
-    except BaseException:
-        env.close()
-        raise
 
 
 def _not_opened(path: str, data: str, error: lmdb.Error) -> StoreError:
@@ -152,28 +143,42 @@ def open_for_walk(folder: str) -> lmdb.Environment:
     )
 
 
-def _open_files(path: str, data: str, map_size: int) -> tuple[lmdb.Environment, StoreFiles]:
+def _open_files(
+    path: str, data: str, map_size: int, *, read_only: bool
+) -> tuple[lmdb.Environment, StoreFiles, Databases]:
     """Open the files at the path, and make sure that they are not replaced meanwhile."""
     for _ in range(_OPENINGS):
         may_write, may_lock = _rights(path, data)
         if may_lock:
             begin_lock_file(path)
         files = StoreFiles(path)
-        env = lmdb.open(
-            path,
-            map_size=max(map_size, os.path.getsize(data)),
-            mode=PRIVATE_FILE,
-            max_dbs=len(Databases._fields),
-            max_readers=_READERS,
-            lib_version=_ENGINE,
-            readahead=False,
-            readonly=not (may_write and may_lock),
-            lock=may_lock,
-        )
-        if files.are_in_place():
-            return env, files
+        with files.writing(if_idle=read_only) as may_begin:
+            env = lmdb.open(
+                path,
+                map_size=max(map_size, os.path.getsize(data)),
+                mode=PRIVATE_FILE,
+                max_dbs=len(Databases._fields),
+                max_readers=_READERS,
+                lib_version=_ENGINE,
+                readahead=False,
+                readonly=not (may_write and may_lock and may_begin),
+                lock=may_lock,
+            )
+            try:
+                if files.are_in_place():
+                    _check_whole(env, path, data)
+                    env.reader_check()
+                    return env, files, _open_tables(env, files, path)
+            except BaseException:
+                env.close()
+                raise
         env.close()
     raise StoreError(path, "is being moved or replaced", "try again afterwards")
+
+
+def may_write(folder: str) -> bool:
+    """Return True if this process may write the files of a store."""
+    return all(_rights(folder, os.path.join(folder, DATA_FILE)))
 
 
 def _rights(folder: str, data: str) -> tuple[bool, bool]:

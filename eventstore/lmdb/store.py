@@ -33,7 +33,8 @@ class LmdbLog:
     `clock` returns epoch milliseconds for `recorded`. With `durability` "batch", appends of threads that
     arrive while the disk is busy share one flush; each returns when its own is on disk. `map_size` is the
     file's initial maximum size, which grows as needed. Threads may share a log, and a process may open a
-    store several times: all its logs share one environment and must agree on the options.
+    store several times: all its logs share one environment and must agree on the options. With `read_only`,
+    appends are refused, and neither opening nor `keep` waits for a writer.
     """
 
     def __init__(
@@ -44,13 +45,16 @@ class LmdbLog:
         clock: Callable[[], int] = epoch_milliseconds,
         durability: Durability = "each",
         map_size: int = opening.MAP_SIZE,
+        read_only: bool = False,
     ) -> None:
         if durability not in get_args(Durability):
             choices = " or ".join(map(repr, get_args(Durability)))
             raise BadInputError(f"durability {durability!r}", "unknown durability", f"use {choices}")
         self.path = self.place = os.fspath(path)
         self._clock = clock
-        self._shared = shared(self.path, self, Options(durability, map_size), create=create)
+        self._for_reading = read_only
+        options, create = Options(durability, map_size), create and not read_only
+        self._shared = shared(self.path, self, options, create=create, read_only=read_only)
         opened = self._shared
         self._files = opened.files if opened.path == self.path else StoreFiles(self.path)
         self._is_closed = False
@@ -103,7 +107,11 @@ class LmdbLog:
             for key, value in items:
                 transaction.put(key, value, db=environment.dbs.derived)
 
-        if items and not self._is_read_only():
+        if not items or self._is_read_only():
+            return
+        if self._for_reading:
+            self._commit(write, if_idle=True)
+        else:
             self._write(write)
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
@@ -131,6 +139,8 @@ class LmdbLog:
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction, its own or a shared one."""
+        if self._for_reading:
+            raise StoreError(self.path, "was opened for reading", "open it without `read_only`")
         if self._is_read_only():
             raise StoreError(self.path, "is read-only", "make its files writable, or name another store")
         if self._files is not self._shared.files:
@@ -138,8 +148,11 @@ class LmdbLog:
             self._files.check()
         if self._shared.group is not None:
             return self._shared.group.run(write)
+        return self._commit(write)
+
+    def _commit(self, write: Callable[[Transaction], T], *, if_idle: bool = False) -> T:
         request: WriteRequest[Transaction] = WriteRequest(write)
-        self._shared.commit([request])
+        self._shared.commit([request], if_idle=if_idle)
         if request.error is not None:
             raise request.error
         return cast("T", request.result)
