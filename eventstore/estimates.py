@@ -85,18 +85,18 @@ def estimates(role: str, blocks: Sequence[Block], shell: Shell | None = None) ->
     """Return the two estimates of a message's tokens; see `MessageSize`."""
     size = MessageSize(role)
     for block in blocks:
-        if isinstance(block, Image):
+        if isinstance(block, Text) and shell is None:
+            size.add_text(block.text)
+        elif isinstance(block, Image):
             size.add_image()
         elif isinstance(block, Opaque):
             size.add_opaque(block.size)
         elif shell is not None:
             # What a model reads of it are the command and the output.
             size.add_signature(block.signature if isinstance(block, Thinking) else "")
-        elif isinstance(block, Text):
-            size.add_text(block.text)
         elif isinstance(block, Thinking):
             size.add_thinking(block.text, block.signature)
-        else:
+        elif isinstance(block, ToolCall):
             size.add_call(block.name, lengths(compact_json(block.arguments)))
     if shell is not None:
         size.add_shell(shell.command)

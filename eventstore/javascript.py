@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, get_args
 
@@ -242,35 +242,50 @@ S = TypeVar("S", bound=msgspec.Struct)
 def tolerant_decoder(type_: type[S]) -> Callable[[bytes], S]:
     """Return a decoder of a type's fields that also accepts lenient JSON (`tolerant_json`).
 
-    Fields of the type `Raw` stay JSON. Anything but an object has none of the fields. Raises TooDeepError.
+    Fields of the type `Raw` stay JSON; a field whose value is of another type is missing. Anything but an object has
+    none of the fields. Raises TooDeepError.
     """
     decode: Final = msgspec.json.Decoder(type_).decode
-    names: Final = [field.name for field in msgspec.structs.fields(type_)]
-    raw: Final = [
-        field.name
-        for field in msgspec.structs.fields(type_)
-        if msgspec.Raw in (field.type, *get_args(field.type))
-    ]
+    types: Final = {field.name: field.type for field in msgspec.structs.fields(type_)}
+    has_raw: Final = any(map(_is_raw, types.values()))
 
     def decoded(record: bytes) -> S:
         try:
-            if raw and not record.isascii():
+            if has_raw and not record.isascii():
                 # The decoder does not look at bytes that stay raw.
                 record.decode()
             return decode(record)
         except RecursionError:
             raise TooDeepError from None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            found = tolerant_json(record)
-            fields = {name: found[name] for name in names if name in found} if isinstance(found, dict) else {}
-            return type_(
-                **{
-                    name: msgspec.Raw(stringify(value).encode()) if name in raw else value
-                    for name, value in fields.items()
-                }
-            )
+            return type_(**dict(_fitting(record, types)))
 
     return decoded
+
+
+def _is_raw(type_: Any) -> bool:
+    return msgspec.Raw in (type_, *get_args(type_))
+
+
+def _fitting(record: bytes, types: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of those fields of a record that are of their types."""
+    given: Mapping[str, bytes | msgspec.Raw]
+    try:
+        record.decode()
+        given = _decode_fields(record)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = tolerant_json(record)
+        fields = found.items() if isinstance(found, dict) else ()
+        given = {name: stringify(value).encode() for name, value in fields if name in types}
+    for name in given.keys() & types.keys():
+        raw, type_ = bytes(given[name]), types[name]
+        try:
+            yield name, msgspec.Raw(raw) if _is_raw(type_) else msgspec.convert(tolerant_json(raw), type_)
+        except (msgspec.ValidationError, UnicodeEncodeError):
+            continue
+
+
+_decode_fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def text_or_empty(value: Any) -> str:

@@ -21,6 +21,7 @@ from eventstore.formats.claude_code.record import (
     is_boundary,
     kept_by,
     kind_of,
+    node_of,
     shown_by,
     shown_messages,
     version_of,
@@ -28,7 +29,6 @@ from eventstore.formats.claude_code.record import (
 from eventstore.formats.names import is_name
 from eventstore.node import ResultReplacement
 from eventstore.records import TextReplacement
-from eventstore.views import Message
 from projections.context.overlay import Rewrites
 from projections.context.parts import Fate, Part
 from projections.rules.claude_code import RULES
@@ -189,7 +189,7 @@ def _node(raw: bytes, seq: int, fields: Fields, name: str, kind: str) -> Node:
     facts = facts_of(kind, raw, fields, None)
     role = facts.role
     ends = None if role == "toolResult" else _RESUMED.search(raw)
-    messages: Sequence[Message] = fields.views if kind == "message" else ()
+    messages = node_of("message", raw).messages if kind == "message" else ()
     return Node(
         seq=seq,
         id=name,
@@ -200,7 +200,7 @@ def _node(raw: bytes, seq: int, fields: Fields, name: str, kind: str) -> Node:
         answers=tuple(each.tool_call_id for each in messages if each.tool_call_id),
         changes=tuple(
             Change(text=each.text, target=each.target, through=each.through, call=getattr(each, "call", ""))
-            for each in (shown_by(raw) if kind == "rewrite" else ())
+            for each in (shown_by(fields) if kind == "rewrite" else ())
         ),
         named=_named(fields),
         version=version_of(fields.version) or (),

@@ -10,8 +10,7 @@ from typing import Final
 from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.claude_code.api_message import api_blocks, payloads, view_of
-from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of
-from eventstore.formats.claude_code.record_view import view
+from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, node_of
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
 from eventstore.formats.claude_code.transcript_lines import parse
@@ -57,7 +56,7 @@ class ClaudeCodeFormat(Format):
     exports: Mapping[str, Export] = {"claude-code": export_file}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
-        return view(kind, record, parent)
+        return node_of(kind, record, parent)
 
     def message(self, raw: bytes) -> Message:
         return view_of(raw)

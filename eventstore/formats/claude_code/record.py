@@ -1,25 +1,26 @@
-"""Decode one record of a Claude Code session: its kind, its id and what the log indexes."""
+"""Decode one record of a Claude Code session, and say what it means."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final, Literal, TypeGuard
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 
 from eventstore.estimates import estimates
 from eventstore.event import EventFacts, Flag
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
-    MeasuredMessage,
+    PROVIDER,
+    Content,
+    WireMessage,
+    blocks_of,
     content_of,
-    measure,
+    contents_of,
     split,
-    split_views,
-    view_of,
+    view_of_content,
     wire_of,
 )
 from eventstore.formats.claude_code.attachments import attachment_text
@@ -33,16 +34,18 @@ from eventstore.javascript import (
     tolerant_json,
 )
 from eventstore.kinds import CODE_OF_KIND
-from eventstore.node import ResultReplacement, TitleRank, TitleView
+from eventstore.node import CompactionView, Node, ResultReplacement, SettingsView, TitleRank, TitleView
 from eventstore.records import TextReplacement
-from eventstore.views import Message, Text
+from eventstore.views import Extension, Message
+
+T = TypeVar("T")
 
 VERSION: Final = "claude-code/1"
 """The format of the records in frames."""
 CLEARED: Final = "[Old tool result content cleared]"
 """Sent by Claude Code in place of a cleared tool output; the record names only the output."""
-_NO_MODEL: Final = NO_MODEL.encode()
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
+_SETS_MODEL, _GIVES_TITLE, _REPLACED_TEXT = map(int, (Flag.SETS_MODEL, Flag.GIVES_TITLE, Flag.REPLACED_TEXT))
 _ECHO: Final = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)"
     r"|task-notification|system-reminder|user-memory-input|tick|teammate-message|channel-message)\b"
@@ -97,89 +100,112 @@ _ARTIFACT: Final = "artifact-"
 """The beginning of further types of metadata."""
 
 
+class _once(Generic[T]):  # noqa: N801  a decorator
+    """Like `cached_property`, without the lock that it takes in Python 3.11."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+
+    def __get__(self, fields: Any, _: type) -> T:
+        made = fields.__dict__[self._make.__name__] = self._make(fields)
+        return made
+
+
 class Fields(msgspec.Struct, frozen=True, dict=True):
     """The fields that refold reads, of any type of record; all others stay in the stored bytes."""
 
-    type: Any = None
-    subtype: Any = None
-    uuid: Any = UNSET
+    type: str | None = None
+    subtype: str | None = None
+    uuid: str = ""
     parentUuid: Any = UNSET  # noqa: N815  Claude Code's names
-    logicalParentUuid: Any = None  # noqa: N815
-    sessionId: Any = None  # noqa: N815
-    cwd: Any = None
+    logicalParentUuid: str | None = None  # noqa: N815
+    sessionId: str | None = None  # noqa: N815
+    cwd: str | None = None
     timestamp: Any = None
-    version: Any = None
-    isSidechain: Any = None  # noqa: N815
-    agentId: Any = None  # noqa: N815
-    isMeta: Any = None  # noqa: N815
-    isCompactSummary: Any = None  # noqa: N815
-    isApiErrorMessage: Any = None  # noqa: N815
-    ownNote: Any = None  # noqa: N815
-    message: Raw | UnsetType = UNSET
-    attachment: Any = None
-    rendered: Any = None
+    version: str | None = None
+    isSidechain: bool | None = None  # noqa: N815
+    agentId: str = ""  # noqa: N815
+    isMeta: bool | None = None  # noqa: N815
+    isCompactSummary: bool | None = None  # noqa: N815
+    isApiErrorMessage: bool | None = None  # noqa: N815
+    ownNote: bool | None = None  # noqa: N815
+    message: Raw = Raw()
+    attachment: dict[str, Any] | None = None
+    rendered: list[Any] | None = None
     renderedRole: Any = None  # noqa: N815
-    renderedBesideToolResult: Any = None  # noqa: N815
+    renderedBesideToolResult: bool | None = None  # noqa: N815
     content: Any = None
-    messageCount: Any = None  # noqa: N815
-    compactMetadata: Any = None  # noqa: N815
-    microcompactMetadata: Any = None  # noqa: N815
-    snipMetadata: Any = None  # noqa: N815
-    retractedMessageUuids: Any = None  # noqa: N815
-    replacements: Any = None
-    summary: Any = None
-    leafUuid: Any = None  # noqa: N815
-    customTitle: Any = None  # noqa: N815
-    aiTitle: Any = None  # noqa: N815
-    summaryContent: Any = None  # noqa: N815
-    firstArchivedUuid: Any = None  # noqa: N815
-    lastArchivedUuid: Any = None  # noqa: N815
-    parentSessionId: Any = None  # noqa: N815
-    parentLastUuid: Any = None  # noqa: N815
-    toolUseResult: Raw | UnsetType = UNSET  # noqa: N815
-    sourceToolAssistantUUID: Any = None  # noqa: N815
+    messageCount: int | None = None  # noqa: N815
+    compactMetadata: dict[str, Any] | None = None  # noqa: N815
+    microcompactMetadata: dict[str, Any] | None = None  # noqa: N815
+    snipMetadata: dict[str, Any] | None = None  # noqa: N815
+    retractedMessageUuids: list[Any] | None = None  # noqa: N815
+    replacements: list[Any] | None = None
+    summary: str | None = None
+    leafUuid: str | None = None  # noqa: N815
+    customTitle: str | None = None  # noqa: N815
+    aiTitle: str | None = None  # noqa: N815
+    summaryContent: str | None = None  # noqa: N815
+    firstArchivedUuid: str | None = None  # noqa: N815
+    lastArchivedUuid: str | None = None  # noqa: N815
+    parentSessionId: str | None = None  # noqa: N815
+    parentLastUuid: str | None = None  # noqa: N815
+    toolUseResult: Raw = Raw()  # noqa: N815
+    sourceToolAssistantUUID: str | None = None  # noqa: N815
 
-    @cached_property
+    @_once
     def is_chained(self) -> bool:
-        """True if the record has an id and a place in the tree, even if its parent is missing."""
-        is_placed = not isinstance(self.parentUuid, UnsetType) or (
-            isinstance(self.type, str) and self.type in _KINDS
-        )
-        return isinstance(self.uuid, str) and is_name(self.uuid) and is_placed
+        """Return True if the record has an id and a place in the tree, though perhaps no parent."""
+        is_placed = self.parentUuid is not UNSET or self.type in _KINDS
+        return is_name(self.uuid) and is_placed
 
-    @cached_property
+    @property
     def raw_message(self) -> bytes:
         """The JSON of the message, b"" if the record has none."""
-        return b"" if isinstance(self.message, UnsetType) else bytes(self.message)
+        return bytes(self.message)
 
-    @cached_property
-    def measured(self) -> MeasuredMessage | None:
-        """The measured message, None if `views` must be read."""
-        return measure(self.raw_message)
+    @_once
+    def wire(self) -> WireMessage:
+        """Return the fields of the message."""
+        return wire_of(self.raw_message)
 
-    @cached_property
-    def views(self) -> list[Message]:
-        """The views of the messages that a record's message is split into."""
-        return split_views(self.raw_message)
+    @_once
+    def contents(self) -> Sequence[Content]:
+        """Return the contents of the messages that a record's message is split into."""
+        return contents_of(self.raw_message, self.wire)
 
-    @cached_property
+    @property
+    def is_by_person(self) -> bool:
+        """True if a human wrote a user's message, not the harness or a parent agent."""
+        return any(
+            each.role == "user" and _ECHO.match(each.first_text) is None for each in self.contents
+        ) and (self.isMeta is not True and self.isSidechain is not True)
+
+    @property
+    def is_unsent(self) -> bool:
+        """True for a message that the harness shows but never sends."""
+        if self.isApiErrorMessage is True:
+            return True
+        return self.type == "assistant" and self.wire.model == NO_MODEL
+
+    @_once
     def attached(self) -> Sequence[bytes]:
-        """The JSON of each content that an attachment sends to the model.
+        """Return the JSON of each content that an attachment sends to the model.
 
         Since about version 2.1.286 the record has it word for word, if it is text.
         """
-        if isinstance(self.rendered, list):
+        if self.rendered is not None:
             return [_printed(each["content"]) for each in self.rendered if _has_content(each)]
         # Such a version sends no attachment without `rendered`.
         if self.renderedRole is None and (version_of(self.version) or ()) >= _RENDERS:
             return ()
-        text = attachment_text(self.attachment) if isinstance(self.attachment, dict) else None
+        text = attachment_text(self.attachment) if self.attachment is not None else None
         return () if text is None else (_printed(text),)
 
     @property
     def agent(self) -> str:
         """The agent that a call started, as its result says; "" for none."""
-        raw = b"" if isinstance(self.toolUseResult, UnsetType) else bytes(self.toolUseResult)
+        raw = bytes(self.toolUseResult)
         result = tolerant_json(raw) if b'"agentId"' in raw else None
         agent = result.get("agentId") if isinstance(result, dict) else None
         return agent if isinstance(agent, str) and is_name(agent) else ""
@@ -199,63 +225,42 @@ def _has_content(message: Any) -> bool:
     )
 
 
-def version_of(version: Any) -> tuple[int, ...] | None:
+def version_of(version: str | None) -> tuple[int, ...] | None:
     """Return the numbers of a version, None if it has none."""
-    found = _VERSION_NUMBER.match(version) if isinstance(version, str) else None
+    found = _VERSION_NUMBER.match(version or "")
     return tuple(map(int, found.groups())) if found else None
 
 
-class PlainMessage(msgspec.Struct, frozen=True, gc=False):
-    """The fields of an ordinary message's record."""
-
-    type: Literal["user", "assistant"]
-    uuid: str
-    parentUuid: str | None  # noqa: N815
-    message: Raw
-    timestamp: str = ""
-    isSidechain: bool = False  # noqa: N815
-    isMeta: bool | None = None  # noqa: N815
-    isCompactSummary: bool | None = None  # noqa: N815
-    isApiErrorMessage: bool | None = None  # noqa: N815
-    toolUseResult: Raw = Raw()  # noqa: N815
-
-
-_decode_plain: Final = msgspec.json.Decoder(PlainMessage).decode
-_MARKS: Final = {"user": b'"agentId"', "assistant": b'"prompt"'}
+_MAY_START_AGENT: Final = {"user": b'"agentId"', "assistant": b'"prompt"'}
 """Marks of a message that starts an agent, in its result or its call."""
 
 
-def plain_message(record: bytes) -> tuple[PlainMessage, EventFacts] | None:
-    """Return a message's fields and facts; None for other records, and for messages of agents.
-
-    The facts are those of `facts_of`.
-    """
+def plain_message(record: bytes) -> tuple[Fields, EventFacts] | None:
+    """Return an ordinary message's fields and facts; None for others, and if it starts an agent."""
+    if b'"type":"user"' not in record and b'"type":"assistant"' not in record:
+        return None
     try:
-        fields = _decode_plain(record)
-        raw = bytes(fields.message)
-        measured = measure(raw)
-        if measured is None or fields.isCompactSummary or fields.isApiErrorMessage or _NO_MODEL in raw:
+        fields = _decode(record)
+        mark = _MAY_START_AGENT.get(fields.type or "")
+        if mark is None or not isinstance(fields.parentUuid, str | None) or kind_of(fields) != "message":
             return None
-        if not record.isascii():
-            record.decode()
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    role = measured.role
-    if role == "user" and not _is_by_person(fields.isMeta, role, measured.first_text):
+    if mark in (fields.raw_message if fields.type == "assistant" else bytes(fields.toolUseResult)):
         return None
-    may_start_agent = _MARKS[fields.type] in (raw if role == "assistant" else bytes(fields.toolUseResult))
-    is_of_type = (role == "assistant") == (fields.type == "assistant")
-    # Each level of nesting takes two bytes outside of texts.
-    may_be_deep = len(record) - measured.size.text_bytes > 2 * DEEPEST_RECORD
-    if may_start_agent or not is_of_type or (may_be_deep and is_deeper(record, DEEPEST_RECORD)):
+    # Each level of nesting takes two bytes.
+    if len(record) > 2 * DEEPEST_RECORD and is_deeper(record, DEEPEST_RECORD):
         return None
-    flags = int(Flag.SETS_MODEL) if role == "assistant" else 0
-    return fields, _facts_of(role, _span(record, raw), flags, measured.size.estimates)
+    facts = facts_of("message", record, fields)
+    return None if facts.flags & _REPLACED_TEXT else (fields, facts)
+
+
+_decode: Final = msgspec.json.Decoder(Fields).decode
 
 
 def kind_of(fields: Fields) -> str:
     """Return the kind of a record."""
-    type_: str = fields.type if isinstance(fields.type, str) and is_name(fields.type) else "untyped"
+    type_ = fields.type if fields.type is not None and is_name(fields.type) else "untyped"
     if not fields.is_chained:
         return "rewrite" if type_ in _REWRITES_WITHOUT_ID and shown_by(fields) else "note"
     if type_ in _KINDS:
@@ -277,16 +282,15 @@ def _kind_of_system(fields: Fields) -> str:
 
 
 def _kind_of_user(fields: Fields) -> str:
-    raw = fields.raw_message
-    if not raw.startswith(b"{"):
+    if not fields.raw_message.startswith(b"{"):
         return "custom"
     if fields.isCompactSummary is True:
         return "compaction"
-    if (measured := fields.measured) is not None:
-        role, text = measured.role, measured.first_text
-    else:
-        role, text = fields.views[0].role, _first_text(fields.views[0])
-    return "message" if role == "toolResult" or _is_by_person(fields.isMeta, role, text) else "custom_message"
+    first = fields.contents[0]
+    is_harness_s = first.role != "toolResult" and (
+        fields.isMeta is True or first.role != "user" or _ECHO.match(first.first_text) is not None
+    )
+    return "custom_message" if is_harness_s else "message"
 
 
 _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
@@ -299,19 +303,6 @@ _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
 """Map the types of records in the tree to their kinds; an unknown type becomes its own kind."""
 
 
-def by_person(fields: Fields, message: Message) -> bool:
-    """Return True if a human wrote a user message, rather than the harness or a parent agent."""
-    return _is_by_person(fields.isMeta, message.role, _first_text(message))
-
-
-def _first_text(message: Message) -> str:
-    return next((block.text for block in message.blocks if isinstance(block, Text)), "")
-
-
-def _is_by_person(is_meta: Any, role: str, text: str) -> bool:
-    return is_meta is not True and role == "user" and _ECHO.match(text) is None
-
-
 def shown_by(fields: Fields) -> tuple[TextReplacement, ...]:
     """Return the replacements that a record makes in earlier ones."""
     return tuple(_all_shown(fields))
@@ -319,14 +310,14 @@ def shown_by(fields: Fields) -> tuple[TextReplacement, ...]:
 
 def _all_shown(fields: Fields) -> Iterator[TextReplacement]:
     if fields.type == "content-replacement":
-        for each in fields.replacements if isinstance(fields.replacements, list) else ():
+        for each in fields.replacements or ():
             replaced = each if isinstance(each, dict) else {}
             call, text = replaced.get("toolUseId"), replaced.get("replacement")
             if isinstance(call, str) and isinstance(text, str):
                 yield ResultReplacement(call=call, text=text)
     elif fields.type == "marble-origami-commit":
         first, last, text = fields.firstArchivedUuid, fields.lastArchivedUuid, fields.summaryContent
-        if first and isinstance(first, str) and last and isinstance(last, str) and isinstance(text, str):
+        if first and last and text is not None:
             yield TextReplacement(target=first, through=last, text=text)
     elif not is_boundary(fields):
         for call in _names(fields.microcompactMetadata, "compactedToolIds"):
@@ -359,7 +350,7 @@ class KeptMessages(msgspec.Struct, frozen=True):
 
 def kept_by(boundary: Fields) -> KeptMessages | None:
     """Return the messages that a compaction keeps, None for none. A list overrides a run."""
-    metadata = boundary.compactMetadata if isinstance(boundary.compactMetadata, dict) else {}
+    metadata = boundary.compactMetadata or {}
     listed, run = metadata.get("preservedMessages"), metadata.get("preservedSegment")
     removed = frozenset(_names(boundary.snipMetadata, "removedUuids"))
     if isinstance(listed, dict) and (ids := _texts(listed.get("uuids"))):
@@ -376,7 +367,7 @@ def kept_by(boundary: Fields) -> KeptMessages | None:
 
 def is_boundary(fields: Fields) -> bool:
     """Return True if a record marks a compaction; the summary is in a record after it."""
-    return bool(fields.type == "system" and fields.subtype == "compact_boundary")
+    return fields.type == "system" and fields.subtype == "compact_boundary"
 
 
 def custom_text(fields: Fields) -> bytes:
@@ -395,7 +386,7 @@ def _contents(fields: Fields) -> Sequence[bytes]:
         return fields.attached or (b'""',)
     if fields.type == "system":
         return (_printed(fields.content),)
-    content = content_of(wire_of(fields.raw_message))
+    content = content_of(fields.wire)
     return (_as_reminder(content) if fields.ownNote is True else content,)
 
 
@@ -421,10 +412,10 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     """Return the messages that a record sends to the model, as a context shows them."""
     fields = fields_of(record)
     if kind == "message":
-        return () if _is_unsent(fields) else split(fields.raw_message)
+        return () if fields.is_unsent else split(fields.raw_message, fields.wire)
     if kind == "custom_message":
-        if fields.type != "attachment" or not isinstance(fields.rendered, list):
-            return (_custom_message(fields),)
+        if fields.type != "attachment" or fields.rendered is None:
+            return (b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields),)
         beside = b"true" if fields.renderedBesideToolResult is True else b"false"
         return [
             b'%b%d,"besideResult":%s,"content":%s}' % (RENDERED, place, beside, each)
@@ -458,18 +449,6 @@ def rendered_of(message: bytes) -> Rendered:
         return _NOT_RENDERED
 
 
-def _is_unsent(fields: Fields) -> bool:
-    """Return True for a message that the harness shows but never sends."""
-    if fields.isApiErrorMessage is True:
-        return True
-    is_made_up = fields.type == "assistant" and _NO_MODEL in fields.raw_message
-    return is_made_up and bool(wire_of(fields.raw_message).model == NO_MODEL)
-
-
-def _custom_message(fields: Fields) -> bytes:
-    return b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields)
-
-
 _TITLES: Final = {
     ("custom-title", "customTitle"): TitleRank.PERSON,
     ("ai-title", "aiTitle"): TitleRank.MODEL,
@@ -478,66 +457,51 @@ _TITLES: Final = {
 """The types and fields of records that hold a session's title, with the title's rank."""
 
 
-def _is_id(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and is_name(value)
-
-
 def title_of(fields: Fields) -> TitleView | None:
     """Return the title that a record gives its session."""
     for (named, field), rank in _TITLES.items():
         text = getattr(fields, field) if fields.type == named else None
-        if isinstance(text, str) and (title := text.strip()):
-            leaf = fields.leafUuid
-            about = stored_id(leaf) if rank is TitleRank.SUMMARY and _is_id(leaf) else ""
+        if text is not None and (title := text.strip()):
+            leaf = fields.leafUuid or ""
+            about = stored_id(leaf) if rank is TitleRank.SUMMARY and is_name(leaf) else ""
             return TitleView(text=title, rank=rank, about=about)
     return None
 
 
 def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> EventFacts:
     """Return what the log indexes of a record; `parent` is the record above a compaction."""
-    flags = 0 if is_utf8(record) else Flag.REPLACED_TEXT
-    if kind == "compaction":
-        text = view_of(fields.raw_message)
-        view = Message(role="compactionSummary", blocks=text.blocks)
-        kept = kept_by(parent) if parent is not None and is_boundary(parent) else None
-        return _facts(view, (0, 0), flags, kept.first if kept else None)
-    if kind not in ("message", "custom_message"):
-        return EventFacts(flags=flags | Flag.GIVES_TITLE if title_of(fields) else flags)
-    if kind == "message" and _is_unsent(fields):
+    flags = 0 if is_utf8(record) else _REPLACED_TEXT
+    if kind not in ("message", "custom_message", "compaction"):
+        return EventFacts(flags=flags | _GIVES_TITLE if title_of(fields) else flags)
+    if kind == "message" and fields.is_unsent:
         return EventFacts(role="assistant", flags=flags)
-    if kind == "message" and (measured := fields.measured) is not None:
-        role, estimated = measured.role, measured.size.estimates
-        span = (0, 0) if flags else _span(record, fields.raw_message)
-        return _facts_of(role, span, flags | Flag.SETS_MODEL if role == "assistant" else flags, estimated)
-    views = fields.views if kind == "message" else [view_of(_custom_message(fields))]
-    span = (0, 0)
-    if kind == "message" and len(views) == 1 and not flags:
-        span = _span(record, fields.raw_message)
-    if views[0].role == "assistant":
-        flags |= Flag.SETS_MODEL
-    together = views[0]
-    if len(views) > 1:
-        blocks = tuple(block for view in views for block in view.blocks)
-        together = msgspec.structs.replace(together, blocks=blocks)
-    return _facts(together, span, flags, None)
-
-
-def _facts(view: Message, span: tuple[int, int], flags: int, target: str | None) -> EventFacts:
-    return _facts_of(view.role, span, flags, estimates(view.role, view.blocks), target)
-
-
-def _facts_of(
-    role: str, span: tuple[int, int], flags: int, estimated: tuple[int, int], target: str | None = None
-) -> EventFacts:
-    utf16, utf8 = estimated
+    contents = _contents_of(kind, fields)
+    role = contents[0].role
+    if role == "assistant":
+        flags |= _SETS_MODEL
+    is_as_stored = kind == "message" and len(contents) == 1 and not flags & _REPLACED_TEXT
+    kept = kept_by(parent) if kind == "compaction" and parent is not None and is_boundary(parent) else None
+    blocks = contents[0].blocks
+    if len(contents) > 1:
+        blocks = tuple(block for content in contents for block in content.blocks)
+    utf16, utf8 = estimates(role, blocks)
     return EventFacts(
         role=role,
-        message=span,
+        message=_span(record, fields.raw_message) if is_as_stored else (0, 0),
         utf16=min(utf16, _LARGEST_ESTIMATE),
         utf8=min(utf8, _LARGEST_ESTIMATE),
-        target=target,
+        target=kept.first if kept else None,
         flags=flags,
     )
+
+
+def _contents_of(kind: str, fields: Fields) -> Sequence[Content]:
+    """Return the contents of the messages that a record holds or becomes."""
+    if kind == "message":
+        return fields.contents
+    if kind == "compaction":
+        return (Content("compactionSummary", fields.contents[0].blocks),)
+    return (Content("custom", blocks_of(custom_text(fields))),)
 
 
 def _span(record: bytes, raw: bytes) -> tuple[int, int]:
@@ -546,3 +510,73 @@ def _span(record: bytes, raw: bytes) -> tuple[int, int]:
     if not record.startswith(raw, start):
         start = record.find(raw)
     return (start, start + len(raw)) if start >= 0 else (0, 0)
+
+
+def node_of(kind: str, record: bytes, parent: bytes | None = None) -> Node:
+    """Return a record's meaning; `parent` is the compaction boundary above it."""
+    fields = fields_of(record)
+    folder = fields.cwd or ""
+    if kind == "message":
+        return _node_of_message(fields, folder)
+    if kind == "custom_message":
+        return _node_of_custom_message(fields, folder)
+    if kind == "compaction":
+        (content,) = _contents_of(kind, fields)
+        message = Message(role=content.role, blocks=content.blocks)
+        boundary = fields_of(parent) if parent else Fields()
+        return Node(messages=(message,), compaction=_compaction(message.text, boundary), folder=folder)
+    title = title_of(fields) if kind == "note" else None
+    rewrites = shown_by(fields) if kind == "rewrite" else ()
+    return Node(title=title, rewrites=rewrites, line=title.text if title else _line(fields), folder=folder)
+
+
+def _node_of_message(fields: Fields, folder: str) -> Node:
+    wire = fields.wire
+    if fields.contents[0].role == "assistant" and (
+        fields.isApiErrorMessage is True or wire.model == NO_MODEL
+    ):
+        unsent = Message(role="assistant", blocks=fields.contents[0].blocks, stop_reason="error")
+        return Node(messages=(unsent,), folder=folder)
+    messages = tuple(view_of_content(each, wire) for each in fields.contents)
+    if messages[0].role != "assistant":
+        return Node(messages=messages, by_person=fields.is_by_person, folder=folder)
+    settings = SettingsView(provider=PROVIDER, model=UNSET if wire.model is None else wire.model)
+    return Node(messages=messages, group=wire.id or "", settings=settings, folder=folder)
+
+
+def _node_of_custom_message(fields: Fields, folder: str) -> Node:
+    data = fields.attachment or {}
+    name = data.get("type") or (fields.subtype if fields.type == "system" else "meta")
+    extension = Extension(type=str(name), data=data or None)
+    (content,) = _contents_of("custom_message", fields)
+    message = Message(role=content.role, blocks=content.blocks, extension=extension)
+    # Text that the user typed while the model was working is recorded as an attachment.
+    is_typed = name == "queued_command" and data.get("commandMode") in (None, "prompt")
+    return Node(messages=(message,), by_person=is_typed, extension=extension, folder=folder)
+
+
+def _compaction(summary: str, boundary: Fields) -> CompactionView:
+    claims = (boundary.compactMetadata if is_boundary(boundary) else None) or {}
+    kept = kept_by(boundary) if is_boundary(boundary) else None
+    reason = claims.get("trigger")
+    return CompactionView(
+        summary=summary,
+        tokens_before=_count(claims.get("preTokens")),
+        tokens_after=_count(claims.get("postTokens")),
+        reason=reason if isinstance(reason, str) else "",
+        kept=kept.ids if kept else None,
+        last_kept=kept.last if kept and kept.ids is None else "",
+        keeps_before=kept.before if kept else False,
+        removed=kept.removed if kept else frozenset(),
+    )
+
+
+def _line(fields: Fields) -> str:
+    content = fields.content if fields.type == "system" else None
+    named = (fields.type, fields.subtype, (fields.attachment or {}).get("type"), content)
+    return " ".join(each for each in named if isinstance(each, str))
+
+
+def _count(value: Any) -> int | None:
+    is_count = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53
+    return int(value) if is_count else None
