@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from eventstore.estimates import estimates
+from eventstore.event import ROLES, EventFacts, Flag
+from eventstore.javascript import is_utf8
 from eventstore.records import FileSets, TextReplacement
 from eventstore.views import Extension, Message, Usage
 
@@ -153,6 +156,9 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     compaction, which is by nobody. `rewrites` are the replacements of a `rewrite`, oldest first; "" may show nothing.
     `folder` is the working folder at that time, for a header too. `requests` are those for its summary, or for a
     failed one. `line` is a line for logs if there are no messages.
+
+    `raw` is the JSON of a message that contexts show as recorded. `target` is the id of the event that this one refers
+    to; with `needs_source`, only the whole source tells. `flags` is a sum of `Flag`s that nothing else here says.
     """
 
     messages: tuple[Message, ...] = ()
@@ -171,6 +177,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     extension: Extension | None = None
     folder: str = ""
     line: str = ""
+    raw: bytes = b""
+    target: str | None = None
+    needs_source: bool = False
+    flags: int = 0
 
     @property
     def message(self) -> Message | None:
@@ -185,3 +195,39 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 NOTHING = Node()
 """A record without meaning above the store."""
+
+_LARGEST_ESTIMATE: Final = 0xFFFFFFFF
+"""The largest number that fits into a frame."""
+_MENDED: Final = Flag.MIGRATED_ROLE | Flag.REPLACED_TEXT
+"""Records that their harness reads differently from how they are written."""
+_KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
+
+
+def facts_of_node(node: Node, kind: str, record: bytes) -> EventFacts:
+    """Return what the log stores beside a record."""
+    flags, role, utf16, utf8 = node.flags, "", 0, 0
+    if not is_utf8(record):
+        flags |= Flag.REPLACED_TEXT
+    if node.title and kind != "session_info":
+        flags |= Flag.GIVES_TITLE
+    if (message := node.message) is not None:
+        role = message.role if message.role in _KNOWN_ROLES else "other"
+        blocks = tuple(block for each in node.messages for block in each.blocks)
+        utf16, utf8 = estimates(message.role, blocks, message.shell)
+    return EventFacts(
+        role="custom" if flags & Flag.MIGRATED_ROLE else role,
+        message=_span(record, node.raw) if node.raw and not flags & _MENDED else (0, 0),
+        utf16=min(utf16, _LARGEST_ESTIMATE),
+        utf8=min(utf8, _LARGEST_ESTIMATE),
+        target=node.target,
+        needs_source=node.needs_source,
+        flags=flags,
+    )
+
+
+def _span(record: bytes, raw: bytes) -> tuple[int, int]:
+    """Return the span of a message's bytes in its record; equal bytes elsewhere will do."""
+    start = record.find(b'"message":') + len(b'"message":')
+    if not record.startswith(raw, start):
+        start = record.find(raw)
+    return (start, start + len(raw)) if start >= 0 else (0, 0)

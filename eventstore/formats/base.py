@@ -13,7 +13,7 @@ import msgspec
 from eventstore.event import Event, EventFacts, NewEvent
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
-from eventstore.node import Node
+from eventstore.node import Node, facts_of_node
 from eventstore.views import Message, Payload
 
 
@@ -100,10 +100,8 @@ class Format(Protocol):
         """Return the contents that the view of such a message omits, block by block."""
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
-        """Extract the facts that the log stores beside a record; `parent` as in `node`.
-
-        Set `needs_source` if only the source resolves the target.
-        """
+        """Extract the facts that the log stores beside a record; `parent` as in `node`."""
+        return facts_of_node(self.node(version, kind, record, parent), kind, record)
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
         """Return the certainty that a file is the harness's, by its first 64 KiB."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats.oh_my_pi.entry_view import REQUEST_TYPES, native_provider
+from eventstore.formats.oh_my_pi.dialect import REQUEST_TYPES, native_provider
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward

@@ -9,18 +9,17 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from eventstore.event import Event, EventFacts, NewEvent
+from eventstore.event import Event, NewEvent
 from eventstore.formats.base import Certainty, Export
-from eventstore.formats.oh_my_pi.dialect import DIALECT
-from eventstore.formats.oh_my_pi.entry_view import as_sent, message_view, note_facts, view
+from eventstore.formats.oh_my_pi.dialect import DIALECT, as_sent
 from eventstore.formats.oh_my_pi.titled_export import export_titled
 from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
 from eventstore.formats.pi import PiFormat
 from eventstore.formats.pi.export import is_exported
 from eventstore.formats.pi.file import PI
+from eventstore.formats.pi.message import message_view
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
-from eventstore.node import Node
 from eventstore.views import Message
 
 _FILES: Final = "*/**/*.jsonl"
@@ -51,12 +50,6 @@ class OhMyPiFormat(PiFormat):
         ),
     )
     exports: Mapping[str, Export] = {"oh-my-pi": export_titled}
-
-    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
-        return view(kind, record)
-
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
-        return note_facts(record) if kind == "note" else super().facts(version, kind, record, parent)
 
     def message(self, raw: bytes) -> Message:
         return as_sent(message_view(raw))

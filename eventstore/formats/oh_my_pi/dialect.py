@@ -1,12 +1,21 @@
-"""Define oh-my-pi's files as a dialect of pi's: its kinds, its title line, its models."""
+"""Define oh-my-pi's records as a dialect of pi's: their kinds, and what they mean."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+from msgspec import UNSET
+
+from eventstore.event import Flag
 from eventstore.formats.pi import entry
+from eventstore.formats.pi.entry import Entry, Reader
 from eventstore.formats.pi.file import Conversion, Dialect
-from eventstore.javascript import tolerant_json
+from eventstore.formats.pi.message import usage_view
+from eventstore.javascript import text_or_empty
+from eventstore.node import Node, RequestView, SettingsView, TitleView
+from eventstore.views import Message
 
 ADDED_KINDS: Final = frozenset(
     {
@@ -24,15 +33,117 @@ ADDED_KINDS: Final = frozenset(
 SLOT: Final = "title"
 """The type of a first line with the session's title."""
 _DEFAULT_ROLE: Final = "default"
+_FAILED: Final = ("error", "aborted")
+_SENT_AS_CUSTOM: Final = ("developer", "hookMessage", "fileMention")
+REQUEST_TYPES: Final = ("skill-prompt", "collab-prompt")
+"""Types of extension messages that a user may have written, according to `attribution`."""
 
 
-def names_model(kind: str, role: str, record: bytes) -> bool:
-    """Return True if a record puts a model in use.
+def native_provider(preserved: object) -> str:
+    """Return the provider whose native history a compaction preserves, "" for none."""
+    fields = preserved if isinstance(preserved, dict) else {}
+    found = fields.get("openaiRemoteCompaction")
+    history = found if isinstance(found, dict) else {}
+    items = history.get("replacementHistory")
+    if not isinstance(items, list) or not all(isinstance(item, dict | list) for item in items):
+        return ""
+    return text_or_empty(history.get("provider"))
 
-    A change for another role does not, and an answer names only the model that wrote it: a fallback or what a
-    provider took instead is not what the person chose.
+
+def as_sent(message: Message) -> Message:
+    """Return a message with a role that requests accept.
+
+    Messages of the developer and of hooks, and mentioned files, are sent as extension messages.
     """
-    return kind == "model_change" and role == "" and default_model(fields_of(record)) is not None
+    return msgspec.structs.replace(message, role="custom") if message.role in _SENT_AS_CUSTOM else message
+
+
+def _message(record: Entry) -> Node:
+    # An answer names only the model that wrote it: a fallback or what a provider took instead is not what the
+    # person chose.
+    node = entry.read_message(record)
+    return msgspec.structs.replace(node, flags=0) if node.flags else node
+
+
+def _compaction(record: Entry) -> Node:
+    node = entry.read_compaction(record)
+    native = native_provider(entry.value_of(record.preserveData))
+    if not native or node.compaction is None:
+        return node
+    return msgspec.structs.replace(node, compaction=msgspec.structs.replace(node.compaction, native=native))
+
+
+def _custom_message(record: Entry) -> Node:
+    by_person = record.customType in REQUEST_TYPES and record.attribution == "user"
+    return msgspec.structs.replace(entry.read_custom_message(record), by_person=by_person)
+
+
+def _model_change(record: Entry) -> Node:
+    model, role = text_or_empty(record.model), text_or_empty(record.role)
+    line = " ".join(filter(None, (model, role)))
+    # A change for another role puts no model in use.
+    if not model or record.role not in (None, _DEFAULT_ROLE):
+        return Node(line=line)
+    provider, slash, name = model.partition("/")
+    settings = SettingsView(provider=provider if slash else "", model=name if slash else model)
+    return Node(settings=settings, line=line, flags=Flag.SETS_MODEL)
+
+
+def _thinking_level_change(record: Entry) -> Node:
+    level = "off" if record.thinkingLevel in (None, UNSET) else record.thinkingLevel
+    settings = SettingsView(thinking_level=level)
+    return Node(settings=settings, line=str(level or "off"), flags=Flag.SETS_THINKING)
+
+
+def _session_info(record: Entry) -> Node:
+    title = record.name if record.title is UNSET else record.title
+    return Node(title=TitleView(text=title.strip()), line=title) if isinstance(title, str) else Node()
+
+
+def _model_usage(record: Entry) -> Node:
+    """Read a request outside the conversation, such as one for a title; its tokens are counted."""
+    usage = usage_view(record.usage)
+    request = RequestView(
+        summarizer=text_or_empty(record.purpose),
+        provider=None if record.provider is UNSET else record.provider,
+        model=record.model if isinstance(record.model, str) else None,
+        usage=usage if usage and usage.total else None,
+        is_failed=record.stopReason in _FAILED,
+    )
+    return Node(requests=(request,), line=" ".join(filter(None, (request.summarizer, request.model))))
+
+
+def _note(record: Entry) -> Node:
+    """Read the title that an import found at the head of the file."""
+    return Node(title=TitleView(text=record.title.strip()) if isinstance(record.title, str) else None)
+
+
+def _line_of(name: str) -> Reader:
+    """Return a reader for kinds that have only a line in the log: the value of this field."""
+
+    def read(record: Entry) -> Node:
+        value = getattr(record, name)
+        texts = value if isinstance(value, list) else [value]
+        return Node(line=" ".join(each for each in texts if isinstance(each, str)))
+
+    return read
+
+
+_READERS: Final[Mapping[str, Reader]] = {
+    **entry.READERS,
+    "message": _message,
+    "compaction": _compaction,
+    "custom_message": _custom_message,
+    "model_change": _model_change,
+    "thinking_level_change": _thinking_level_change,
+    "session_info": _session_info,
+    "model_usage": _model_usage,
+    "mode_change": _line_of("mode"),
+    "ttsr_injection": _line_of("injectedRules"),
+    # Not shown, because the hash can be linked to an account.
+    "credential_pin": _line_of("provider"),
+    "note": _note,
+}
 
 
 HEADER_FIELDS: Final = frozenset(
@@ -63,7 +174,8 @@ DIALECT: Final = Dialect(
     same={"title_change": "session_info"},
     slot=SLOT,
     reads_first=True,
-    names_model=names_model,
+    readers=_READERS,
+    sets_model=False,
     header_fields=HEADER_FIELDS,
     to_pi={
         "model_change": _model_for_pi,
@@ -82,17 +194,3 @@ DIALECT: Final = Dialect(
         "branch_summary": _renamed("fromHook", "fromExtension"),
     },
 )
-
-
-def default_model(fields: dict[str, Any]) -> str | None:
-    """Return the model that a change selects, as "provider/id"; None if it is for another role."""
-    model, role = fields.get("model"), fields.get("role")
-    if not isinstance(model, str) or not model:
-        return None
-    return model if role is None or role == _DEFAULT_ROLE else None
-
-
-def fields_of(record: bytes) -> dict[str, Any]:
-    """Return a record's fields, {} if it is not an object."""
-    fields = tolerant_json(record)
-    return fields if isinstance(fields, dict) else {}

@@ -13,11 +13,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from eventstore.event import NewEvent
+from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats.lines import objects_in
 from eventstore.formats.names import is_name
 from eventstore.formats.oh_my_pi.dialect import ADDED_KINDS, DIALECT, HEADER_FIELDS, SLOT
-from eventstore.formats.oh_my_pi.entry_view import note_facts
 from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
@@ -190,7 +189,7 @@ class _TitledReading(PiReading):
             format=self._version,
             parent=None,
             time=time,
-            facts=note_facts(body),
+            facts=EventFacts(flags=Flag.GIVES_TITLE if isinstance(fields.get("title"), str) else 0),
         )
         return DerivedEvent(note)
 

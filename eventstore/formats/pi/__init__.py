@@ -7,17 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
-from eventstore.event import Event, EventFacts, NewEvent
+from eventstore.event import Event, NewEvent
 from eventstore.formats.base import Certainty, Export, Format
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.export import export_file, is_exported
 from eventstore.formats.pi.file import PI
-from eventstore.formats.pi.message import payloads, view_of_wire, wire_of
+from eventstore.formats.pi.message import message_view, payloads
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
-from eventstore.formats.pi.view import view
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
@@ -43,23 +40,16 @@ class PiFormat(Format):
     exports: Mapping[str, Export] = {"pi": export_file}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
-        return view(kind, record)
+        return self.dialect.node(int(version.rpartition("/")[2]), kind, entry_of(record))
 
     def converts(self, other: Format) -> bool:
         return isinstance(other, PiFormat)
 
     def message(self, raw: bytes) -> Message:
-        return view_of_wire(wire_of(raw))
+        return message_view(raw)
 
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)
-
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
-        number = int(version.rpartition("/")[2])
-        facts = self.dialect.facts(number, kind, record, entry_of(record))
-        # A compaction of version 1 refers to its first kept entry by an index in the file.
-        is_by_place = number == 1 and kind == "compaction"
-        return msgspec.structs.replace(facts, target=None, needs_source=True) if is_by_place else facts
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         # A damaged file may lack every mark: pi takes files that no other format claims.

@@ -16,11 +16,12 @@ from msgspec import UNSET
 from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.formats.names import is_name, is_reserved, stored_id
-from eventstore.formats.pi.entry import KINDS, Entry, entry_of, facts_of, plain_parts
+from eventstore.formats.pi.entry import KINDS, READERS, Entry, Reader, entry_of, node_of_entry, plain_parts
 from eventstore.formats.pi.message import measure
 from eventstore.formats.source import SeenRecords
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
 from eventstore.kinds import CODE_OF_KIND
+from eventstore.node import Node, facts_of_node
 
 NEWEST_VERSION: Final = 3
 _LONGEST_QUOTE: Final = 40
@@ -38,8 +39,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `same` are types that mean the same as a kind of another name. `slot` is the type of a first line with the
     session's title, "" for none. With `reads_first`, the harness reads the first of several records in a
-    line. `names_model` tells if a record (kind, role of its message, record) sets the model in use. `header_fields` are
-    those of its header that pi's lacks; `to_pi` and `from_pi` convert its records by type.
+    line. `readers` say what its records mean, by kind; with `sets_model`, an answer sets the model in use.
+    `header_fields` are those of its header that pi's lacks; `to_pi` and `from_pi` convert its records by type.
     """
 
     harness: str
@@ -47,7 +48,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     same: Mapping[str, str] = {}
     slot: str = ""
     reads_first: bool = False
-    names_model: Callable[[str, str, bytes], bool] | None = None
+    readers: Mapping[str, Reader]
+    sets_model: bool = True
     header_fields: frozenset[str] = frozenset()
     to_pi: Mapping[str, Conversion] = {}
     from_pi: Mapping[str, Conversion] = {}
@@ -81,17 +83,21 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return f"{self.harness}:{type_}"
         return self.same.get(type_, type_)
 
-    def facts(self, version: int, kind: str, record: bytes, entry: Entry) -> EventFacts:
-        """Extract the facts that the log stores beside a record, apart from its place."""
-        is_old = version < NEWEST_VERSION
-        facts = facts_of(kind, record, entry, renames_hook_role=is_old, is_own=False)
-        if self.names_model is None or not facts.flags & Flag.SETS_MODEL:
-            return facts
-        names_model = self.names_model(kind, facts.role, record)
-        return facts if names_model else msgspec.structs.replace(facts, flags=facts.flags & ~Flag.SETS_MODEL)
+    def node(self, version: int, kind: str, entry: Entry) -> Node:
+        """Return what a record means, apart from its place."""
+        node = node_of_entry(kind, entry, self.readers)
+        if node.target is not None:
+            node = msgspec.structs.replace(node, target=stored_id(node.target))
+        if version == 1 and kind == "compaction":
+            # It refers to its first kept entry by an index in the file.
+            return msgspec.structs.replace(node, target=None, needs_source=True)
+        is_renamed = version < NEWEST_VERSION and kind == "message" and node.message is not None
+        if is_renamed and node.messages[0].role == "hookMessage":
+            return msgspec.structs.replace(node, flags=node.flags | Flag.MIGRATED_ROLE)
+        return node
 
 
-PI: Final = Dialect(harness="pi", kinds=KINDS)
+PI: Final = Dialect(harness="pi", kinds=KINDS, readers=READERS)
 
 
 class LineContents(msgspec.Struct, frozen=True):
@@ -211,8 +217,7 @@ class PiReader:
             return None
         utf16, utf8 = size.estimates
         time = epoch_ms(timestamp.decode())
-        names_model = self._dialect.names_model
-        sets_model = role == "assistant" and (names_model is None or names_model("message", role, body))
+        sets_model = role == "assistant" and self._dialect.sets_model
         event_id, parent = place
         self._records += 1
         self._last, self._repeated = event_id, 0
@@ -341,8 +346,8 @@ class PiReader:
     def _read(self, body: bytes, entry: Entry) -> tuple[str, EventFacts, int | None]:
         """Return a record's kind, facts and time; do not change the reader if this fails."""
         kind = self._dialect.kind(entry.type)
-        facts = self._dialect.facts(self._header.version, kind, body, entry)
-        return kind, facts, epoch_ms(entry.timestamp)
+        node = self._dialect.node(self._header.version, kind, entry)
+        return kind, facts_of_node(node, kind, body), epoch_ms(entry.timestamp)
 
     def _place(
         self,

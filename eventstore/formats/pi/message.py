@@ -8,11 +8,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.estimates import MessageSize, estimates
+from eventstore.estimates import MessageSize
 from eventstore.javascript import (
     TooDeepError,
     lengths,
     stringify,
+    text_or_empty,
     tolerant_json,
     utf8_length,
 )
@@ -61,7 +62,7 @@ class _Usage(msgspec.Struct, frozen=True):
 
 
 class WireMessage(msgspec.Struct, frozen=True):
-    """A message's fields by pi's names."""
+    """A message's fields by pi's names; `code` and `files` are oh-my-pi's."""
 
     role: str = ""
     content: str | list[_Block] | None = None
@@ -73,6 +74,7 @@ class WireMessage(msgspec.Struct, frozen=True):
     stopReason: str | None = None  # noqa: N815
     usage: _Usage | None = None
     command: str | None = None
+    code: str | None = None
     output: str | None = None
     exitCode: int | None = None  # noqa: N815
     cancelled: bool | None = None
@@ -84,6 +86,8 @@ class WireMessage(msgspec.Struct, frozen=True):
     customType: str | None = None  # noqa: N815
     details: Raw | UnsetType = UNSET
     useless: Any = None
+    metadata: Any = None
+    files: Any = None
 
 
 decode_wire: Final = msgspec.json.Decoder(WireMessage).decode
@@ -125,20 +129,28 @@ def view_of_wire(wire: WireMessage) -> Message:
     )
 
 
-def estimates_of_wire(wire: WireMessage) -> tuple[int, int]:
-    """Return both estimates of the view of a message, without making the view."""
-    return estimates(wire.role, _blocks_of(wire), _shell_of(wire))
-
-
 def _blocks_of(wire: WireMessage) -> tuple[Block, ...]:
+    if wire.role == "fileMention":
+        return _mentioned(wire.files)
     return _blocks(wire.summary if wire.role in ("branchSummary", "compactionSummary") else wire.content)
+
+
+def _mentioned(files: Any) -> tuple[Block, ...]:
+    """Return the contents of the files that the user of oh-my-pi mentioned."""
+    return tuple(
+        Text(
+            f'<file path="{text_or_empty(file.get("path"))}">\n{text_or_empty(file.get("content"))}\n</file>'
+        )
+        for file in (files if isinstance(files, list) else ())
+        if isinstance(file, dict)
+    )
 
 
 def _shell_of(wire: WireMessage) -> Shell | None:
     if wire.role not in ("bashExecution", "pythonExecution"):
         return None
     return Shell(
-        command=wire.command or "",
+        command=(wire.code if wire.role == "pythonExecution" else wire.command) or "",
         output=wire.output or "",
         exit_code=wire.exitCode,
         cancelled=bool(wire.cancelled),

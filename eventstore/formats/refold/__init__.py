@@ -6,11 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from eventstore.event import EventFacts
 from eventstore.formats.base import Certainty, Export
 from eventstore.formats.pi import PiFormat
-from eventstore.formats.pi.entry import entry_of, facts_of
-from eventstore.formats.refold.record_views import view
+from eventstore.formats.refold.own_records import own_node
 from eventstore.node import Node
 from eventstore.records import FORMAT as VERSION
 
@@ -24,10 +22,7 @@ class RefoldFormat(PiFormat):
     exports: Mapping[str, Export] = {}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
-        return view(kind, record)
-
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
-        return facts_of(kind, record, entry_of(record))
+        return own_node(kind, record)
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.NONE

@@ -16,7 +16,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.names import is_reserved
-from eventstore.formats.pi.entry import entry_of, facts_of
+from eventstore.formats.refold.own_records import own_facts
 from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, parse_json, stringify, well_formed
 from eventstore.kinds import is_entry
 from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, SEE_EVENTS, Record, check_record
@@ -73,7 +73,7 @@ def event_of_line(
         # Without an id it is a new event each time, even if a new id collides with an existing one.
         is_clocked=time is None and event_id != "",
         cause=cause,
-        facts=facts_of(kind, body, entry_of(body)),
+        facts=own_facts(kind, body),
     )
 
 
@@ -133,7 +133,7 @@ def compose(
         parent=parent,
         time=time,
         cause=cause,
-        facts=facts_of(record.kind, body, entry_of(body)),
+        facts=own_facts(record.kind, body),
     )
 
 

@@ -290,6 +290,7 @@ def test_messages_of_its_own_roles_are_told_to_a_model(tmp_path: Path) -> None:
     ]
     entries = [entry(n, n - 1 if n else None, message=each) for n, each in enumerate(messages)]
     bring(log, tmp_path, file_of(entries))
+    assert all(event.utf8 > 0 for event in events(log, SESSION) if event.is_entry)
     made = render(build_context(log, SESSION), model="claude-opus-4-5")
     [turn] = json.loads(made.body)["messages"]
     texts = [block["text"] for block in turn["content"]]

@@ -20,6 +20,7 @@ from eventstore.formats.pi.file import PI, Dialect, PiReader
 from eventstore.formats.pi.session_file import find_header
 from eventstore.formats.source import SeenRecords, Source
 from eventstore.lmdb.store import LmdbLog
+from eventstore.node import Node
 from eventstore.records import Remark
 from tests.support.events import events
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said
@@ -301,11 +302,11 @@ class TestDamage:
     def test_a_record_whose_reading_fails_is_skipped_and_the_others_are_not(
         self, store: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def facts_of(kind: str, *rest: Any, **options: Any) -> EventFacts:
-            return real(kind, *rest, **options) if kind != "custom" else EventFacts(utf8=1 // 0)
+        def facts_of_node(node: Node, kind: str, record: bytes) -> EventFacts:
+            return real(node, kind, record) if kind != "custom" else EventFacts(utf8=1 // 0)
 
-        real = pi_file.facts_of
-        monkeypatch.setattr(pi_file, "facts_of", facts_of)
+        real = pi_file.facts_of_node
+        monkeypatch.setattr(pi_file, "facts_of_node", facts_of_node)
         content = b"".join([header(), said("a", "a", None), entry("odd", "a"), said("b", "b", "a")])
         found = bring(store, tmp_path, content)
         assert (found.events, [remark.line for remark in found.skipped]) == (2, [3])

@@ -1,0 +1,84 @@
+"""Read the records that only refold writes: what each one means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from eventstore.event import EventFacts
+from eventstore.formats.pi import entry as entries
+from eventstore.formats.pi.entry import Entry, Reader, entry_of, joined, node_of_entry, requests_of, value_of
+from eventstore.javascript import text_or_empty
+from eventstore.node import Node, facts_of_node
+from eventstore.records import TextReplacement
+
+
+def own_node(kind: str, record: bytes) -> Node:
+    """Return what a record of refold means."""
+    return node_of_entry(kind, entry_of(record), READERS)
+
+
+def own_facts(kind: str, record: bytes) -> EventFacts:
+    """Return the facts that the log stores beside a record of refold."""
+    return facts_of_node(own_node(kind, record), kind, record)
+
+
+def _attempt(entry: Entry) -> Node:
+    requests = requests_of(entry.request)
+    # The last of several requests may omit the model, which then applies to all.
+    together = text_or_empty(entry.request.get("summarizer")) if isinstance(entry.request, dict) else ""
+    asked = (requests[-1].summarizer if requests else "") or together
+    return Node(
+        requests=requests, line=": ".join(each for each in (asked, text_or_empty(entry.error)) if each)
+    )
+
+
+def _decision(entry: Entry) -> Node:
+    line = joined(entry.policy, entry.outcome, entry.reason)
+    return Node(requests=requests_of(entry.numbers, alone=False), line=line)
+
+
+def _note(entry: Entry) -> Node:
+    value = value_of(entry.data)
+    data = value if isinstance(value, dict) else {}
+    return Node(requests=requests_of(data.get("request")), line=joined(entry.targetId, data.get("type")))
+
+
+def _rewrite(entry: Entry) -> Node:
+    try:
+        rewrites = msgspec.convert(entry.targets, tuple[TextReplacement, ...])
+    except msgspec.ValidationError:
+        rewrites = ()
+    return Node(rewrites=rewrites, line=joined(entry.reason))
+
+
+def _import(entry: Entry) -> Node:
+    unknown = entry.unknown if isinstance(entry.unknown, dict) else {}
+    types = ", ".join(f"{name} ({number})" for name, number in unknown.items())
+    line = joined(entry.sourceFormat, entry.records)
+    return Node(line=f"{line}, of unknown types: {types}" if types else line)
+
+
+def _line_of(*names: str) -> Reader:
+    """Return a reader for kinds with only a line for logs: the values of these fields."""
+
+    def read(entry: Entry) -> Node:
+        return Node(line=joined(*(getattr(entry, name) for name in names)))
+
+    return read
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    **entries.READERS,
+    "attempt": _attempt,
+    "decision": _decision,
+    "rewrite": _rewrite,
+    "leaf_moved": _line_of("fromId"),
+    "undone": _line_of("targetId"),
+    "import": _import,
+    "link": _line_of("relation", "session"),
+    "observed_rewrite": _line_of("targetId"),
+    "note": _note,
+}
