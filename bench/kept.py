@@ -32,7 +32,7 @@ WORSE: Final = 1.5
 TRIES: Final = 5
 BENCHES: Final = tuple(
     f"bench/test_{name}.py"
-    for name in ("extraction", "harness_files", "import", "rebuild", "rendering", "startup")
+    for name in ("extraction", "harness_files", "import", "many_files", "rebuild", "rendering", "startup")
 )
 """The quick benches, without appends, whose ratios depend on the disk."""
 SMALL: Final = "not 100k"

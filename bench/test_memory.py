@@ -1,4 +1,4 @@
-"""Measure the private memory of commands over whole stores, for two sizes of a store.
+"""Measure the private memory of commands over whole stores, for two sizes of a store, and of one large file.
 
 Private memory is what no other process has and the kernel cannot drop: private dirty or anonymous pages, of the command
 and the processes that it starts. Pages of the store's map do not count.
@@ -15,6 +15,8 @@ import pytest
 
 from bench.conftest import REFOLD
 from bench.sessions import session_file, session_name
+from tests.support import claude_code, pi_files
+from tests.support.homes import CLAUDE, PI
 from tests.support.processes import cores
 
 pytestmark = pytest.mark.slow
@@ -23,6 +25,7 @@ LIMIT = 200_000
 """Kilobytes."""
 FLAT = 1.25
 EVENTS = 1_000
+LARGE = 200_000_000
 SESSIONS = {"sync": (100, 400), "verify": (100, 400), "audit": (10, 40)}
 """Sessions of 2.3 MB: up to 0.9 GB; an audit reads a session many times."""
 
@@ -45,6 +48,31 @@ def test_memory_does_not_follow_the_store(benchmark, tmp_path, what):
     smaller, larger = peaks.values()
     assert larger < LIMIT
     assert larger < FLAT * smaller
+
+
+@pytest.mark.parametrize("harness", ["pi", "claude-code"])
+def test_a_large_file_of_small_records_takes_little_memory(benchmark, tmp_path, harness):
+    write_large_file(tmp_path / "home", harness)
+    used = peak(tmp_path / "store", "sync", "--home", str(tmp_path / "home"))
+    benchmark.group = f"private-memory-large-file-{harness}"
+    benchmark.extra_info.update(role="refold", peak=used)
+    benchmark.pedantic(lambda: None, rounds=1)
+    assert used < LIMIT
+
+
+def write_large_file(home: Path, harness: str) -> None:
+    """Write a session of 200 MB in records of 1.5 KB."""
+    said = (
+        pi_files.said if harness == "pi" else lambda *record: claude_code.said(*record[1:], record[0]) + b"\n"
+    )
+    path = home / (PI if harness == "pi" else CLAUDE) / "project" / f"{claude_code.SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        if harness == "pi":
+            file.write(pi_files.header())
+        for number in range(LARGE // 1_500):
+            parent = f"record-{number - 1:08}" if number else None
+            file.write(said("some text " * 130, f"record-{number:08}", parent))
 
 
 def write_sessions(folder: Path, count: int) -> None:
