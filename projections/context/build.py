@@ -161,16 +161,14 @@ def is_restored(snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
     compaction, above = entry.compaction_seq, entry.parent_seq
     if not compaction or entry.kind == "message":
         return False
-    if above > compaction and event(snapshot, entry.session, above).kind == "message":
-        return False
-    if not rules_of_format(entry.format).restores(entry):
-        return False
+    behind = [entry]
     while above > compaction:
-        between = event(snapshot, entry.session, above)
-        if between.kind == "message" or is_by_person(between):
+        behind.append(between := event(snapshot, entry.session, above))
+        if between.kind == "message":
             return False
         above = between.parent_seq
-    return above == compaction and not is_by_person(entry)
+    is_behind = above == compaction and rules_of_format(entry.format).restores(entry)
+    return is_behind and not any(map(is_by_person, behind))
 
 
 def parts_from(
@@ -293,7 +291,8 @@ def _selected(
     if beside:
         entries = sorted(entries, key=attrgetter("seq"))
     if compaction and kept is not None:
-        entries = [entry for entry in entries if entry.seq > compaction.seq or entry.id in kept]
+        at = compaction.seq
+        entries = [entry for entry in entries if entry.seq > at or entry.id in kept]
     due = compaction
     for entry, span in rewrites.visible(entries, attrgetter("id")):
         if due and (not selected.keeps_before or entry.seq > due.seq):

@@ -343,14 +343,15 @@ class _Joined:
         self._process: _Process | None = None
 
     def add(self, entry: Event | LazyEvent) -> bool:
-        if self._newest and entry.seq > self._newest + 1:
-            between = events(self._snapshot, self._session, first=self._newest + 1, last=entry.seq - 1)
+        seq = entry.seq
+        if self._newest and seq > self._newest + 1:
+            between = events(self._snapshot, self._session, first=self._newest + 1, last=seq - 1)
             for each in between:
                 if each.is_entry and self._belongs(each):
                     self._joined.add(each.seq)
                     self.found.append(each.seq)
-        self._newest = entry.seq
-        self._on_path.add(entry.seq)
+        self._newest = seq
+        self._on_path.add(seq)
         is_cut = self._is_cut(entry)
         self._unread.append(entry)
         if not self.found and not self.lost:
