@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag
-from eventstore.formats import node_of, view_of_message
+from eventstore.formats import view_of_message
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.api_requests import (
     ApiRequests,
@@ -35,7 +35,7 @@ from eventstore.formats.claude_code.record import (
 )
 from eventstore.formats.names import is_name, stored_id
 from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
-from eventstore.javascript import stringify, tolerant_json
+from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.node import PromptView, ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path, upward
@@ -70,6 +70,7 @@ _RESUMED: Final = re.compile(
     rb'<command-name>/(?:exit|quit)|"hookName"\s*:\s*"SessionStart:resume"|"model"\s*:\s*"<synthetic>"'
 )
 """Fields of records that show where one process ended and another began."""
+_MARKS_OF_ENDS: Final = (b"<command-name>/", b"SessionStart:resume", b"<synthetic>")
 
 
 class ClaudeCodeRules(Rules):
@@ -158,7 +159,7 @@ class ClaudeCodeRules(Rules):
         on_path = list(entries)
         for entry in on_path:
             if entry.kind == "compaction" and entry.format == VERSION:
-                version = _process(entry).version
+                version = _version(entry)
                 if version is not None and version < _RECORDS_ATTACHMENTS:
                     yield Gap(what=SENT_AGAIN, event=entry.id, seq=entry.seq)
         if not on_path:
@@ -340,7 +341,8 @@ class _Joined:
         self._on_path, self._joined = set[int](), set[int]()
         self._summary = ""
         self._unread: list[Event | LazyEvent] = []
-        self._process: _Process | None = None
+        self._version: tuple[int, ...] | None = None
+        self._is_ended = False
 
     def add(self, entry: Event | LazyEvent) -> bool:
         seq = entry.seq
@@ -377,14 +379,16 @@ class _Joined:
         return named != summary
 
     def _read(self, entry: Event | LazyEvent) -> None:
-        """Detect whether another process begins at an entry."""
-        process, before = _process(entry), self._process
-        if process.version is None:
+        """Detect whether another process begins at an entry, which does not restore what was found so far."""
+        version, before = _version(entry), self._version
+        if version is None:
             return
-        is_another = before is not None and (before.is_ending or process.version != before.version)
-        if is_another and process.version < _REJOINS_ON_RESUME and not process.is_ending:
+        is_another = self._is_ended or (before is not None and version != before)
+        self._version = version
+        # Later versions restore everything, so that it does not matter where they began.
+        self._is_ended = version < _REJOINS_ON_RESUME and _is_ending(entry)
+        if is_another and version < _REJOINS_ON_RESUME and not self._is_ended:
             self.resumed = entry.seq
-        self._process = process
 
     def _belongs(self, entry: LazyEvent) -> bool:
         if entry.format != VERSION:
@@ -468,41 +472,39 @@ class _Memory:
 
 
 def _group(entry: Event | LazyEvent) -> str:
-    return _GROUPS.get(entry.digest, lambda: node_of(entry).group)
-
-
-_GROUPS: Final = SnapshotCache[str](1 << 16)
-
-
-class _Process(NamedTuple):
-    """The process that wrote a record: its version, and whether the record is its last."""
-
-    version: tuple[int, ...] | None
-    is_ending: bool
-
-
-def _process_of(entry: Event | LazyEvent) -> _Process:
-    return _Process(version_of(fields_of(entry.body).version), _is_ending(entry))
+    """Return the id of the API's message that an assistant's entry is a block of, "" if it was not sent."""
+    if stored := entry.message:
+        return _group_of(stored)
+    fields = fields_of(entry.body)
+    return "" if fields.is_unsent else fields.wire.id or ""
 
 
 def _is_ending(entry: Event | LazyEvent) -> bool:
+    """Return True if a record is the last of the process that wrote it."""
+    body = entry.body
     # What a tool prints, and what the model writes, may quote such fields.
-    ending = None if entry.role == "toolResult" else _RESUMED.search(entry.body)
+    if entry.role == "toolResult" or not any(mark in body for mark in _MARKS_OF_ENDS):
+        return False
+    ending = _RESUMED.search(body)
     return ending is not None and (entry.role != "assistant" or ending[0].startswith(b'"model"'))
 
 
-def _process(entry: Event | LazyEvent) -> _Process:
-    return _PROCESSES.get(entry.digest, lambda: _process_of(entry))
+class _Versioned(msgspec.Struct, frozen=True, gc=False):
+    version: str | None = None
 
 
-_PROCESSES: Final = SnapshotCache[_Process](1 << 16)
+_versioned: Final = tolerant_decoder(_Versioned)
 
 
-class _Grouped(msgspec.Struct, frozen=True):
-    id: str = ""
+def _version(entry: Event | LazyEvent) -> tuple[int, ...] | None:
+    return version_of(_versioned(entry.body).version)
 
 
-_decode_grouped: Final = msgspec.json.Decoder(_Grouped).decode
+class _Grouped(msgspec.Struct, frozen=True, gc=False):
+    id: str | None = None
+
+
+_grouped: Final = tolerant_decoder(_Grouped)
 
 
 def _group_in(part: Part) -> tuple[str, str]:
@@ -512,11 +514,7 @@ def _group_in(part: Part) -> tuple[str, str]:
 
 
 def _group_of(message: bytes) -> str:
-    try:
-        return _decode_grouped(message).id
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        name = wire_of(message).id
-        return name if isinstance(name, str) else ""
+    return _grouped(message).id or ""
 
 
 def _joined(parts: Sequence[Part]) -> Part:
