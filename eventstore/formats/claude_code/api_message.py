@@ -218,14 +218,15 @@ def api_blocks(raw: bytes) -> list[bytes]:
 
 def payloads(raw: bytes) -> list[Payload]:
     """Return what the view omits, block by block; an empty list for content that is text."""
-    items = api_blocks(raw)
-    if items and (first := _block_of(items[0])).type == "tool_result":
-        items = items_of(bytes(first.content))
-    return [_payload(item) for item in items]
+    content = bytes(wire_of(raw).content)
+    blocks = _wire_blocks(content)
+    if blocks and blocks[0].type == "tool_result":
+        content = bytes(blocks[0].content)
+        blocks = _wire_blocks(content)
+    return [_payload(item, block) for item, block in zip(items_of(content), blocks, strict=True)]
 
 
-def _payload(raw: bytes) -> Payload:
-    block = _block_of(raw)
+def _payload(raw: bytes, block: _Block) -> Payload:
     return Payload(
         raw=raw,
         image=(block.source.data or "") if block.type == "image" and block.source else "",
@@ -233,22 +234,33 @@ def _payload(raw: bytes) -> Payload:
     )
 
 
+class _Written(msgspec.Struct, frozen=True):
+    ephemeral_1h_input_tokens: int = 0
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_creation: _Written | None = None
+
+
+_usage_of: Final = tolerant_decoder(_Usage)
+
+
 def _usage(raw: bytes) -> Usage | None:
     """Return a usage in refold's form, None if it is not an object."""
-    usage = tolerant_json(raw) if raw.startswith(b"{") else None
-    if usage is None:
+    if not raw.startswith(b"{"):
         return None
-    parts = [
-        _count(usage.get(name))
-        for name in (
-            "input_tokens",
-            "output_tokens",
-            "cache_read_input_tokens",
-            "cache_creation_input_tokens",
-        )
-    ]
-    written = usage.get("cache_creation")
-    long = written.get("ephemeral_1h_input_tokens") if isinstance(written, dict) else 0
+    usage = _usage_of(raw)
+    parts = (
+        _count(usage.input_tokens),
+        _count(usage.output_tokens),
+        _count(usage.cache_read_input_tokens),
+        _count(usage.cache_creation_input_tokens),
+    )
+    long = usage.cache_creation.ephemeral_1h_input_tokens if usage.cache_creation else 0
     return Usage(
         input=parts[0],
         output=parts[1],
@@ -259,10 +271,8 @@ def _usage(raw: bytes) -> Usage | None:
     )
 
 
-def _count(tokens: Any) -> int:
-    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens <= _LARGEST_COUNT:
-        return 0
-    return int(tokens)
+def _count(tokens: int) -> int:
+    return tokens if 0 <= tokens <= _LARGEST_COUNT else 0
 
 
 def blocks_of(content: bytes) -> tuple[Block, ...]:
