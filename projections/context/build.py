@@ -305,7 +305,8 @@ def _selected(
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
         changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
-        yield from _parts_shown(entry, changed, changes, restored=is_restored(snapshot, entry))
+        restored = entry.kind != "message" and is_restored(snapshot, entry)
+        yield from _parts_shown(entry, changed, changes, restored=restored)
     if due:
         yield from _summarized(due, observed)
 

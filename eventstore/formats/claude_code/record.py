@@ -36,7 +36,7 @@ from eventstore.javascript import (
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.node import CompactionView, Node, ResultReplacement, SettingsView, TitleRank, TitleView
 from eventstore.records import TextReplacement
-from eventstore.views import Extension, Message
+from eventstore.views import Block, Extension, Message, Text
 
 T = TypeVar("T")
 
@@ -189,18 +189,18 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         return self.type == "assistant" and self.wire.model == NO_MODEL
 
     @_once
-    def attached(self) -> Sequence[bytes]:
-        """Return the JSON of each content that an attachment sends to the model.
+    def attached(self) -> Sequence[str | list[Any]]:
+        """Return each content, a text or blocks, that an attachment sends to the model.
 
         Since about version 2.1.286 the record has it word for word, if it is text.
         """
         if self.rendered is not None:
-            return [_printed(each["content"]) for each in self.rendered if _has_content(each)]
+            return [each["content"] for each in self.rendered if _has_content(each)]
         # Such a version sends no attachment without `rendered`.
         if self.renderedRole is None and (version_of(self.version) or ()) >= _RENDERS:
             return ()
         text = attachment_text(self.attachment) if self.attachment is not None else None
-        return () if text is None else (_printed(text),)
+        return () if text is None else (text,)
 
     @property
     def agent(self) -> str:
@@ -370,24 +370,27 @@ def is_boundary(fields: Fields) -> bool:
     return fields.type == "system" and fields.subtype == "compact_boundary"
 
 
-def custom_text(fields: Fields) -> bytes:
-    """Return the JSON of the content of a `custom_message` record, all its messages together."""
-    contents = _contents(fields)
-    if len(contents) == 1:
-        return contents[0]
-    blocks = [
-        b'{"type":"text","text":%s}' % each if each.startswith(b'"') else each[1:-1] for each in contents
-    ]
-    return b"[%s]" % b",".join(filter(None, blocks))
-
-
-def _contents(fields: Fields) -> Sequence[bytes]:
+def _custom_content(fields: Fields) -> bytes:
+    """Return the JSON of the content of a `custom_message` record other than a rendered attachment."""
     if fields.type == "attachment":
-        return fields.attached or (b'""',)
+        return _printed(fields.attached[0] if fields.attached else "")
     if fields.type == "system":
-        return (_printed(fields.content),)
+        return _printed(fields.content)
     content = content_of(fields.wire)
-    return (_as_reminder(content) if fields.ownNote is True else content,)
+    return _as_reminder(content) if fields.ownNote is True else content
+
+
+def _custom_blocks(fields: Fields) -> tuple[Block, ...]:
+    """Return the blocks of a `custom_message` record, of all its messages together."""
+    if fields.type != "attachment":
+        return blocks_of(_custom_content(fields))
+    blocks = list[Block]()
+    for content in fields.attached or ("",):
+        if isinstance(content, str):
+            blocks.append(Text(content))
+        else:
+            blocks += blocks_of(_printed(content))
+    return tuple(blocks)
 
 
 def _as_reminder(content: bytes) -> bytes:
@@ -415,10 +418,10 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
         return () if fields.is_unsent else split(fields.raw_message, fields.wire)
     if kind == "custom_message":
         if fields.type != "attachment" or fields.rendered is None:
-            return (b'{"role":"user","isMeta":true,"content":%s}' % custom_text(fields),)
+            return (b'{"role":"user","isMeta":true,"content":%s}' % _custom_content(fields),)
         beside = b"true" if fields.renderedBesideToolResult is True else b"false"
         return [
-            b'%b%d,"besideResult":%s,"content":%s}' % (RENDERED, place, beside, each)
+            b'%b%d,"besideResult":%s,"content":%s}' % (RENDERED, place, beside, _printed(each))
             for place, each in enumerate(fields.attached)
         ]
     return (fields.raw_message,) if kind == "compaction" else ()
@@ -501,7 +504,7 @@ def _contents_of(kind: str, fields: Fields) -> Sequence[Content]:
         return fields.contents
     if kind == "compaction":
         return (Content("compactionSummary", fields.contents[0].blocks),)
-    return (Content("custom", blocks_of(custom_text(fields))),)
+    return (Content("custom", _custom_blocks(fields)),)
 
 
 def _span(record: bytes, raw: bytes) -> tuple[int, int]:
