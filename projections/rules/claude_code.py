@@ -341,6 +341,7 @@ class _Joined:
         self._on_path, self._joined = set[int](), set[int]()
         self._summary = ""
         self._unread: list[Event | LazyEvent] = []
+        self._named: str | None = None
         self._version: tuple[int, ...] | None = None
         self._is_ended = False
 
@@ -354,18 +355,17 @@ class _Joined:
                     self.found.append(each.seq)
         self._newest = seq
         self._on_path.add(seq)
-        is_cut = self._is_cut(entry)
-        self._unread.append(entry)
-        if not self.found and not self.lost:
-            # If nothing can have been lost, it does not matter which process wrote a record.
-            return not is_cut
-        for unread in self._unread:
-            self._read(unread)
-        self._unread = []
-        lost = bisect_right(self.found, self.resumed)
-        self.lost += self.found[:lost]
-        del self.found[:lost]
-        return not is_cut
+        if self.found or self.lost:
+            while self._unread and self._version is None:
+                self._read(self._unread.pop())
+            self._read(entry)
+            lost = bisect_right(self.found, self.resumed)
+            self.lost += self.found[:lost]
+            del self.found[:lost]
+        else:
+            # If nothing can have been lost, it matters at most which process wrote the newest record.
+            self._unread.append(entry)
+        return not self._is_cut(entry)
 
     def _is_cut(self, entry: Event | LazyEvent) -> bool:
         """Return True if what a summary keeps may end earlier, because a path continues within it."""
@@ -380,12 +380,13 @@ class _Joined:
 
     def _read(self, entry: Event | LazyEvent) -> None:
         """Detect whether another process begins at an entry, which does not restore what was found so far."""
-        version, before = _version(entry), self._version
+        named, is_another = _versioned(entry.body).version, self._is_ended
+        version = self._version if named == self._named else version_of(named)
         if version is None:
             return
-        is_another = self._is_ended or (before is not None and version != before)
-        self._version = version
-        # Later versions restore everything, so that it does not matter where they began.
+        is_another |= self._version is not None and version != self._version
+        self._named, self._version = named, version
+        # Versions that restore everything may begin anywhere.
         self._is_ended = version < _REJOINS_ON_RESUME and _is_ending(entry)
         if is_another and version < _REJOINS_ON_RESUME and not self._is_ended:
             self.resumed = entry.seq
