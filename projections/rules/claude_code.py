@@ -379,7 +379,7 @@ class _Joined:
         return named != summary
 
     def _read(self, entry: Event | LazyEvent) -> None:
-        """Detect whether another process begins at an entry, which does not restore what was found so far."""
+        """Detect whether a process begins at an entry that does not restore what was found."""
         named, is_another = _versioned(entry.body).version, self._is_ended
         version = self._version if named == self._named else version_of(named)
         if version is None:
@@ -473,7 +473,7 @@ class _Memory:
 
 
 def _group(entry: Event | LazyEvent) -> str:
-    """Return the id of the API's message that an assistant's entry is a block of, "" if it was not sent."""
+    """Return the id of the message that an answer's entry is a block of, "" if not sent."""
     if stored := entry.message:
         return _group_of(stored)
     fields = fields_of(entry.body)

@@ -371,7 +371,7 @@ def is_boundary(fields: Fields) -> bool:
 
 
 def _custom_content(fields: Fields) -> bytes:
-    """Return the JSON of the content of a `custom_message` record other than a rendered attachment."""
+    """Return the JSON of a `custom_message` record's content; of a rendered one, the first."""
     if fields.type == "attachment":
         return _printed(fields.attached[0] if fields.attached else "")
     if fields.type == "system":
