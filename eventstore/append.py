@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from eventstore.chain import link, link_encoded
-from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
-from eventstore.event import Event, Flag, NewEvent, Parent
+from eventstore.errors import (
+    BadInputError,
+    CorruptionError,
+    EventConflictError,
+    VersionConflictError,
+    no_parent,
+)
+from eventstore.event import OWN_PLACE, Event, Flag, NewEvent, Parent, Place
+from eventstore.formats import facts_of, place_of
 from eventstore.frame import (
     FORMATS,
     Buffer,
     Header,
+    Written,
     decode,
-    encode_fields,
+    encode_place,
+    encode_record,
     header_of,
+    header_only,
     id_of,
     names_of,
     pointers_of,
+    with_body,
+    written_in,
 )
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, OFF_PATH, UNDONE, is_entry
 from eventstore.log import Expected, Head, HeadFold
+from eventstore.placing import Placed, Placer
+from eventstore.records import FORMAT
 
 ReadFrame = Callable[[int], Buffer]
 """Returns the frame with a sequence number of the session."""
@@ -34,6 +50,7 @@ _OFF_PATH: Final = int(Flag.OFF_PATH)
 _OVERLAID: Final = int(Flag.OVERLAID)
 _SETS_MODEL: Final = int(Flag.SETS_MODEL)
 _SETS_THINKING: Final = int(Flag.SETS_THINKING)
+_ORPHAN: Final = int(Flag.ORPHAN)
 _OVERLAYS: Final = frozenset({"rewrite", "undone"})
 """Kinds of events behind which contexts show earlier ones otherwise."""
 _ENCODED: Final = {name: name.encode() for name in (*FORMATS, *CODE_OF_KIND)}
@@ -94,6 +111,8 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
 def _check_event(session: str, event: NewEvent) -> None:
     if not 0 < _size(event.id) <= _MAX_NAME_LENGTH:
         raise _wrong_length(session, event, "id")
+    if isinstance(event.parent, str) and not 0 < _size(event.parent) <= _MAX_NAME_LENGTH:
+        raise no_parent(event.parent)
     if event.kind not in CODE_OF_KIND and not 0 < _size(event.kind) <= _MAX_NAME_LENGTH:
         raise _wrong_length(session, event, "kind")
     if event.cause and not 0 < _size(event.cause) <= _MAX_NAME_LENGTH:
@@ -155,8 +174,12 @@ def is_same(new: NewEvent, stored: Event | NewEvent) -> bool:
         and (new.is_clocked or new.time == stored.time)
         and new.format == stored.format
         and new.cause == stored.cause
-        and (new.parent is Parent.LEAF or not is_entry(new.kind) or new.parent == stored.parent)
+        and (new.parent is Parent.LEAF or not is_entry(new.kind) or new.parent == _written(stored))
     )
+
+
+def _written(event: Event | NewEvent) -> object:
+    return event.written_parent if isinstance(event, Event) else event.parent
 
 
 class PathPointers(NamedTuple):
@@ -203,26 +226,50 @@ def resolve_pointers(
 def _lies_on_path(seq: int, leaf: int, read: ReadFrame) -> bool:
     if not seq:
         return False
-    while leaf > seq:
+    return any(start <= seq <= stop for start, stop in runs_above(leaf, read))
+
+
+def runs_above(leaf: int, read: ReadFrame) -> Iterator[tuple[int, int]]:
+    """Yield the runs of a path, newest first: the numbers of their first and last entries.
+
+    A walk along damaged pointers ends, too.
+    """
+    seen = set[int]()
+    while leaf and leaf not in seen:
+        seen.add(leaf)
         _, _, _, run_start, *_ = pointers_of(read(leaf))
-        if run_start <= seq:
-            return True
-        _, _, above, *_ = pointers_of(read(run_start))
-        leaf = _older(above, leaf)
-    return leaf == seq
+        yield run_start, leaf
+        _, _, leaf, *_ = pointers_of(read(run_start))
+
+
+def runs_of_path(head: Head, leaf: int, first: int, read: ReadFrame) -> list[tuple[int, int]]:
+    """Return a path as runs of numbers, from entry `first` on.
+
+    Without that entry on the path, they are of the entries with later numbers. Raises CorruptionError for pointers
+    that lead nowhere.
+    """
+    runs = list[tuple[int, int]]()
+    for start, stop in runs_above(leaf, read):
+        if not 0 < start <= stop:
+            raise CorruptionError(head.name, stop, "its run of entries starts after it")
+        if start <= first <= stop:
+            return [(first, stop), *reversed(runs)]
+        if not head.is_late:
+            if runs and stop >= runs[-1][0]:
+                raise CorruptionError(head.name, runs[-1][0], "its parent comes after it")
+            if stop < first:
+                break
+        runs.append((start, stop))
+    return [(max(start, first), stop) for start, stop in reversed(runs) if stop >= first]
 
 
 def _upward(leaf: int, read: ReadFrame) -> Iterator[Buffer]:
-    while leaf:
+    seen = set[int]()
+    while leaf and leaf not in seen:
+        seen.add(leaf)
         frame = read(leaf)
         yield frame
-        _, _, above, *_ = pointers_of(frame)
-        leaf = _older(above, leaf)
-
-
-def _older(above: int, leaf: int) -> int:
-    """Return the parent's number, or 0 if damaged pointers lead down, so that every walk ends."""
-    return above if above < leaf else 0
+        _, _, leaf, *_ = pointers_of(frame)
 
 
 def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
@@ -244,73 +291,76 @@ def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
     return next((head.seq for _, head in effective if head.kind == COMPACTION), 0)
 
 
-def build_stored_event(
-    new: NewEvent,
-    head: Head,
-    *,
-    parent_seq: int,
-    parent: str | None,
-    target_seq: int,
-    position: int,
-    recorded: int,
-    read: ReadFrame,
-) -> Event:
-    """Return the stored form of the session's next event.
+def link_of(previous: bytes, event: Event) -> bytes:
+    """Return the digest that an event should have after `previous`."""
+    return link(
+        previous,
+        body=event.body,
+        format=event.format,
+        id=event.id,
+        parent=event.written_parent,
+        kind=event.kind if event.is_own else "",
+        time=event.time,
+        cause=event.cause,
+    )
 
-    `parent_seq` and `parent` are its parent (0, None: none), `target_seq` its target (0: none), `position`
-    its place in the whole log, `recorded` the time of storing in epoch milliseconds. `read` returns the
-    session's frames by number.
-    """
-    seq = head.version + 1
-    pointers = PathPointers(*resolve_pointers(new, seq, parent_seq, target_seq, read))
-    digest = link(
-        head.digest,
-        body=new.body,
-        format=new.format,
-        id=new.id,
-        parent=parent,
-        kind=new.kind,
-        time=new.time,
-        cause=new.cause,
+
+def written_of(event: NewEvent, seq: int, position: int, now: int, previous: bytes) -> Written:
+    """Return the record of a session's next event, after the digest `previous`."""
+    parent, written_as, body = event.parent, event.format, event.body
+    kind = event.kind if written_as == FORMAT else ""
+    names = event.id.encode(), parent.encode() if isinstance(parent, str) else b"", event.cause.encode()
+    # The digest and the frame have the same names.
+    digest = link_encoded(
+        previous,
+        body,
+        (_ENCODED.get(written_as) or written_as.encode(), names[0], names[1], kind.encode(), names[2]),
+        event.time,
     )
-    return Event(
-        session=head.name,
-        seq=seq,
-        position=position,
-        id=new.id,
-        parent=parent,
-        parent_seq=parent_seq,
-        kind=new.kind,
-        role=new.facts.role,
-        time=new.time,
-        recorded=recorded,
-        cause=new.cause,
-        format=new.format,
-        utf16=new.facts.utf16,
-        utf8=new.facts.utf8,
-        message_span=new.facts.message,
+    return encode_record(
+        names,
+        type=kind,
+        format=written_as,
+        numbers=(seq, position),
+        times=(event.time, now),
         digest=digest,
-        body=new.body,
-        flags=pointers.flags,
-        run_start=pointers.run_start,
-        compaction_seq=pointers.compaction_seq,
-        model_seq=pointers.model_seq,
-        thinking_seq=pointers.thinking_seq,
-        target_seq=pointers.target_seq,
+        body=body,
     )
+
+
+def to_place(events: Iterable[NewEvent], leaf: Callable[[], str | None]) -> list[NewEvent]:
+    """Return events that name their parents and say what decides about their places.
+
+    The leaf is the entry before, or else `leaf()`. Events off the path name none.
+    """
+    found, newest = list[NewEvent](), None
+    for event in events:
+        parent, place = event.parent, event.place
+        if event.kind in OFF_PATH:
+            parent = None
+        else:
+            if parent is Parent.LEAF:
+                parent = newest or leaf()
+            newest = event.id
+        if place is None:
+            place = place_of(event)
+        is_whole = parent is event.parent and place is event.place
+        found.append(event if is_whole else msgspec.structs.replace(event, parent=parent, place=place))
+    return found
 
 
 class EventBuilder(ABC):
     """Build the frames of one append; each kind of store looks up what the session has.
 
-    `frames` are the new frames by number, `numbers` the new events' numbers by id.
+    `frames` are the new frames by number, in order, `numbers` the new events' numbers by id, `moved` the frames of
+    earlier events whose places change.
     """
 
     def __init__(self, session: str, now: int) -> None:
         self.session, self.now = session, now
         self.frames: dict[int, bytes] = {}
         self.numbers: dict[str, int] = {}
-        self._leaf: tuple[int, str] | None = None
+        self.moved: dict[int, bytes] = {}
 
     @abstractmethod
     def has_any(self, ids: Iterable[str]) -> bool:
@@ -323,6 +373,14 @@ class EventBuilder(ABC):
     @abstractmethod
     def stored_frame(self, seq: int) -> Buffer:
         """Return the frame of a stored event. Raises CorruptionError."""
+
+    def other_number(self, event_id: str) -> int:
+        """Return the number of a stored event that a new one names, 0 if there is none."""
+        return self.stored_number(event_id)
+
+    def whole_frame(self, seq: int) -> Buffer:
+        """Return the frame of a stored event with its body, where others come without."""
+        return self.stored_frame(seq)
 
     def not_there_yet(self, events: Sequence[NewEvent]) -> list[NewEvent]:
         """Return the events that are not stored. Raises EventConflictError if the content differs."""
@@ -345,84 +403,137 @@ class EventBuilder(ABC):
 
         Raises NotFoundError for a parent.
         """
-        after = HeadFold(head, source)
-        for at, new in enumerate(events, position + 1):
-            self._add(new, after, at)
-        return after.head()
+        new = to_place(events, lambda: self._id(head.leaf) if head.leaf else None)
+        first, digest = head.version + 1, head.digest
+        written: dict[int, Written] = {}
+        for at, event in enumerate(new):
+            each = written_of(event, first + at, position + at + 1, self.now, digest)
+            written[first + at], digest = each, each.digest
+        self.frames = dict.fromkeys(written, b"")
+        placer = self._placer(head.standing, head.leaf)
+        is_late = placer.is_late
+        if not placer.changes_places(new):
+            for placed in placer.place(new, first):
+                self.numbers[placed.event.id] = placed.seq
+                self.frames[placed.seq] = place_frame(written[placed.seq], placed, self._read)
+            self.numbers = {event.id: seq for seq, event in enumerate(new, first)}
+        if head.version and (placer.is_late > is_late or placer.changes_places(new)):
+            return self._place_anew(new, written, head, source)
+        placer.stand()
+        return head_of(self.frames, placer, head, source)
 
-    def _add(self, new: NewEvent, head: HeadFold, position: int) -> None:
-        seq, event_id, kind, time, body = head.version + 1, new.id, new.kind, new.time, new.body
-        facts, written_as = new.facts, new.format
-        parent_seq, parent = self._parent(new, head.leaf)
-        target_seq = self._locate(facts.target) if facts.target else 0
-        pointers = resolve_pointers(new, seq, parent_seq, target_seq, self._read)
-        flags, run_start, compaction_seq, model_seq, thinking_seq, target_seq = pointers
-        # The digest and the frame have the same names: an `Event` in between would take as long as both.
-        names = event_id.encode(), parent.encode() if parent else b"", new.cause.encode()
-        digest = link_encoded(
-            head.digest,
-            body,
-            (
-                _ENCODED.get(written_as) or written_as.encode(),
-                names[0],
-                names[1],
-                _ENCODED.get(kind) or kind.encode(),
-                names[2],
-            ),
-            time,
+    def _place_anew(
+        self, new: Sequence[NewEvent], written: Mapping[int, Written], head: Head, source: str
+    ) -> Head:
+        """Find the places of all events of the session again, because a parent came late."""
+        before: list[bytes] = []
+        earlier: list[NewEvent] = []
+        for seq in range(1, head.version + 1):
+            frame = self.whole_frame(seq)
+            before.append(header_only(frame))
+            earlier.append(placed_event(decode(frame, self.session), self._id))
+        frames, placer = place_all(
+            [*earlier, *new], lambda seq: written.get(seq) or written_in(before[seq - 1])
         )
-        self.frames[seq] = encode_fields(
-            names,
-            kind=kind,
-            role=facts.role,
-            format=written_as,
-            flags=flags,
-            span=facts.message,
-            estimates=(facts.utf16, facts.utf8),
-            numbers=(
-                seq,
-                parent_seq,
-                run_start,
-                compaction_seq,
-                model_seq,
-                thinking_seq,
-                target_seq,
-                position,
-            ),
-            times=(time, self.now),
-            digest=digest,
-            body=body,
-        )
-        self.numbers[event_id] = seq
-        if not flags & _OFF_PATH:
-            self._leaf = seq, event_id
-        head.add(seq, position, digest, kind, facts.role, time, flags)
+        self.numbers = {event.id: seq for seq, event in enumerate(new, head.version + 1)}
+        self.frames = {seq: frames[seq] for seq in written}
+        self.moved = {
+            seq: with_body(frames[seq], self.whole_frame(seq))
+            for seq, frame in enumerate(before, 1)
+            if frames[seq] != frame
+        }
+        return head_of(frames, placer, Head(name=head.name, number=head.number, source=head.source), source)
+
+    def _placer(self, standing: bytes, leaf: int) -> Placer:
+        return Placer(standing, leaf, locate=self._locate, read=self._read, place=self._place_of)
+
+    def _place_of(self, seq: int) -> Place:
+        return place_of(decode(self.whole_frame(seq), self.session))
+
+    def _id(self, seq: int) -> str:
+        frame = self.stored_frame(seq)
+        return id_of(frame, header_of(frame))
 
     def _locate(self, event_id: str) -> int:
-        return self.numbers.get(event_id) or self.stored_number(event_id)
+        return self.numbers.get(event_id) or self.other_number(event_id)
 
     def _read(self, seq: int) -> Buffer:
         return self.frames.get(seq) or self.stored_frame(seq)
 
-    def _parent(self, new: NewEvent, leaf: int) -> tuple[int, str | None]:
-        if new.parent is Parent.LEAF or not is_entry(new.kind):
-            if self._leaf is not None or not leaf:
-                return self._leaf or (0, None)
-            frame = self._read(leaf)
-            return leaf, id_of(frame, header_of(frame))
-        parent = new.parent
-        if parent is None:
-            return 0, None
-        if self._leaf is not None and parent == self._leaf[1]:
-            return self._leaf
-        seq = self._locate(parent)
-        if not seq or pointers_of(self._read(seq))[1] & _OFF_PATH:
-            raise NotFoundError(
-                "parent entry",
-                parent,
-                f"append it to session {self.session!r} first, or name another parent",
-            )
-        return seq, parent
+
+def head_of(frames: Mapping[int, bytes], placer: Placer, head: Head, source: str) -> Head:
+    """Return a session's head after more events, by number and in order."""
+    after = HeadFold(head, source)
+    for seq, frame in frames.items():
+        after.add_frame(seq, frame)
+    after.leaf, after.standing, after.is_late = placer.leaf, placer.standing, placer.is_late
+    return after.head()
+
+
+def place_all(
+    events: Sequence[NewEvent], written: Callable[[int], Written]
+) -> tuple[dict[int, bytes], Placer]:
+    """Place all events of a session; return their frames by number, with the record of each."""
+    frames: dict[int, bytes] = dict.fromkeys(range(1, len(events) + 1), b"")
+    numbers: dict[str, int] = {}
+    placer = Placer(
+        b"",
+        0,
+        locate=lambda name: numbers.get(name, 0),
+        read=frames.__getitem__,
+        place=lambda seq: events[seq - 1].place or OWN_PLACE,
+    )
+    for placed in placer.place(events, 1):
+        numbers[placed.event.id] = placed.seq
+        frames[placed.seq] = place_frame(written(placed.seq), placed, frames.__getitem__)
+    placer.stand()
+    return frames, placer
+
+
+def place_frame(written: Written, placed: Placed, read: ReadFrame) -> bytes:
+    """Return the frame of a record at its place; `read` returns the frames of placed ones."""
+    seq, event, parent, target, is_orphan = placed
+    facts = event.facts
+    flags, run_start, compaction, model, thinking, target = resolve_pointers(event, seq, parent, target, read)
+    other = b""
+    if parent and event.kind not in OFF_PATH:
+        above = read(parent)
+        name = id_of(above, header_of(above))
+        if name != event.parent:
+            other = name.encode()
+    return encode_place(
+        written,
+        kind=event.kind,
+        parent=other,
+        role=facts.role,
+        flags=flags | _ORPHAN if is_orphan else flags,
+        span=facts.message,
+        estimates=(facts.utf16, facts.utf8),
+        pointers=(parent, run_start, compaction, model, thinking, target),
+    )
+
+
+def placed_event(event: Event, id_of_event: Callable[[int], str]) -> NewEvent:
+    """Return a stored event as one to be placed again, without its body.
+
+    What it says of its place is read from its record; a target that only its source told is kept.
+    """
+    facts = facts_of(event)
+    target = facts.target
+    if facts.needs_source:
+        target = id_of_event(event.target_seq) if event.target_seq else None
+    flags = facts.flags | (event.flags & _ORPHAN if event.written_parent is None else 0)
+    return NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=b"",
+        format=event.format,
+        parent=event.written_parent,
+        time=event.time,
+        cause=event.cause,
+        facts=msgspec.structs.replace(facts, flags=flags, target=target),
+        place=place_of(event),
+    )
 
 
 def append_of(frame: Buffer, head: Header) -> str:

@@ -48,6 +48,8 @@ class CheckedSnapshot(SnapshotWrapper):
             head = self._snapshot.head(session)
             newest = header_of(self._event(session, head.version, head.version))
             leaf = newest.parent_seq if newest.flags & Flag.OFF_PATH else newest.seq
+            # Where a parent came late, the newest entry need not be the leaf.
+            leaf = head.leaf if head.is_late else leaf
             if (newest.digest, newest.position, leaf) != (head.digest, head.position, head.leaf):
                 raise CorruptionError(session, 0, "the session's head does not match its newest event")
             self._heads[session] = head

@@ -80,6 +80,11 @@ def no_session(name: str) -> NotFoundError:
     )
 
 
+def no_parent(name: str) -> NotFoundError:
+    """Return the error for the missing parent of a new event."""
+    return NotFoundError("parent entry", name, "append it to its session first, or name another parent")
+
+
 def no_event(session: str, name: str) -> NotFoundError:
     """Return the error for an unknown event id, or "#" and an unknown event number."""
     return NotFoundError(

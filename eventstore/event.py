@@ -88,12 +88,61 @@ class EventFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     flags: int = 0
 
 
+class Absent(Enum):
+    """The fates of a record whose parent is not there."""
+
+    REFUSED = "refused"
+    """It is not stored: refold's own records name entries of their session."""
+    ROOT = "root"
+    """It begins a tree of its own, until its parent comes."""
+    PREVIOUS = "previous"
+    """It continues from the newest record of its harness, until its parent comes."""
+
+
+class KeptMessages(msgspec.Struct, frozen=True):
+    """The messages that a compaction keeps, by its boundary.
+
+    Either `ids` lists them, or they are the run from `first` to `last`. `before` means before the summary. `removed`
+    are the ids that the boundary takes out again; `ids` is without them.
+    """
+
+    ids: tuple[str, ...] | None
+    first: str
+    last: str
+    before: bool
+    removed: frozenset[str] = frozenset()
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A record's say about its place in the tree, apart from the parent that it names.
+
+    `absent` tells what becomes of it if its parent is not there. One that names no parent is a root, or `continues`
+    from the newest record of its harness. It may stand for another record from here on: for the one that was `named`
+    like it before, or for its own parent (`stands_in`). `is_boundary`: the next compaction is its summary, which is
+    below it and keeps `kept`; what continues from one of these continues from the summary. `moves_to` is the id of the
+    entry where the session stands from here on, "" for none.
+    """
+
+    absent: Absent = Absent.REFUSED
+    continues: bool = False
+    named: str = ""
+    stands_in: bool = False
+    is_boundary: bool = False
+    kept: KeptMessages | None = None
+    moves_to: str = ""
+
+
+OWN_PLACE: Final = Place()
+"""The place of refold's own records."""
+
+
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event to append. `time` is in epoch milliseconds, None if unknown.
 
-    `parent` is an id of the session, None for a root, or `Parent.LEAF`; off-path kinds ignore it. `format`
-    says how to read `body` (`eventstore.formats`). `is_clocked` means that the time is the clock's at
-    creation: the same event may be sent again under its id with another time.
+    `parent` is an id as written, None for none, or `Parent.LEAF`; off-path kinds ignore it. `place` is what else the
+    record says of its place, None to read it from the body. `format` says how to read `body` (`eventstore.formats`).
+    `is_clocked` means that the time is the clock's at creation: the same event may be sent again under its id with
+    another time.
     """
 
     id: str
@@ -105,18 +154,19 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_clocked: bool = False
     cause: str = ""
     facts: EventFacts = EventFacts()
+    place: Place | None = None
 
 
 # Thousands per session and never in a cycle, so keep them out of garbage collection.
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A stored event: immutable, and a copy of its bytes.
 
-    `parent` and `parent_seq` are the same event (None and 0 for a root; for an off-path event, the session's
-    leaf at that time). The `*_seq` fields are sequence numbers in the session, 0 for none: `compaction_seq`
-    is the newest compaction in effect at or above it on its path, `model_seq` and `thinking_seq` the newest
-    entries there that set model and thinking level, `target_seq` the event referred to. `run_start` begins
-    the run of consecutive numbers in which each event is the child of the one before. `digest` is the
-    session's chained digest up to here.
+    `parent` and `parent_seq` are the same event (None and 0 for a root); an event off the path has no `parent`, and the
+    session's leaf at that time as `parent_seq`. `written_parent` is the id that the record names. The `*_seq` fields
+    are sequence numbers in the session, 0 for none: `compaction_seq` is the newest compaction in effect at or above it
+    on its path, `model_seq` and `thinking_seq` the newest entries there that set model and thinking level, `target_seq`
+    the event referred to. `run_start` begins the run of consecutive numbers in which each event is the child of the one
+    before. `digest` is the session's chained digest up to here.
     """
 
     session: str
@@ -124,6 +174,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     position: int
     id: str
     parent: str | None
+    written_parent: str | None
     parent_seq: int
     kind: str
     role: str
@@ -158,28 +209,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The message's JSON as recorded, b"" if contexts show none unchanged."""
         start, stop = self.message_span
         return self.body[start:stop]
-
-
-def as_new(event: Event, *, parent: str | Literal[Parent.LEAF] | None, target: str | None) -> NewEvent:
-    """Return a stored event as a new one below `parent`; `target` is the id that it refers to."""
-    own = OWN_FLAGS if parent is event.parent else OWN_FLAGS & ~Flag.ORPHAN
-    return NewEvent(
-        id=event.id,
-        kind=event.kind,
-        body=event.body,
-        format=event.format,
-        parent=parent,
-        time=event.time,
-        cause=event.cause,
-        facts=EventFacts(
-            role=event.role,
-            message=event.message_span,
-            utf16=event.utf16,
-            utf8=event.utf8,
-            target=target,
-            flags=event.flags & own,
-        ),
-    )
 
 
 def epoch_milliseconds() -> int:

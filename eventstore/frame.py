@@ -1,7 +1,10 @@
-"""Encode and decode a stored event: a fixed header, names, a checksum of both, the body.
+"""Encode and decode a stored event: what was written, and in front of it what it means.
 
-Numbers are little-endian. The fields that a rebuild reads come first. Spans count from the start of the
-frame, so that a message is one slice of the stored value.
+A frame has two parts with a checksum each. The *record* is what was appended, and never changes: id, parent as written,
+time, cause, digest, body. The *place* is what a reader made of it: kind, role, pointers along the path, where the
+message lies; it is made again if a late parent comes or the reader has changed. Numbers are little-endian. The fields
+that a rebuild reads come first. Spans count from the start of the frame, so that a message is one slice of the stored
+value.
 """
 
 from __future__ import annotations
@@ -16,17 +19,20 @@ from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Event
 from eventstore.kinds import CODE_OF_KIND, kind_of_code
 
-VERSION: Final = 2
+VERSION: Final = 3
+"""The version of the layout, which begins each frame."""
 Buffer = bytes | memoryview
 
-_HEADER: Final = struct.Struct("<BBBBHHHHHxxIIIIQQQQQQQQqq32s")
+_PLACE: Final = struct.Struct("<BBBxHHHxxIIIIQQQQQQ")
+_RECORD: Final = struct.Struct("<BBHHHHQQqq32s")
+_HEADER: Final = struct.Struct(_PLACE.format + _RECORD.format.removeprefix("<"))
 HEADER_SIZE: Final = _HEADER.size
 
-span_of: Final = struct.Struct("<16xII").unpack_from
+span_of: Final = struct.Struct("<12xII").unpack_from
 """Returns a frame's message span (start, stop), (0, 0) if it has none that contexts show."""
 
 pointers_of: Final[Callable[[Buffer], tuple[int, int, int, int, int, int, int, int]]] = struct.Struct(
-    "<xBxxH34xQQQQQQ"
+    "<xBxxH22xQQQQQQ"
 ).unpack_from
 """Returns a frame's kind code, flags, and sequence numbers.
 
@@ -37,13 +43,12 @@ They are parent, run start, compaction, model, thinking, target.
 # run of up to 32 damaged bits and up to four bits anywhere in 371 bytes, in a quarter of the time of BLAKE2b.
 _CHECKSUM_SIZE: Final = 4
 
-_POSITION_AT: Final = 88
-_DIGEST_AT: Final = 112
+_DIGEST_AT: Final = HEADER_SIZE - 32
+_POSITION_AT: Final = _DIGEST_AT - 24
 _position_of: Final = struct.Struct(f"<{_POSITION_AT}xQ").unpack_from
 _digest_of: Final[Callable[[Buffer], tuple[bytes]]] = struct.Struct(f"<{_DIGEST_AT}x32s").unpack_from
-_name_sizes_of: Final = struct.Struct("<6xHHHH").unpack_from
-_time_of: Final = struct.Struct("<96xq").unpack_from
-_seq_of: Final[Callable[[Buffer], tuple[int]]] = struct.Struct("<32xQ").unpack_from
+_time_of: Final = struct.Struct(f"<{_DIGEST_AT - 16}xq").unpack_from
+_seq_of: Final[Callable[[Buffer], tuple[int]]] = struct.Struct(f"<{_DIGEST_AT - 32}xQ").unpack_from
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
 _OTHER_ROLE: Final = _ROLE_CODE["other"]
 FORMATS: Final = (
@@ -61,123 +66,188 @@ _FORMAT_CODE: Final = {name: code for code, name in enumerate(FORMATS)}
 
 
 class Header(NamedTuple):
-    """The fixed part of a frame, unpacked. Names follow `Event`."""
+    """The fixed parts of a frame. Names follow `Event`; `type` is the kind as appended."""
 
     version: int
     kind: int
     role: int
-    format: int
     flags: int
-    id_size: int
     parent_size: int
-    cause_size: int
-    tag_size: int
+    kind_size: int
     start: int
     stop: int
     utf16: int
     utf8: int
-    seq: int
     parent_seq: int
     run_start: int
     compaction_seq: int
     model_seq: int
     thinking_seq: int
     target_seq: int
+    format: int
+    type: int
+    id_size: int
+    written_size: int
+    cause_size: int
+    type_size: int
+    seq: int
     position: int
     time: int
     recorded: int
     digest: bytes
 
+    @property
+    def record_at(self) -> int:
+        """The offset of the record's names."""
+        return HEADER_SIZE + self.parent_size + self.kind_size + _CHECKSUM_SIZE
+
+    @property
+    def body_at(self) -> int:
+        """The offset of the body."""
+        names = self.id_size + self.written_size + self.cause_size + self.type_size
+        return self.record_at + names + _CHECKSUM_SIZE
+
 
 def header_of(frame: Buffer) -> Header:
-    """Return the fixed part of a frame."""
+    """Return the fixed parts of a frame."""
     return Header._make(_HEADER.unpack_from(frame))
+
+
+class Written(NamedTuple):
+    """The part of a frame that never changes: its fixed fields, and the rest from its names on."""
+
+    fixed: Buffer
+    rest: Buffer
+    names_size: int
+    digest: bytes
+    is_own: bool
+
+
+def encode_record(
+    names: tuple[bytes, bytes, bytes],
+    *,
+    type: str,
+    format: str,
+    numbers: tuple[int, int],
+    times: tuple[int | None, int],
+    digest: bytes,
+    body: bytes,
+) -> Written:
+    """Encode what was appended; see `Event`.
+
+    `names` are the id, the parent as written and the cause in UTF-8, `type` is the kind of one of refold's own records
+    and "" for others, `numbers` are `seq` and `position`, `times` `time` and `recorded`.
+    """
+    code = CODE_OF_KIND.get(type, 0)
+    tag = b"" if code else type.encode()
+    event_id, parent, cause = names
+    time, recorded = times
+    fixed = _RECORD.pack(
+        _FORMAT_CODE[format],
+        code,
+        len(event_id),
+        len(parent),
+        len(cause),
+        len(tag),
+        *numbers,
+        UNKNOWN_TIME if time is None else time,
+        recorded,
+        digest,
+    )
+    named = b"".join((event_id, parent, cause, tag))
+    checksum = crc32(named, crc32(fixed)).to_bytes(_CHECKSUM_SIZE, "little")
+    return Written(fixed, b"".join((named, checksum, body)), len(named), digest, type != "")
+
+
+def written_in(frame: Buffer) -> Written:
+    """Return the part of a frame that was appended."""
+    head = header_of(frame)
+    names_size = head.body_at - head.record_at - _CHECKSUM_SIZE
+    is_own = head.type > 0 or head.type_size > 0
+    return Written(frame[_PLACE.size : HEADER_SIZE], frame[head.record_at :], names_size, head.digest, is_own)
+
+
+def encode_place(
+    written: Written,
+    *,
+    kind: str,
+    parent: bytes,
+    role: str,
+    flags: int,
+    span: tuple[int, int],
+    estimates: tuple[int, int],
+    pointers: tuple[int, int, int, int, int, int],
+) -> bytes:
+    """Return the frame of a record at its place; see `Event`.
+
+    `parent` is the parent's id if it is another than written, `pointers` are the numbers from `parent_seq` to
+    `target_seq`.
+    """
+    code = CODE_OF_KIND.get(kind, 0)
+    tag = b"" if code or written.is_own else kind.encode()
+    start, stop = span
+    names_size = len(parent) + len(tag)
+    offset = HEADER_SIZE + names_size + 2 * _CHECKSUM_SIZE + written.names_size if stop else 0
+    fixed = _PLACE.pack(
+        VERSION,
+        code,
+        _ROLE_CODE.get(role, _OTHER_ROLE),
+        flags,
+        len(parent),
+        len(tag),
+        start + offset,
+        stop + offset,
+        *estimates,
+        *pointers,
+    )
+    checksum = crc32(fixed)
+    if names_size:
+        checksum = crc32(tag, crc32(parent, checksum))
+    checked = checksum.to_bytes(_CHECKSUM_SIZE, "little")
+    return b"".join((fixed, written.fixed, parent, tag, checked, written.rest))
 
 
 def encode(event: Event) -> bytes:
     """Encode an event as a frame, without the session's name, which is in the key alone."""
-    return encode_fields(
-        (event.id.encode(), (event.parent or "").encode(), event.cause.encode()),
-        kind=event.kind,
-        role=event.role,
+    written = encode_record(
+        (event.id.encode(), (event.written_parent or "").encode(), event.cause.encode()),
+        type=event.kind if event.is_own else "",
         format=event.format,
+        numbers=(event.seq, event.position),
+        times=(event.time, event.recorded),
+        digest=event.digest,
+        body=event.body,
+    )
+    return encode_place(
+        written,
+        kind=event.kind,
+        parent=b"" if event.parent == event.written_parent else (event.parent or "").encode(),
+        role=event.role,
         flags=event.flags,
         span=event.message_span,
         estimates=(event.utf16, event.utf8),
-        numbers=(
-            event.seq,
+        pointers=(
             event.parent_seq,
             event.run_start,
             event.compaction_seq,
             event.model_seq,
             event.thinking_seq,
             event.target_seq,
-            event.position,
         ),
-        times=(event.time, event.recorded),
-        digest=event.digest,
-        body=event.body,
     )
-
-
-def encode_fields(
-    names: tuple[bytes, bytes, bytes],
-    *,
-    kind: str,
-    role: str,
-    format: str,
-    flags: int,
-    span: tuple[int, int],
-    estimates: tuple[int, int],
-    numbers: tuple[int, int, int, int, int, int, int, int],
-    times: tuple[int | None, int],
-    digest: bytes,
-    body: bytes,
-) -> bytes:
-    """Encode an event's fields as a frame; see `Event`.
-
-    `names` are id, parent and cause in UTF-8, `estimates` `utf16` and `utf8`, `numbers` the sequence numbers from
-    `seq` to `target_seq` in the order of `Header`, then the position, `times` `time` and `recorded`.
-    """
-    code = CODE_OF_KIND.get(kind, 0)
-    tag = b"" if code else kind.encode()
-    event_id, parent, cause = names
-    id_size, parent_size, cause_size, tag_size = len(event_id), len(parent), len(cause), len(tag)
-    start, stop = span
-    offset = HEADER_SIZE + id_size + parent_size + cause_size + tag_size + _CHECKSUM_SIZE if stop else 0
-    time, recorded = times
-    header = _HEADER.pack(
-        VERSION,
-        code,
-        _ROLE_CODE.get(role, _OTHER_ROLE),
-        _FORMAT_CODE[format],
-        flags,
-        id_size,
-        parent_size,
-        cause_size,
-        tag_size,
-        start + offset,
-        stop + offset,
-        *estimates,
-        *numbers,
-        UNKNOWN_TIME if time is None else time,
-        recorded,
-        digest,
-    )
-    checked = b"".join((header, event_id, parent, cause, tag))
-    return b"".join((checked, crc32(checked).to_bytes(_CHECKSUM_SIZE, "little"), body))
-
-
-def _checksum(header_and_names: Buffer) -> bytes:
-    return crc32(header_and_names).to_bytes(_CHECKSUM_SIZE, "little")
 
 
 def is_intact(frame: Buffer) -> bool:
-    """Return True if header and names match their checksum."""
+    """Return True if both parts of a frame match their checksums."""
     if len(frame) < HEADER_SIZE:
         return False
-    stop = HEADER_SIZE + sum(_name_sizes_of(frame))
-    return _checksum(frame[:stop]) == frame[stop : stop + _CHECKSUM_SIZE]
+    head = header_of(frame)
+    placed, names_at, body_at = head.record_at - _CHECKSUM_SIZE, head.record_at, head.body_at
+    place = crc32(frame[HEADER_SIZE:placed], crc32(frame[: _PLACE.size]))
+    record = crc32(frame[names_at : body_at - _CHECKSUM_SIZE], crc32(frame[_PLACE.size : HEADER_SIZE]))
+    return frame[placed:names_at] == place.to_bytes(_CHECKSUM_SIZE, "little") and frame[
+        body_at - _CHECKSUM_SIZE : body_at
+    ] == record.to_bytes(_CHECKSUM_SIZE, "little")
 
 
 def decode(frame: Buffer, session: str) -> Event:
@@ -196,26 +266,26 @@ def decode(frame: Buffer, session: str) -> Event:
 def _decoded(frame: Buffer, head: Header, session: str) -> Event:
     if head.version != VERSION:
         raise ValueError(f"its frame is of version {head.version}")
-    at = HEADER_SIZE + head.id_size
-    event_id = str(frame[HEADER_SIZE:at], "utf-8")
-    parent = str(frame[at : at + head.parent_size], "utf-8")
-    at += head.parent_size
-    # Most events have neither a cause nor a kind without a code.
-    cause = str(frame[at : at + head.cause_size], "utf-8") if head.cause_size else ""
-    at += head.cause_size
-    tag = str(frame[at : at + head.tag_size], "utf-8") if head.tag_size else ""
-    at += head.tag_size
-    body_at = at + _CHECKSUM_SIZE
+    at, body_at = head.record_at + head.id_size, head.body_at
     if body_at > len(frame):
         raise ValueError("it is cut short")
+    event_id = str(frame[head.record_at : at], "utf-8")
+    written = str(frame[at : at + head.written_size], "utf-8") or None
+    at += head.written_size
+    # Most events have neither a cause nor another parent than written.
+    cause = str(frame[at : at + head.cause_size], "utf-8") if head.cause_size else ""
+    parent = (
+        str(frame[HEADER_SIZE : HEADER_SIZE + head.parent_size], "utf-8") if head.parent_size else written
+    )
     return Event(
         session=session,
         seq=head.seq,
         position=head.position,
         id=event_id,
         parent=parent if head.parent_seq else None,
+        written_parent=written,
         parent_seq=head.parent_seq,
-        kind=kind_of_code(head.kind) or tag,
+        kind=kind_of(frame, head),
         role=ROLES[head.role],
         time=None if head.time == UNKNOWN_TIME else head.time,
         recorded=head.recorded,
@@ -243,23 +313,27 @@ def role_of(frame: Buffer) -> str:
         raise CorruptionError("", header_of(frame).seq, f"has no role {frame[2]}") from error
 
 
+def format_of(frame: Buffer) -> str:
+    """Return the format of a frame's body. Raises CorruptionError."""
+    try:
+        return FORMATS[frame[_PLACE.size]]
+    except IndexError as error:
+        raise CorruptionError("", header_of(frame).seq, "has an unknown format") from error
+
+
 def id_of(frame: Buffer, head: Header) -> str:
     """Return the id of a frame's event without decoding the rest. Raises CorruptionError."""
     try:
-        return str(frame[HEADER_SIZE : HEADER_SIZE + head.id_size], "utf-8")
+        return str(frame[head.record_at : head.record_at + head.id_size], "utf-8")
     except UnicodeDecodeError as error:
         raise CorruptionError("", head.seq, f"its id cannot be read ({error})") from error
 
 
 def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
     """Return the id and cause of a frame without decoding the rest. Raises CorruptionError."""
-    at = HEADER_SIZE + head.id_size
-    cause_at = at + head.parent_size
+    cause_at = head.record_at + head.id_size + head.written_size
     try:
-        return (
-            str(frame[HEADER_SIZE:at], "utf-8"),
-            str(frame[cause_at : cause_at + head.cause_size], "utf-8"),
-        )
+        return id_of(frame, head), str(frame[cause_at : cause_at + head.cause_size], "utf-8")
     except UnicodeDecodeError as error:
         raise CorruptionError("", head.seq, f"its names cannot be read ({error})") from error
 
@@ -269,8 +343,10 @@ def kind_of(frame: Buffer, head: Header) -> str:
     try:
         if head.kind:
             return kind_of_code(head.kind)
-        at = HEADER_SIZE + head.id_size + head.parent_size + head.cause_size
-        return str(frame[at : at + head.tag_size], "utf-8")
+        at, size = HEADER_SIZE + head.parent_size, head.kind_size
+        if not size:
+            at, size = head.body_at - _CHECKSUM_SIZE - head.type_size, head.type_size
+        return str(frame[at : at + size], "utf-8")
     except (IndexError, UnicodeDecodeError) as error:
         raise CorruptionError("", head.seq, "its kind cannot be read") from error
 
@@ -282,25 +358,22 @@ def digest_of(frame: Buffer) -> bytes:
 
 
 def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
-    """Return the digest that a frame of the current version should have after `previous`.
+    """Return the digest that a frame should have after `previous`.
 
-    Raises CorruptionError if the header has no known format or kind.
+    Raises CorruptionError if the header has no known format or type.
     """
-    names, at = [], HEADER_SIZE
-    for size in (head.id_size, head.parent_size, head.cause_size, head.tag_size):
+    names, at = [], head.record_at
+    for size in (head.id_size, head.written_size, head.cause_size, head.type_size):
         names.append(frame[at : at + size])
         at += size
     event_id, parent, cause, tag = names
     try:
         format_name = FORMATS[head.format].encode()
-        kind = kind_of_code(head.kind).encode() or tag
+        kind = kind_of_code(head.type).encode() or tag
     except IndexError as error:
         raise CorruptionError("", head.seq, "has an unknown format or kind") from error
     return link_encoded(
-        previous,
-        frame[at + _CHECKSUM_SIZE :],
-        (format_name, event_id, parent if head.parent_seq else b"", kind, cause),
-        head.time,
+        previous, frame[at + _CHECKSUM_SIZE :], (format_name, event_id, parent, kind, cause), head.time
     )
 
 
@@ -318,22 +391,39 @@ def time_of(frame: Buffer) -> int | None:
 
 def body_of(frame: Buffer) -> Buffer:
     """Return the body of a frame, as a slice of it."""
-    return frame[HEADER_SIZE + sum(_name_sizes_of(frame)) + _CHECKSUM_SIZE :]
-
-
-def with_other_body(frame: Buffer, body: Buffer, digest: bytes) -> bytes:
-    """Return a frame with another body of the same size, and another digest."""
-    stop = HEADER_SIZE + sum(_name_sizes_of(frame))
-    checked = b"".join((frame[:_DIGEST_AT], digest, frame[_DIGEST_AT + len(digest) : stop]))
-    return b"".join((checked, _checksum(checked), body))
+    return frame[header_of(frame).body_at :]
 
 
 def with_position(frame: bytes, position: int) -> bytes:
     """Return a frame with another place in the store; a checksum that was wrong stays wrong."""
     if len(frame) < HEADER_SIZE or _position_of(frame) == (position,):
         return frame
-    stop = HEADER_SIZE + sum(_name_sizes_of(frame))
-    before = frame[:stop]
-    after = b"".join((before[:_POSITION_AT], position.to_bytes(8, "little"), before[_POSITION_AT + 8 :]))
-    checksum = int.from_bytes(frame[stop : stop + _CHECKSUM_SIZE], "little") ^ crc32(before) ^ crc32(after)
-    return b"".join((after, checksum.to_bytes(_CHECKSUM_SIZE, "little"), frame[stop + _CHECKSUM_SIZE :]))
+    head = header_of(frame)
+    names, body = frame[head.record_at : head.body_at - _CHECKSUM_SIZE], frame[head.body_at :]
+    before = frame[_PLACE.size : HEADER_SIZE]
+    at = _POSITION_AT - _PLACE.size
+    after = b"".join((before[:at], position.to_bytes(8, "little"), before[at + 8 :]))
+    found = int.from_bytes(frame[head.body_at - _CHECKSUM_SIZE : head.body_at], "little")
+    checksum = found ^ crc32(names, crc32(before)) ^ crc32(names, crc32(after))
+    placed = frame[HEADER_SIZE : head.record_at]
+    checked = checksum.to_bytes(_CHECKSUM_SIZE, "little")
+    return b"".join((frame[: _PLACE.size], after, placed, names, checked, body))
+
+
+def header_only(frame: Buffer) -> bytes:
+    """Return a copy of a frame without its body."""
+    return bytes(frame[: header_of(frame).body_at])
+
+
+def with_body(header: bytes, frame: Buffer) -> bytes:
+    """Return a frame without its body with that of another frame."""
+    return b"".join((header, body_of(frame)))
+
+
+def with_other_body(frame: Buffer, body: Buffer, digest: bytes) -> bytes:
+    """Return a frame with another body of the same size, and another digest."""
+    head = header_of(frame)
+    names = frame[head.record_at : head.body_at - _CHECKSUM_SIZE]
+    fixed = b"".join((frame[_PLACE.size : _DIGEST_AT], digest))
+    checksum = crc32(names, crc32(fixed)).to_bytes(_CHECKSUM_SIZE, "little")
+    return b"".join((frame[: _PLACE.size], fixed, frame[HEADER_SIZE : head.record_at], names, checksum, body))

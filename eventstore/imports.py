@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from hashlib import sha256
 from itertools import count
 from typing import Final, Literal
 
@@ -17,8 +16,6 @@ Origin = Literal["fork", "subagent"]
 """The relations of a session to the one that it came from."""
 _GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
 """The name of a later generation of a session: the session's id, "~" and a number."""
-_COPIED: Final = "copied-"
-_OF_COPY: Final = re.compile(rf"{_COPIED}[0-9a-f]{{8}}-(.+)", re.ASCII | re.DOTALL)
 
 
 def generation_of(name: str) -> tuple[str, int]:
@@ -90,45 +87,6 @@ def origin_link(relation: Origin, event_id: str = "") -> str:
 def started_link(session: str) -> str:
     """Return the id of the event by which an import links a call to the session that it started."""
     return f"started-{session}"
-
-
-def copy_id(event_id: str, parent: str) -> str:
-    """Return the id of a record's copy below a parent that came with a later import."""
-    digest = sha256(f"{event_id} {parent}".encode()).hexdigest()[:8]
-    return f"{_COPIED}{digest}-{recorded_id(event_id)}"
-
-
-def recorded_id(event_id: str) -> str:
-    """Return the id by which records name an event: its own, or that of the record it copies."""
-    if not event_id.startswith(_COPIED):
-        return event_id
-    found = _OF_COPY.fullmatch(event_id)
-    return found[1] if found else event_id
-
-
-def newest_copy(snapshot: Snapshot, session: str, event_id: str, *, before: int) -> int:
-    """Return the number of a record, or of its newest copy, below number `before`; 0 for none."""
-    found = (seq for seq in _places(snapshot, session).get(event_id, ()) if seq < before)
-    own = snapshot.locate(session, event_id)
-    return max(found, default=own if own < before else 0)
-
-
-def replaced_by_copies(snapshot: Snapshot, session: str, *, as_of: int | None = None) -> frozenset[int]:
-    """Return the numbers of the events that have a newer copy; no figure may count both."""
-    found = set[int]()
-    for event_id, copies in _places(snapshot, session).items():
-        places = [snapshot.locate(session, event_id), *copies]
-        found.update(sorted(seq for seq in places if as_of is None or seq <= as_of)[:-1])
-    return frozenset(found)
-
-
-def _places(snapshot: Snapshot, session: str) -> dict[str, list[int]]:
-    """Return the numbers of the copies of records, by the id of the record."""
-    found: dict[str, list[int]] = {}
-    for each in snapshot.ids(session, _COPIED):
-        if (name := recorded_id(each)) != each:
-            found.setdefault(name, []).append(snapshot.locate(session, each))
-    return found
 
 
 def origin_of(snapshot: Snapshot, session: str, relation: Origin) -> Link | None:

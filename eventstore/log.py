@@ -9,9 +9,9 @@ from typing import Final, Literal, Protocol, Self
 
 import msgspec
 
-from eventstore.chain import START
-from eventstore.event import Event, Flag, NewEvent
-from eventstore.frame import Buffer
+from eventstore.chain import START, UNKNOWN_TIME
+from eventstore.event import ROLES, Flag, NewEvent
+from eventstore.frame import Buffer, header_of, kind_of
 
 Progress = Callable[[int, int], None]
 """Called with the amount done so far and in all: bytes of files, or events."""
@@ -30,7 +30,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     `info_seq`, `user_seq` and `import_seq` are the newest `session_info`, the first user message and the
     newest `import` (0: none), `observed` all `observed_rewrite` events. `first_time` and `last_time` span the
     known times of its entries. `source` is the file that it was last imported from, on this machine. `titles`
-    are all other events that set the title.
+    are all other events that set the title. `standing` is how the reading of its records stands
+    (`eventstore.placing`); `is_late`: a parent came after its child, so that paths are not in the order of the log.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     last_time: int | None = None
     source: str = ""
     titles: tuple[int, ...] = ()
+    standing: bytes = b""
+    is_late: bool = False
 
 
 class HeadFold:
@@ -63,15 +66,19 @@ class HeadFold:
         self._info, self._user, self._import = head.info_seq, head.user_seq, head.import_seq
         self._first, self._last = head.first_time, head.last_time
         self._observed, self._titles = [*head.observed], [*head.titles]
+        self.standing, self.is_late = head.standing, head.is_late
 
-    def add_event(self, event: Event) -> None:
+    def add_frame(self, seq: int, frame: Buffer) -> None:
         """Add the session's next event."""
-        self.add(event.seq, event.position, event.digest, event.kind, event.role, event.time, event.flags)
+        head = header_of(frame)
+        time = None if head.time == UNKNOWN_TIME else head.time
+        kind = kind_of(frame, head)
+        self.add(seq, head.position, head.digest, kind, ROLES[head.role], time, head.flags)
 
     def add(  # noqa: PLR0917  every event of an import comes here
         self, seq: int, position: int, digest: bytes, kind: str, role: str, time: int | None, flags: int
     ) -> None:
-        """Add the session's next event by its fields; see `Event`."""
+        """Add the session's next event by its fields; see `Event`. Its leaf is the newest entry."""
         self.version, self._position, self.digest = seq, position, digest
         if not flags & _OFF_PATH:
             self.leaf = seq
@@ -110,14 +117,9 @@ class HeadFold:
             last_time=self._last,
             source=self._source,
             titles=tuple(self._titles),
+            standing=self.standing,
+            is_late=self.is_late,
         )
-
-
-def advance(head: Head, event: Event, *, source: str = "") -> Head:
-    """Return a session's head after one more event, imported from `source` if given."""
-    after = HeadFold(head, source)
-    after.add_event(event)
-    return after.head()
 
 
 class SourceState(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -5,16 +5,26 @@ The tests compare the LMDB log with it; a program may use it for temporary data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+import msgspec
+
 from eventstore import chain
-from eventstore.append import check_events, check_expected, is_same
+from eventstore.append import (
+    check_events,
+    check_expected,
+    head_of,
+    is_same,
+    to_place,
+    written_of,
+)
 from eventstore.errors import EventConflictError, NotFoundError, no_event, no_session
-from eventstore.event import Event, Flag, NewEvent, Parent, epoch_milliseconds
+from eventstore.event import OWN_PLACE, Event, Flag, NewEvent, epoch_milliseconds
 from eventstore.frame import Buffer, encode
 from eventstore.kinds import is_entry
-from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState, advance
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState
+from eventstore.placing import Placed, Placer
 
 
 class MemoryLog:
@@ -52,15 +62,8 @@ class MemoryLog:
                 raise EventConflictError(session, event.id)
         if fresh or not events:
             check_expected(session, expected, len(stored))
-        now = self._clock()
-        for new in fresh.values():
-            added = _stored(new, session, stored, len(state.order) + 1, now)
-            stored.append(added)
-            state.order.append(added)
-            head = state.head_rows.get(session) or Head(name=session, number=len(state.head_rows) + 1)
-            state.head_rows[session] = advance(head, added, source=source)
-        if not stored:
-            del state.events[session]
+        if fresh:
+            state.add(session, list(fresh.values()), self._clock(), source)
         for blob in blobs:
             state.blobs[chain.payload_digest(blob)] = blob
         if seen is not None:
@@ -77,12 +80,12 @@ class MemoryLog:
         pass
 
 
-def _stored(new: NewEvent, session: str, stored: list[Event], position: int, now: int) -> Event:
-    seq = len(stored) + 1
-    parent = _parent(new, session, stored)
-    target = next((event for event in stored if event.id == new.facts.target), None)
-    path = _path(parent, stored)
-    flags = new.facts.flags
+def _stored(placed: Placed, written: Event, tree: Mapping[int, Event]) -> Event:
+    """Return an event at its place; `tree` are the placed events by number."""
+    seq, new, parent_seq, target_seq, is_orphan = placed
+    parent, target = tree.get(parent_seq), tree.get(target_seq)
+    path = _path(parent, tree)
+    flags = new.facts.flags | (Flag.ORPHAN if is_orphan else 0)
     if not is_entry(new.kind):
         flags |= Flag.OFF_PATH
         pointers = {"run_start": seq, "compaction_seq": 0, "model_seq": 0, "thinking_seq": 0}
@@ -93,62 +96,57 @@ def _stored(new: NewEvent, session: str, stored: list[Event], position: int, now
             target = None
         pointers = {
             "run_start": _run_start(seq, path),
-            "compaction_seq": _compaction(new, seq, target, path, stored),
+            "compaction_seq": _compaction(new, seq, target, path, tree),
             "model_seq": _last(Flag.SETS_MODEL, new, seq, path),
             "thinking_seq": _last(Flag.SETS_THINKING, new, seq, path),
         }
+    return msgspec.structs.replace(
+        written,
+        parent=parent.id if parent and is_entry(new.kind) else None,
+        parent_seq=parent.seq if parent else 0,
+        flags=flags,
+        target_seq=target.seq if target else 0,
+        **pointers,
+    )
+
+
+def _written(new: NewEvent, session: str, seq: int, *, position: int, now: int, digest: bytes) -> Event:
+    """Return an event without its place."""
+    parent = new.parent if isinstance(new.parent, str) else None
     return Event(
         session=session,
         seq=seq,
         position=position,
         id=new.id,
-        parent=parent.id if parent else None,
-        parent_seq=parent.seq if parent else 0,
+        parent=None,
+        written_parent=parent,
+        parent_seq=0,
         kind=new.kind,
         role=new.facts.role,
         time=new.time,
         recorded=now,
         cause=new.cause,
         format=new.format,
-        flags=flags,
+        flags=0,
         utf16=new.facts.utf16,
         utf8=new.facts.utf8,
-        target_seq=target.seq if target else 0,
+        run_start=seq,
+        compaction_seq=0,
+        model_seq=0,
+        thinking_seq=0,
+        target_seq=0,
         message_span=new.facts.message,
-        digest=chain.link(
-            stored[-1].digest if stored else chain.START,
-            body=new.body,
-            format=new.format,
-            id=new.id,
-            parent=parent.id if parent else None,
-            kind=new.kind,
-            time=new.time,
-            cause=new.cause,
-        ),
+        digest=written_of(new, seq, position, now, digest).digest,
         body=new.body,
-        **pointers,
     )
 
 
-def _parent(new: NewEvent, session: str, stored: list[Event]) -> Event | None:
-    if new.parent is Parent.LEAF or not is_entry(new.kind):
-        return next((event for event in reversed(stored) if event.is_entry), None)
-    if new.parent is None:
-        return None
-    for event in stored:
-        if event.id == new.parent and event.is_entry:
-            return event
-    raise NotFoundError(
-        "parent entry", new.parent, f"append it to session {session!r} first, or name another parent"
-    )
-
-
-def _path(leaf: Event | None, stored: list[Event]) -> list[Event]:
+def _path(leaf: Event | None, tree: Mapping[int, Event]) -> list[Event]:
     """Return the path from root to leaf."""
     path: list[Event] = []
     while leaf is not None:
         path.insert(0, leaf)
-        leaf = stored[leaf.parent_seq - 1] if leaf.parent_seq else None
+        leaf = tree.get(leaf.parent_seq)
     return path
 
 
@@ -166,7 +164,9 @@ def _last(flag: Flag, new: NewEvent, seq: int, path: list[Event]) -> int:
     )
 
 
-def _compaction(new: NewEvent, seq: int, target: Event | None, path: list[Event], stored: list[Event]) -> int:
+def _compaction(
+    new: NewEvent, seq: int, target: Event | None, path: list[Event], tree: Mapping[int, Event]
+) -> int:
     """Return the newest compaction in effect, walking up because an undo may be undone."""
     if new.kind == "compaction":
         return seq
@@ -175,7 +175,7 @@ def _compaction(new: NewEvent, seq: int, target: Event | None, path: list[Event]
         if _append_of(event) in undone:
             continue
         if event.kind == "undone" and event.target_seq:
-            undone.add(_append_of(stored[event.target_seq - 1]))
+            undone.add(_append_of(tree[event.target_seq]))
         elif event.kind == "compaction":
             return event.seq
     return 0
@@ -191,7 +191,7 @@ class _State:
     def __init__(
         self,
         events: dict[str, list[Event]],
-        order: list[Event],
+        order: list[tuple[str, int]],
         head_rows: dict[str, Head],
         blobs: dict[bytes, bytes],
         kept: dict[bytes, bytes],
@@ -200,10 +200,43 @@ class _State:
     ) -> None:
         self.events, self.order, self.head_rows, self.blobs, self.kept = events, order, head_rows, blobs, kept
         self.seen = seen
+        self.appended: dict[str, list[NewEvent]] = {}
+
+    def add(self, session: str, fresh: list[NewEvent], now: int, source: str) -> None:
+        """Add new events; the places of all of the session's are found anew."""
+        stored = self.events[session]
+        before = self.head_rows.get(session) or Head(name=session, number=len(self.head_rows) + 1)
+        leaf = stored[before.leaf - 1].id if before.leaf else None
+        new = to_place(fresh, lambda: leaf)
+        for event in new:
+            digest = stored[-1].digest if stored else chain.START
+            position = len(self.order) + 1
+            stored.append(
+                _written(event, session, len(stored) + 1, position=position, now=now, digest=digest)
+            )
+            self.order.append((session, len(stored)))
+        all_events = self.appended[session] = [*self.appended.get(session, ()), *new]
+        tree: dict[int, Event] = {}
+        numbers: dict[str, int] = {}
+        placer = Placer(
+            b"",
+            0,
+            locate=lambda name: numbers.get(name, 0),
+            read=lambda seq: encode(tree[seq]),
+            place=lambda seq: all_events[seq - 1].place or OWN_PLACE,
+        )
+        for placed in placer.place(all_events, 1):
+            numbers[placed.event.id] = placed.seq
+            tree[placed.seq] = _stored(placed, stored[placed.seq - 1], tree)
+        placer.stand()
+        self.events[session] = [tree[seq] for seq in range(1, len(all_events) + 1)]
+        frames = {event.seq: encode(event) for event in self.events[session]}
+        anew = Head(name=session, number=before.number, source=before.source)
+        self.head_rows[session] = head_of(frames, placer, anew, source)
 
     def copy(self) -> _State:
         events = {session: list(stored) for session, stored in self.events.items()}
-        return _State(
+        state = _State(
             events,
             list(self.order),
             dict(self.head_rows),
@@ -211,6 +244,8 @@ class _State:
             dict(self.kept),
             seen=dict(self.seen),
         )
+        state.appended = dict(self.appended)
+        return state
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return nullcontext(self)
@@ -242,8 +277,9 @@ class _State:
         stored = self.events[session]
         if leaf > len(stored):
             raise no_event(session, f"#{leaf}")
-        above = _path(stored[leaf - 1] if leaf else None, stored)
-        return (encode(event) for event in above if event.seq >= first)
+        above = _path(stored[leaf - 1] if leaf else None, {event.seq: event for event in stored})
+        at = next((at for at, event in enumerate(above) if event.seq == first), None)
+        return map(encode, above[at:] if at is not None else (each for each in above if each.seq >= first))
 
     def locate(self, session: str, event_id: str) -> int:
         self.head(session)
@@ -260,8 +296,8 @@ class _State:
         return iter(sorted(ids, key=str.encode))
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
-        for event in self.order[after:]:
-            yield FeedItem(event.position, event.session, event.seq, encode(event))
+        for position, (session, seq) in enumerate(self.order[after:], after + 1):
+            yield FeedItem(position, session, seq, encode(self.events[session][seq - 1]))
 
     def blob(self, digest: bytes) -> bytes:
         if digest not in self.blobs:

@@ -14,12 +14,12 @@ from eventstore.append import append_at, append_of, in_effect
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
 from eventstore.frame import (
-    FORMATS,
     Buffer,
     Header,
     body_of,
     decode,
     digest_of,
+    format_of,
     header_of,
     id_of,
     kind_of,
@@ -94,10 +94,7 @@ class LazyEvent:
 
     @property
     def format(self) -> str:
-        try:
-            return FORMATS[self._frame[3]]
-        except IndexError as error:
-            raise CorruptionError(self.session, self.seq, "has an unknown format") from error
+        return format_of(self._frame)
 
     @property
     def flags(self) -> int:
@@ -196,6 +193,49 @@ def events(
     return (LazyEvent(frame, session) for frame in frames)
 
 
+def parents_first(snapshot: Snapshot, session: str, *, last: int | None = None) -> Iterator[LazyEvent]:
+    """Yield events up to number `last`, in the order of the log but parents before children."""
+    if not snapshot.head(session).is_late:
+        yield from events(snapshot, session, last=last)
+        return
+    waiting: dict[int, list[LazyEvent]] = {}
+    seen = {0}
+    for each in events(snapshot, session, last=last):
+        if each.is_entry and each.parent_seq not in seen:
+            waiting.setdefault(each.parent_seq, []).append(each)
+            continue
+        ready = [each]
+        while ready:
+            found = ready.pop(0)
+            yield found
+            seen.add(found.seq)
+            ready += waiting.pop(found.seq, ())
+
+
+class Order:
+    """The order of a session's entries, in which parents precede their children.
+
+    It is that of the log unless a parent came late.
+    """
+
+    def __init__(self, snapshot: Snapshot, session: str) -> None:
+        self._numbers: list[int] = []
+        self._places: dict[int, int] = {}
+        if snapshot.head(session).is_late:
+            self._numbers = [each.seq for each in parents_first(snapshot, session) if each.is_entry]
+            self._places = {seq: place for place, seq in enumerate(self._numbers)}
+
+    def place(self, seq: int) -> int:
+        """Return an entry's place in the order, by its number."""
+        return self._places.get(seq, seq)
+
+    def between(self, above: int, below: int) -> Sequence[int]:
+        """Return the numbers of the entries behind one and before another."""
+        if not self._places:
+            return range(above + 1, below)
+        return self._numbers[self._places[above] + 1 : self._places[below]]
+
+
 def events_of_kinds(
     snapshot: Snapshot,
     session: str,
@@ -224,10 +264,12 @@ def path_of_kinds(
 
 def upward(snapshot: Snapshot, session: str, leaf: int) -> Iterator[LazyEvent]:
     """Yield entries from a leaf up to the root, each read on demand. Raises CorruptionError."""
+    seen = set[int]()
     while leaf:
         entry = event(snapshot, session, leaf)
-        if entry.parent_seq >= leaf:
-            raise CorruptionError(session, leaf, "its parent comes after it")
+        if leaf in seen:
+            raise CorruptionError(session, leaf, "it is above itself")
+        seen.add(leaf)
         yield entry
         leaf = entry.parent_seq
 
@@ -300,8 +342,8 @@ _ENTRIES: Final = 1024
 class SnapshotCache(Generic[T]):
     """A bounded dictionary of results about events, keyed by digest; cleared when full.
 
-    An event's chained digest identifies its content and everything before it, in any store, so that results
-    about an event never become stale. Threads may share a cache.
+    An event's chained digest identifies its record and all before it, in any store, so that results about these never
+    become stale. Its place is not among them: a parent may come late. Threads may share a cache.
     """
 
     def __init__(self, entries: int = _ENTRIES) -> None:

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 from copy import copy
 from itertools import chain
 
-from eventstore.append import build_stored_event, check_expected
-from eventstore.event import Event, NewEvent, Parent
-from eventstore.frame import Buffer, encode, header_of
-from eventstore.kinds import is_entry
-from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState, advance
-from eventstore.paths import entry_id, find_entry
+from eventstore.append import check_expected, head_of, place_frame, to_place, written_of
+from eventstore.event import NewEvent
+from eventstore.formats import place_of
+from eventstore.frame import Buffer, decode, header_of, id_of
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState
+from eventstore.paths import entry_id
+from eventstore.placing import Placer
 from eventstore.snapshot_wrapper import SnapshotWrapper
 
 
@@ -27,19 +28,33 @@ class Preview(SnapshotWrapper):
         super().__init__(snapshot)
         self._head = snapshot.head(session)
         self._stored_until = self._head.version
-        self._events: list[Event] = []
         self._frames: list[bytes] = []
         self._seqs: dict[str, int] = {}
         self.extend(new)
 
     def extend(self, new: Sequence[NewEvent]) -> None:
-        """Add more events; a copy made before shows none of them, and must not be extended itself."""
-        for each in new:
-            event = self._as_stored(each)
-            self._events.append(event)
-            self._frames.append(encode(event))
-            self._seqs.setdefault(event.id, event.seq)
-            self._head = advance(self._head, event)
+        """Add more of refold's own events.
+
+        A copy made before shows none of them, and must not be extended itself.
+        """
+        session, first = self._head.name, self._head.version + 1
+        events = to_place(new, lambda: entry_id(self, session, self._head.leaf))
+        placer = Placer(
+            self._head.standing,
+            self._head.leaf,
+            locate=lambda name: self.locate(session, name),
+            read=lambda seq: self.frame(session, seq),
+            place=lambda seq: place_of(decode(self.frame(session, seq), session)),
+        )
+        for placed in placer.place(events, first):
+            event = placed.event
+            written = written_of(
+                event, placed.seq, self._head.position + 1, event.time or 0, self._head.digest
+            )
+            frame = place_frame(written, placed, lambda seq: self.frame(session, seq))
+            self._frames.append(frame)
+            self._seqs.setdefault(event.id, placed.seq)
+            self._head = head_of({placed.seq: frame}, placer, self._head, "")
 
     def heads(self) -> Iterator[Head]:
         return (self._head if head.name == self._head.name else head for head in self._snapshot.heads())
@@ -65,7 +80,7 @@ class Preview(SnapshotWrapper):
         while leaf >= first and self._is_new(session, leaf):
             new.append(self._frame(leaf))
             leaf = header_of(new[-1]).parent_seq
-        if self._is_new(session, leaf):
+        if not leaf or self._is_new(session, leaf):
             return reversed(new)
         stored = self._snapshot.path(session, leaf, first=first)
         return chain(stored, reversed(new))
@@ -85,46 +100,24 @@ class Preview(SnapshotWrapper):
         stored = self._snapshot.ids(session, prefix)
         if session != self._head.name:
             return stored
-        new = [event.id for event in self._new if event.id.startswith(prefix)]
+        names = (id_of(frame, header_of(frame)) for frame in self._new)
+        new = [name for name in names if name.startswith(prefix)]
         return iter(sorted([*stored, *new], key=str.encode)) if new else stored
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:
-        new = zip(self._new, self._frames, strict=False)
-        items = (FeedItem(event.position, event.session, event.seq, frame) for event, frame in new)
+        heads = ((header_of(frame), frame) for frame in self._new)
+        items = (FeedItem(head.position, self._head.name, head.seq, frame) for head, frame in heads)
         return chain(self._snapshot.feed(after), (item for item in items if after < item.position))
 
     @property
-    def _new(self) -> Sequence[Event]:
-        return self._events[: self._head.version - self._stored_until]
+    def _new(self) -> Sequence[bytes]:
+        return self._frames[: self._head.version - self._stored_until]
 
     def _is_new(self, session: str, seq: int) -> bool:
         return session == self._head.name and self._stored_until < seq <= self._head.version
 
     def _frame(self, seq: int) -> Buffer:
         return self._frames[seq - self._stored_until - 1]
-
-    def _as_stored(self, new: NewEvent) -> Event:
-        """Return the event as the log would store it."""
-        session = self._head.name
-        parent_seq = self._parent(new)
-        return build_stored_event(
-            new,
-            self._head,
-            parent_seq=parent_seq,
-            parent=entry_id(self, session, parent_seq),
-            target_seq=self.locate(session, new.facts.target) if new.facts.target else 0,
-            position=self._head.position + 1,
-            recorded=new.time or 0,
-            read=lambda seq: self.frame(session, seq),
-        )
-
-    def _parent(self, new: NewEvent) -> int:
-        """Return the number of the new event's parent."""
-        if new.parent is Parent.LEAF or not is_entry(new.kind):
-            return self._head.leaf
-        if not new.parent:
-            return 0
-        return find_entry(self, self._head.name, new.parent, as_of=self._head.version)
 
 
 class PreviewLog:

@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
-from eventstore.event import NewEvent, as_new
+from eventstore.event import NewEvent
 from eventstore.files.glue import segment_digests
+from eventstore.formats import as_new
 from eventstore.frame import decode, digest_of
 from eventstore.imports import earlier_generation, generations, import_parts, newest_import, started_link
 from eventstore.log import EventLog, Head, Progress, Snapshot
@@ -231,7 +232,7 @@ def _batch(snapshot: Snapshot, session: str, first: int, last: int) -> tuple[lis
         digest = check_frame(snapshot, session, seq, frame, previous=digest)
         event = decode(frame, session)
         target = _id(snapshot, session, event.target_seq) if event.target_seq else None
-        events.append(as_new(event, parent=event.parent, target=target))
+        events.append(as_new(event, parent=event.written_parent, target=target))
         size += len(event.body)
         if event.kind == "import":
             record = record_of("import", event.body)

@@ -10,14 +10,21 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from eventstore import chain
-from eventstore.append import resolve_pointers
+from eventstore.append import head_of, link_of, place_all, placed_event
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError, RefoldError, StoreError
-from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent
+from eventstore.event import Event, NewEvent
 from eventstore.files.glue import segment_digests
-from eventstore.formats import facts_of
-from eventstore.frame import VERSION, Buffer, decode, digest_of, header_of, is_intact, linked_digest_of
-from eventstore.imports import newest_copy
-from eventstore.log import EventLog, Head, HeadFold, Progress, Snapshot
+from eventstore.frame import (
+    Buffer,
+    decode,
+    digest_of,
+    header_of,
+    header_only,
+    is_intact,
+    linked_digest_of,
+    written_in,
+)
+from eventstore.log import EventLog, Head, Progress, Snapshot
 from eventstore.records import Import, record_of
 
 
@@ -65,9 +72,8 @@ def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
         ) from error
 
 
-_FLAGS_OF_BODY: Final = OWN_FLAGS & ~Flag.ORPHAN
-"""The flags that depend on the body alone."""
 _ALTERED: Final = "its header has been altered"
+_MISPLACED: Final = "its frame contradicts its record, or those before it"
 _UNLINKED: Final = "its digest does not match its content and the previous event"
 
 
@@ -170,36 +176,58 @@ def _unreadable(error: Exception, session: str = "", seq: int = 0) -> IntegrityF
 
 def _session_findings(snapshot: Snapshot, head: Head) -> Iterator[tuple[int, IntegrityFinding | None]]:
     """Yield the number of each verified event, and every finding."""
-    walked = HeadFold(Head(name=head.name, number=head.number, source=head.source))
-    seq = 0
-    for seq, frame in enumerate(snapshot.frames(head.name), 1):
-        try:
-            event = decode(frame, head.name)
-            problems = [] if is_intact(frame) else [_ALTERED]
-            problems += _event_problems(snapshot, event, seq, walked.digest)
-        except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
-            yield seq, _unreadable(error, head.name, seq)
-            return
-        for problem in problems:
-            yield seq, IntegrityFinding(session=head.name, seq=seq, problem=problem)
-        walked.add_event(event)
-        yield seq, None
-    if seq != head.version:
-        yield (
-            seq,
-            IntegrityFinding(
-                session=head.name, seq=seq, problem=f"{head.version - seq} events are missing after it"
-            ),
-        )
-    elif walked.head() != head:
-        yield (
-            seq,
-            IntegrityFinding(
-                session=head.name, seq=0, problem="the session's head does not match its events"
-            ),
-        )
+    walk, seq = _Walk(snapshot, head), 0
+    try:
+        for seq, frame in enumerate(snapshot.frames(head.name), 1):
+            for problem in walk.problems(seq, frame):
+                yield seq, IntegrityFinding(session=head.name, seq=seq, problem=problem)
+            yield seq, None
+        for number, problem in walk.end():
+            yield seq, IntegrityFinding(session=head.name, seq=number, problem=problem)
+    except Exception as error:  # noqa: BLE001  damaged bytes fail in any way there is
+        yield seq, _unreadable(error, head.name, seq)
+        return
     for problem in _surplus(snapshot, head):
         yield seq, IntegrityFinding(session=head.name, seq=0, problem=problem)
+
+
+class _Walk:
+    """A walk through a session's events: records on the way, places at the end."""
+
+    def __init__(self, snapshot: Snapshot, head: Head) -> None:
+        self._snapshot, self._head = snapshot, head
+        self._digest = chain.START
+        self._events: list[NewEvent] = []
+        self._headers: list[bytes] = []
+
+    def problems(self, seq: int, frame: Buffer) -> Iterator[str]:
+        """Yield what is wrong with the next event's record."""
+        event = decode(frame, self._head.name)
+        if not is_intact(frame):
+            yield _ALTERED
+        yield from _event_problems(self._snapshot, event, seq, self._digest)
+        self._events.append(placed_event(event, self._id))
+        self._headers.append(header_only(frame))
+        self._digest = event.digest
+
+    def _id(self, seq: int) -> str:
+        return decode(self._snapshot.frame(self._head.name, seq), self._head.name).id
+
+    def end(self) -> Iterator[tuple[int, str]]:
+        """Yield the numbers of events that are in wrong places, and what is wrong."""
+        head, seq = self._head, len(self._events)
+        if seq != head.version:
+            yield seq, f"{head.version - seq} events are missing after it"
+            return
+        if not seq:
+            return
+        frames, placer = place_all(self._events, lambda number: written_in(self._headers[number - 1]))
+        for number, header in enumerate(self._headers, 1):
+            if frames[number] != header:
+                yield number, _MISPLACED
+        anew = Head(name=head.name, number=head.number, source=head.source)
+        if head_of(frames, placer, anew, "") != head:
+            yield 0, "the session's head does not match its events"
 
 
 def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
@@ -229,16 +257,14 @@ def check_frame(
 ) -> bytes:
     """Verify that a frame is the event as it was appended; return its digest.
 
-    The header must match its checksum, and the content, together with the previous digest (`previous`, None
-    to look it up), must match the digest. Raises CorruptionError.
+    Both parts must match their checksums, and what was written, together with the previous digest (`previous`, None to
+    look it up), must match the digest. Raises CorruptionError.
     """
     if not is_intact(frame):
         raise CorruptionError(session, seq, _ALTERED)
     if previous is None:
         previous = _digest_before(snapshot, session, seq)
     head = header_of(frame)
-    if head.version != VERSION:
-        raise CorruptionError(session, seq, f"its frame is of version {head.version}")
     if head.seq != seq:
         raise CorruptionError(session, seq, f"is event {head.seq}")
     if linked_digest_of(frame, head, previous) != head.digest:
@@ -258,79 +284,17 @@ def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
     return digest_of(before)
 
 
-def _digest(event: Event, previous: bytes) -> bytes:
-    return chain.link(
-        previous,
-        body=event.body,
-        format=event.format,
-        id=event.id,
-        parent=event.parent,
-        kind=event.kind,
-        time=event.time,
-        cause=event.cause,
-    )
-
-
 def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
     if event.seq != seq:
         yield f"is in the place of event {seq}"
-    if _digest(event, previous) != event.digest:
+    if link_of(previous, event) != event.digest:
         yield _UNLINKED
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not point to it"
     elif not snapshot.sessions_with(event.id, only=event.session):
         yield "the index from ids to sessions lacks it"
-    if event.parent is not None and snapshot.locate(event.session, event.parent) != event.parent_seq:
-        yield "its parent's number differs"
-    facts = facts_of(event, snapshot)
-    if not _says(event, facts):
-        yield "its frame contradicts its body"
-    elif not _stands(snapshot, event, facts):
-        yield "its pointers along the path are wrong"
     if event.kind == "import":
         yield from _missing_payloads(snapshot, event)
-
-
-def _says(event: Event, facts: EventFacts) -> bool:
-    return (event.role, event.message_span, event.utf16, event.utf8, event.flags & _FLAGS_OF_BODY) == (
-        facts.role,
-        facts.message,
-        facts.utf16,
-        facts.utf8,
-        facts.flags,
-    )
-
-
-def _stands(snapshot: Snapshot, event: Event, facts: EventFacts) -> bool:
-    """Return True if the frame's pointers match the path above it."""
-    new = NewEvent(
-        id=event.id,
-        kind=event.kind,
-        body=b"",
-        format=event.format,
-        parent=Parent.LEAF,
-        facts=msgspec.structs.replace(facts, flags=event.flags & OWN_FLAGS),
-    )
-
-    def read(seq: int) -> Buffer:
-        return snapshot.frame(event.session, seq)
-
-    target_seq = event.target_seq
-    if not facts.needs_source:
-        name = facts.target
-        target_seq = newest_copy(snapshot, event.session, name, before=event.seq) if name else 0
-    # The target came later, so it did not exist when this event was appended.
-    target_seq = target_seq if target_seq < event.seq else 0
-    standing = resolve_pointers(new, event.seq, event.parent_seq, target_seq, read)
-    own = (
-        event.flags,
-        event.run_start,
-        event.compaction_seq,
-        event.model_seq,
-        event.thinking_seq,
-        event.target_seq,
-    )
-    return own == tuple(standing)
 
 
 def _missing_payloads(snapshot: Snapshot, event: Event) -> Iterator[str]:

@@ -24,7 +24,6 @@ from eventstore.imports import (
     newest_import,
     origin_of,
     original_of,
-    replaced_by_copies,
 )
 from eventstore.javascript import iso_time
 from eventstore.log import EventLog, Head, Progress, Snapshot
@@ -284,7 +283,6 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
         its = format_of(imported.source_format)
         facts.harness = its.name
         facts.folder = its.node(imported.source_format, "session", embedded(imported.header)).folder
-    replaced = replaced_by_copies(snapshot, head.name)
     compactions, tips, has_undone = set[int](), set[int](), False
     for each in events(snapshot, head.name):
         if not facts.harness and not each.is_own:
@@ -309,7 +307,7 @@ def _facts(snapshot: Snapshot, head: Head) -> _Facts:
         undone.difference_update(
             each.seq for each in in_effect_on(snapshot, head.name, tip, first=min(undone))
         )
-    facts.compactions = len(compactions - undone - replaced)
+    facts.compactions = len(compactions - undone)
     facts.harness = facts.harness or format_of(FORMAT).name
     return facts
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
+from eventstore.as_of import as_of_event
 from eventstore.formats import node_of
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
@@ -48,7 +49,8 @@ def settings(
     The last one on the whole path wins, even in the part that a compaction hides. An assistant message names
     the model that wrote it, even if the call failed. Raises NotFoundError.
     """
-    with log.snapshot() as snapshot:
+    with log.snapshot() as newest:
+        snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         return settings_at(snapshot, session, cursor.leaf)
 
@@ -90,22 +92,25 @@ def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | No
 
 def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
     """Return the newest answer on a path where no record sets the model: it may name one."""
-    seq = _NEWEST_ANSWERS.get(leaf.digest, lambda: _find_answer(snapshot, leaf))
+    # A parent that came late puts other answers above an entry, whose digest stays the same.
+    now = snapshot.head(leaf.session)
+    state = now.digest if now.is_late else b""
+    seq = _NEWEST_ANSWERS.get((leaf.digest, state), lambda: _find_answer(snapshot, leaf, state))
     return event(snapshot, leaf.session, seq) if seq else None
 
 
-def _find_answer(snapshot: Snapshot, leaf: LazyEvent) -> int:
+def _find_answer(snapshot: Snapshot, leaf: LazyEvent, state: bytes) -> int:
     """Return the number of the newest answer, 0 for none; searches no entry twice."""
     for each in upward(snapshot, leaf.session, leaf.seq):
         if each.role == "assistant":
             return each.seq
-        if (found := _NEWEST_ANSWERS.find(each.digest)) is not None:
+        if (found := _NEWEST_ANSWERS.find((each.digest, state))) is not None:
             return found
     return 0
 
 
 _NEWEST_ANSWERS: Final = SnapshotCache[int]()
-"""The number of the newest answer at or above an entry, 0 for none."""
+"""The number of the newest answer at or above an entry, by digests of both; 0 for none."""
 
 
 def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> ModelSettings:

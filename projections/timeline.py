@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from eventstore.as_of import as_of_event
 from eventstore.event import Event
 from eventstore.log import EventLog, Snapshot
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
@@ -44,7 +45,8 @@ def timeline(
 ) -> Timeline:
     """Return the context's size after every entry on the path to a leaf. Raises NotFoundError."""
     tokens = tokens or counter("utf16/4")
-    with log.snapshot() as snapshot:
+    with log.snapshot() as newest:
+        snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         entries = path(snapshot, cursor)
         along = IncrementalSizes(snapshot, cursor, entries, tokens)

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from eventstore.as_of import as_of_event
 from eventstore.event import Event
 from eventstore.formats import node_of
-from eventstore.imports import recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, events, events_of_kinds
+from eventstore.paths import LazyEvent, events_of_kinds, parents_first
 from eventstore.paths import event as event_at
-from projections.context.cursor import Cursor, Leaf, resolve_cursor
+from projections.context.cursor import Leaf, resolve_cursor
 from projections.rules import rules_of_format
 
 _ATTACHED: Final = frozenset({"custom", "custom_message"})
@@ -183,7 +183,7 @@ class TreeFold:
 
     def _label(self, entry: _Entry) -> str | None:
         labels = self._labels.labels
-        return labels.get(entry.id) or labels.get(recorded_id(entry.id)) if labels else None
+        return labels.get(entry.id)
 
     def _shown_parents(self) -> dict[int, int]:
         """Return the entries to show with their nearest shown ancestors, parents first."""
@@ -239,30 +239,12 @@ class TreeFold:
 
 
 def tree(log: EventLog | Snapshot, session: str, *, leaf: Leaf = None, as_of: int | None = None) -> Tree:
-    """Return the tree of a session at a leaf, as of an event. Raises NotFoundError.
-
-    A record that was copied shows only once, unless others than its copies' originals are below it.
-    """
-    with log.snapshot() as snapshot:
+    """Return the tree of a session at a leaf, as of an event. Raises NotFoundError."""
+    with log.snapshot() as newest:
+        snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
-        hidden = _hidden(snapshot, cursor)
         fold = TreeFold()
-        for event in events(snapshot, session, last=cursor.as_of):
-            if event.seq not in hidden:
-                fold.apply(event)
+        for event in parents_first(snapshot, session, last=cursor.as_of):
+            fold.apply(event)
         fold.set_leaf(event_at(snapshot, session, cursor.leaf) if cursor.leaf else None)
         return fold.view()
-
-
-def _hidden(snapshot: Snapshot, cursor: Cursor) -> set[int]:
-    """Return the numbers of events that copies replace and that nothing else needs."""
-    replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
-    if not replaced:
-        return set()
-    needed, hidden = {cursor.leaf}, set[int]()
-    for each in events(snapshot, cursor.session, last=cursor.as_of, backward=True):
-        if each.seq in replaced and each.seq not in needed:
-            hidden.add(each.seq)
-        elif each.is_entry:
-            needed.add(each.parent_seq)
-    return hidden

@@ -10,7 +10,6 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import node_of
-from eventstore.imports import replaced_by_copies
 from eventstore.log import Snapshot
 from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage
@@ -66,13 +65,10 @@ def answers(
     usage from a later record belongs to its message. Without groups, memory use follows the largest record.
     """
     late = LateUsages(snapshot, cursor.session, first=first, last=cursor.as_of)
-    replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
     parents: dict[str, dict[int, int]] = {}
     for entry in _assistant_events(snapshot, cursor, first, read):
-        if entry.seq in replaced:
-            continue
         view = node_of(entry)
         for answer in view.messages:
             if answer.role != "assistant":

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from heapq import heappop, heappush
 from typing import Final
-
-import msgspec
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.glue import SegmentWriter
-from eventstore.files.matching import ImportTarget, Waiting, last_entry
+from eventstore.files.matching import ImportTarget, last_entry
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
     LINE_END,
@@ -45,7 +42,6 @@ class EventBatches:
         self._elsewhere: dict[str, dict[str, NewEvent]] = {}
         self._batched = 0
         self._batch_bytes = 0
-        self._waited = 0
 
     def take(self, piece: Piece, segment: SegmentWriter) -> bytes:
         """Handle a piece of the source, and return its bytes."""
@@ -77,18 +73,13 @@ class EventBatches:
         elif event_id in shared.exported:
             segment.between(event.body)
             target.reach(event)
-        elif record.waits_for or event.parent in target.held:
-            self._wait(target, segment, segment.record(), record)
-            return
         else:
             self._add(target, segment, segment.record(), event)
-        if target.waiting:
-            self._release(target, event_id)
 
     def _take_all(self, records: SourceRecords, segment: SegmentWriter) -> None:
-        """Handle adjacent lines: put them into slots together if none of them can be known or wait."""
+        """Handle adjacent lines: put them into slots together if none of them can be known."""
         target = self._targets[0]
-        if target.shared.changed or target.shared.exported or target.waiting or target.held:
+        if target.shared.changed or target.shared.exported:
             for piece in records.pieces():
                 if isinstance(piece, SourceRecord):
                     self._take_record(piece, segment)
@@ -97,40 +88,6 @@ class EventBatches:
             return
         slot = segment.records(len(records.events), LINE_END.data)
         self._put(target, segment, slot, records.events, len(records.data))
-
-    def end_waiting(self, target: ImportTarget) -> list[tuple[int, str]]:
-        """Add the records that waited in vain; return their lines with the missing parents."""
-        orphans: list[tuple[int, str]] = []
-        while target.waiting:
-            parent, waiting = next(iter(target.waiting.items()))
-            # One by one: storing one record of a cycle gives the others their parents.
-            _, segment, slot, record = waiting.pop(0)
-            if not waiting:
-                del target.waiting[parent]
-            orphans.append((record.line, parent))
-            flags = record.event.facts.flags | Flag.ORPHAN
-            facts = msgspec.structs.replace(record.event.facts, flags=flags)
-            target.held.discard(record.event.id)
-            self._add(target, segment, slot, msgspec.structs.replace(record.event, parent=None, facts=facts))
-            self._release(target, record.event.id)
-        return orphans
-
-    def _wait(self, target: ImportTarget, segment: SegmentWriter, slot: int, record: SourceRecord) -> None:
-        """Keep a record until its parent is stored."""
-        parent = record.waits_for or str(record.event.parent)
-        self._waited += 1
-        target.waiting.setdefault(parent, []).append(Waiting(self._waited, segment, slot, record))
-        target.held.add(record.event.id)
-
-    def _release(self, target: ImportTarget, parent: str) -> None:
-        """Store the records that waited for a parent, and all below them, in their order."""
-        ready = target.waiting.pop(parent, [])
-        while ready:
-            _, segment, slot, record = heappop(ready)
-            target.held.discard(record.event.id)
-            self._add(target, segment, slot, record.event)
-            for each in target.waiting.pop(record.event.id, ()):
-                heappush(ready, each)
 
     def _add(self, target: ImportTarget, segment: SegmentWriter, slot: int, event: NewEvent) -> None:
         self._put(target, segment, slot, (event,), len(event.body))
@@ -159,11 +116,7 @@ class EventBatches:
             target.reach(piece.event)
         else:
             target.derived.add(event_id)
-            if piece.waits_for or piece.event.parent in target.held:
-                waiting = SourceRecord(piece.event, piece.session, waits_for=piece.waits_for)
-                self._wait(target, segment, -1, waiting)
-            else:
-                self._add(target, segment, -1, piece.event)
+            self._add(target, segment, -1, piece.event)
 
     def _is_stored(self, session: str, event: NewEvent) -> bool:
         with self._log.snapshot() as snapshot, suppress(NotFoundError):
@@ -184,7 +137,9 @@ class EventBatches:
         with self._log.snapshot() as snapshot:
             seq = snapshot.locate(target.session, event.id)
             parent = (
-                decode(snapshot.frame(target.session, seq), target.session).parent if seq else event.parent
+                decode(snapshot.frame(target.session, seq), target.session).written_parent
+                if seq
+                else event.parent
             )
         if parent != event.parent and not event.facts.flags & Flag.ORPHAN:
             reason = (
@@ -207,7 +162,7 @@ class EventBatches:
         if not target.batch:
             return
         events = target.events()
-        is_in_order = target.leaf is None and last_entry(events) == target.last
+        is_in_order = last_entry(events) == target.last
         if target.is_new and is_in_order and len({each.id for each in events}) == len(events):
             self._number(target, 1)
             target.first, target.appended, target.batch = events, len(events), []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -252,12 +252,8 @@ class _Importing:
                 digest.update(self._batches.take(piece, segment))
         if end is None:
             end = self._resume(reader, digest)
-        orphans = [
-            _remarks_on([*reader.orphans(each.place), *self._batches.end_waiting(each)])
-            for each in self._targets
-        ]
+        orphans = [[*reader.orphans(each.place)] for each in self._targets]
         for each in self._targets:
-            each.leaf = reader.leaf(each.place)
             self._batches.append_rest(each)
         self._progress(self._source.size, self._source.size)
         (lines_segment, lines_glue), (tail_segment, tail_glue) = lines.finish(), tail.finish()
@@ -462,16 +458,9 @@ def _of_copy(target: ImportTarget, newest: Import) -> Import:
         differs_from_harness=[
             Remark(each.line, each.reason) for each in target.compared if each.what == "differs"
         ],
-        orphans=_remarks_on(target.parentless),
+        orphans=[*target.parentless],
         not_utf8=[],
     )
-
-
-def _remarks_on(orphans: Iterable[tuple[int, str]]) -> list[Remark]:
-    return [
-        Remark(line, f"its parent {parent!r} is not in the file, so contexts start here")
-        for line, parent in orphans
-    ]
 
 
 def _has_news(target: ImportTarget) -> bool:

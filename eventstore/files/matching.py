@@ -8,7 +8,7 @@ from contextlib import suppress
 from hashlib import sha256
 from operator import itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
@@ -43,26 +43,15 @@ FROM_START: Final = Resume(offset=0, digest=NOTHING, line=1)
 NOTHING_SHARED: Final = ComparisonResult(same=0, exported=frozenset(), changed={}, new=0)
 
 
-class Waiting(NamedTuple):
-    """A record that waits for its parent: its number among these, and its place."""
-
-    number: int
-    segment: SegmentWriter
-    slot: int
-    record: SourceRecord
-
-
 class ImportTarget:
     """A session of the source, and the session of the log that it goes into.
 
     `newest` is the last import. `before` is the previous generation if this is another one, `shared` the
-    comparison of source and log, `compared` the remarks of that reading, `parentless` the lines of its records
-    whose parents are missing, with these. The other fields hold what was read: events to append, observed changes,
-    remarks, and records that wait for a later parent, by the parent's id; `held` are their ids, `derived` those
-    of events that follow from the source. `is_new` means that the log had no such session, and nothing was appended
-    yet; `first` are the events of a new session that are appended with the record of the import. `last` is the newest
-    entry of the file so far, `leaf` the entry from which the harness continues. Events up to number `since` are no
-    part of this import.
+    comparison of source and log, `compared` the remarks of that reading, `parentless` those on its records
+    whose parents are missing. The other fields hold what was read: events to append, observed changes,
+    remarks, and the ids of events that follow from the source (`derived`). `is_new` means that the log had no such
+    session, and nothing was appended yet; `first` are the events of a new session that are appended with the record
+    of the import. `last` is the newest entry of the file so far. Events up to number `since` are no part of it.
     """
 
     def __init__(self, place: int, of: SourceSession, base: str) -> None:
@@ -73,19 +62,16 @@ class ImportTarget:
         self.before: str | None = None
         self.shared = NOTHING_SHARED
         self.compared: list[SourceRemark] = []
-        self.parentless: Sequence[tuple[int, str]] = ()
+        self.parentless: Sequence[Remark] = ()
         self.batch: list[tuple[SegmentWriter, int, Sequence[NewEvent]]] = []
         self.is_new, self.first = True, list[NewEvent]()
         self.added = 0
         self.appended = 0
         self.last = ""
-        self.leaf: str | None = None
         self.observed: list[NewEvent] = []
         self.skipped: list[Remark] = []
         self.differs: list[Remark] = []
         self.not_utf8: list[Remark] = []
-        self.waiting: dict[str, list[Waiting]] = {}
-        self.held = set[str]()
         self.derived = set[str]()
 
     def go_on(self, head: Head, snapshot: Snapshot, shared: ComparisonResult, before: str | None) -> None:
@@ -163,19 +149,6 @@ class _KnownParts:
 
     def name(self, session: int) -> str:
         return self._targets[session].session
-
-    def descendants(self, session: str, event_id: str) -> Sequence[Event]:
-        found: list[Event] = []
-        with self._log.snapshot() as snapshot, suppress(NotFoundError):
-            if seq := snapshot.locate(session, event_id):
-                names = {event_id}
-                for each in (decode(frame, session) for frame in snapshot.frames(session, first=seq)):
-                    if not found or (
-                        each.is_entry and each.parent in names and each.format == found[0].format
-                    ):
-                        names.add(each.id)
-                        found.append(each)
-        return found
 
     def next(self, session: str, event_id: str) -> Event | None:
         with self._log.snapshot() as snapshot, suppress(NotFoundError):

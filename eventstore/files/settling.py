@@ -33,9 +33,11 @@ def settle(
     leaf = stood = _stood(snapshot, target)
     is_own = _is_own(snapshot, session, stood)
     last = snapshot.locate(session, target.last) if target.last else 0
+    is_moved = head.leaf <= target.since and head.leaf != stood and not _is_own(snapshot, session, head.leaf)
     is_cut_back = last and not is_own and _is_cut_back(target, record, is_in_place=head.source == rewritten)
-    if last > target.since or is_cut_back:
-        goal = snapshot.locate(session, target.leaf or target.last)
+    if last > target.since or is_moved or is_cut_back:
+        # Where its harness continues need not be the file's last entry.
+        goal = last if is_cut_back or _is_own(snapshot, session, head.leaf) else head.leaf
         follows = not is_own or is_on_path(snapshot, session, stood, goal)
         leaf = goal if follows else stood
         is_diverged = not follows and not is_on_path(snapshot, session, goal, stood)
@@ -67,14 +69,15 @@ def is_on_path(snapshot: Snapshot, session: str, seq: int, leaf: int) -> bool:
 
 
 def _stood(snapshot: Snapshot, target: ImportTarget) -> int:
-    """Return the newest entry that came by no unfinished import; 0 for none."""
-    frames = snapshot.frames(target.session, backward=True) if target.since else ()
-    for frame in frames:
+    """Return the entry where the session stood before this import, and before unfinished ones."""
+    if not target.since:
+        return 0
+    for frame in snapshot.frames(target.session, first=target.since + 1, backward=True):
         event = decode(frame, target.session)
-        is_of_import = not event.is_own or event.id.startswith(_MOVES)
-        if event.is_entry and (event.seq <= target.since or not is_of_import):
+        if event.is_entry and event.is_own and not event.id.startswith(_MOVES):
             return event.seq
-    return 0
+    before = decode(snapshot.frame(target.session, target.since), target.session)
+    return before.seq if before.is_entry else before.parent_seq
 
 
 def _is_own(snapshot: Snapshot, session: str, seq: int) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
-from eventstore.event import EventFacts
+from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent, Place
 from eventstore.formats.base import Format, Tools
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
@@ -89,10 +89,37 @@ def _record_above(event: Recorded, snapshot: Snapshot) -> bytes | None:
     return bytes(body_of(snapshot.frame(event.session, event.parent_seq)))
 
 
-def facts_of(event: Recorded, snapshot: Snapshot) -> EventFacts:
+def facts_of(event: Recorded) -> EventFacts:
     """Extract again the facts that the log stores beside an event's record."""
-    above = _record_above(event, snapshot)
-    return format_of(event.format).facts(event.format, event.kind, event.body, above)
+    return format_of(event.format).facts(event.format, event.kind, event.body)
+
+
+def place_of(event: Event | NewEvent) -> Place:
+    """Return what an event's record says of its place in the tree."""
+    return format_of(event.format).place(event.format, event.id, event.body)
+
+
+def as_new(event: Event, *, parent: str | Literal[Parent.LEAF] | None, target: str | None) -> NewEvent:
+    """Return a stored event as a new one below `parent`; `target` is the id that it refers to."""
+    own = OWN_FLAGS if parent is None and event.parent is None else OWN_FLAGS & ~Flag.ORPHAN
+    return NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=event.body,
+        format=event.format,
+        parent=parent,
+        time=event.time,
+        cause=event.cause,
+        facts=EventFacts(
+            role=event.role,
+            message=event.message_span,
+            utf16=event.utf16,
+            utf8=event.utf8,
+            target=target,
+            flags=event.flags & own,
+        ),
+        place=place_of(event),
+    )
 
 
 def view_of_message(message: bytes, format: str) -> Message:

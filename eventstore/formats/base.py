@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from eventstore.event import Event, EventFacts, NewEvent
+from eventstore.event import OWN_PLACE, Event, EventFacts, NewEvent, Place
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node, facts_of_node
@@ -102,6 +102,10 @@ class Format(Protocol):
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
         """Extract the facts that the log stores beside a record; `parent` as in `node`."""
         return facts_of_node(self.node(version, kind, record, parent), kind, record)
+
+    def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002  others read it
+        """Return what the record of an event says of its place in the tree."""
+        return OWN_PLACE
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
         """Return the certainty that a file is the harness's, by its first 64 KiB."""

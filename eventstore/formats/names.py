@@ -21,7 +21,7 @@ def is_name(text: str) -> bool:
 
 _RESERVED: Final = re.compile(
     r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+|(?:fork|subagent)-of(?:-.*)?|started-.*"
-    r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}|copied-[0-9a-f]{8}-.*",
+    r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}",
     re.ASCII | re.DOTALL,
 )
 

@@ -14,7 +14,7 @@ import msgspec
 
 from eventstore.event import Event, NewEvent
 from eventstore.log import SourceState
-from eventstore.records import Resume
+from eventstore.records import Remark, Resume
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -134,21 +134,19 @@ class SourceSession(msgspec.Struct, frozen=True, kw_only=True):
 class SourceRecord(msgspec.Struct, frozen=True, gc=False):
     """A record at its place in the source; its bytes are the event's body.
 
-    `session` is the index of its session in the source. `waits_for` is the id of a later record that must be
-    stored before this one, its parent.
+    `session` is the index of its session in the source.
     """
 
     event: NewEvent
     session: int = 0
     line: int = 0
-    waits_for: str = ""
 
 
 class SourceRecords(msgspec.Struct, frozen=True, gc=False):
     """Adjacent lines that are one record each, with a line end; `data` is their bytes.
 
-    Most lines of a file are such, and cost less together. They are of the first session and valid UTF-8, and none has a
-    parent that comes later. `line` is the number of the first one.
+    Most lines of a file are such, and cost less together. They are of the first session and valid UTF-8. `line` is the
+    number of the first one.
     """
 
     events: list[NewEvent]
@@ -172,9 +170,9 @@ LINE_END: Final = Glue(b"\n")
 
 
 class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event that follows from the source without bytes in it: a link, a move, a note, a copy.
+    """An event that follows from the source without bytes in it: a link, a note.
 
-    `waits_for` is as in `SourceRecord`. `into` names the session of another source that gets the event, in its newest
+    `into` names the session of another source that gets the event, in its newest
     generation; if it is not in the store, the event is dropped. An event with an existing id is skipped, so that of
     several with one id the first counts.
     """
@@ -182,7 +180,6 @@ class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
     event: NewEvent
     session: int = 0
     into: str = ""
-    waits_for: str = ""
 
 
 class SourceRemark(msgspec.Struct, frozen=True, gc=False):
@@ -254,6 +251,11 @@ def one_by_one(pieces: Iterable[Piece]) -> Iterator[Piece]:
             yield piece
 
 
+def without_parent(line: int, parent: str, result: str) -> Remark:
+    """Return the remark on a record whose parent is missing, with the result in the harness."""
+    return Remark(line, f"its parent {parent!r} is not in the file, so {result}")
+
+
 class KnownEvents(Protocol):
     """The log's contents for parts of a source that are not read again."""
 
@@ -271,9 +273,6 @@ class KnownEvents(Protocol):
 
     def event(self, session: str, event_id: str) -> Event | None:
         """Return an event of any session in the store, or None."""
-
-    def descendants(self, session: str, event_id: str) -> Sequence[Event]:
-        """Return an event of any session and the entries of its format below it, oldest first."""
 
     def next(self, session: str, event_id: str) -> Event | None:
         """Return the entry of the same format that a session has behind an event, or None."""
@@ -300,12 +299,8 @@ class SessionReader(Protocol):
         """Return a session's numbers of records by unknown type, including earlier readings."""
         return {}
 
-    def orphans(self, session: int) -> Sequence[tuple[int, str]]:
-        """Return lines of records with a missing parent, with the parent's id, in order."""
-
-    def leaf(self, session: int) -> str | None:  # noqa: ARG002  others are asked
-        """Return the entry from which the harness continues a session, None for the one stored last."""
-        return None
+    def orphans(self, session: int) -> Sequence[Remark]:
+        """Return remarks on a session's records with a missing parent, in order (`without_parent`)."""
 
 
 class SourceContents(Protocol):

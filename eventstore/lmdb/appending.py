@@ -109,6 +109,8 @@ class Append(EventBuilder):
         with self._transaction.cursor(self._dbs.holders) as holders:
             # Two ids of a session may have the same row.
             holders.putmulti([(HOLDERS, row) for row in sorted(map(holder_row, keys))])
+        for seq, frame in self.moved.items():
+            self._transaction.put(place.pack(number, seq), frame, db=self._dbs.events)
         positions = [position_key(seq + ahead) for seq in self.frames]
         self._put(self._dbs.positions, list(zip(positions, places, strict=True)), append=True)
 

@@ -22,10 +22,10 @@ from eventstore.lmdb.data_files import (
 )
 from eventstore.log import StoreSize
 
-STORE_VERSION: Final = 3
+STORE_VERSION: Final = 4
 """Changes with the layout and with frames.
 
-Versions 1 and 2 were never released, and are refused.
+Versions 1 to 3 were never released, and are refused.
 """
 _ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its engines cannot read each other's files."""

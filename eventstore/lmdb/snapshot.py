@@ -12,6 +12,7 @@ import lmdb
 import msgspec
 
 from eventstore import frame as frames_
+from eventstore.append import runs_of_path
 from eventstore.chain import START
 from eventstore.encoding import decode_head, decode_source, encode_name, id_prefix, source_key
 from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
@@ -147,22 +148,11 @@ class LmdbSnapshot:
         return found
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
-        number = self._number(session)
-        runs = []
-        while leaf >= first and leaf:
-            run_start = frames_.pointers_of(self.frame(session, leaf))[3]
-            if not 0 < run_start <= leaf:
-                raise CorruptionError(session, leaf, "its run of entries starts after it")
-            if run_start < first:
-                runs.append((first, leaf))
-                break
-            runs.append((run_start, leaf))
-            leaf = frames_.pointers_of(self.frame(session, run_start))[2]
-            if leaf >= run_start:
-                raise CorruptionError(session, run_start, "its parent comes after it")
+        head, number = self.head(session), self._number(session)
+        runs = runs_of_path(head, leaf, first, lambda seq: self.frame(session, seq))
         if len(runs) == 1:
             return self._run(session, number, *runs[0])
-        return chain.from_iterable(self._run(session, number, start, stop) for start, stop in reversed(runs))
+        return chain.from_iterable(self._run(session, number, *run) for run in runs)
 
     def locate(self, session: str, event_id: str) -> int:
         found = self._get(id_key(self._number(session), event_id), db=self._dbs.ids)

@@ -80,6 +80,17 @@ _WRITE: Final = """
         CASE WHEN number IS NULL THEN set_config('synchronous_commit', 'off', true) END
     FROM store LEFT JOIN counted ON true
 """
+# A late parent gives earlier events other places. Only then does an append need the right to update events.
+_MOVE: Final = """
+    ), moved AS (
+        UPDATE events SET parent_seq = other.parent_seq, run_start = other.run_start, frame = other.frame
+        FROM counted, unnest(
+            %(moved)b::bigint[], %(moved_parents)b::bigint[], %(moved_runs)b::bigint[], %(moved_frames)b::bytea[]
+        ) AS other (seq, parent_seq, run_start, frame)
+        WHERE events.session = number AND events.seq = other.seq
+    ), put AS (
+"""
+_WRITE_AND_MOVE: Final = _WRITE.replace("    ), put AS (\n", _MOVE.lstrip("\n"))
 
 
 class Known(msgspec.Struct):
@@ -105,7 +116,7 @@ class Known(msgspec.Struct):
 
     def keep(self, seq: int, key: bytes, frame: bytes, *, is_whole: bool = False) -> None:
         self.numbers[key] = seq
-        if is_whole or len(frame) < _CLIPPED or HEADER_SIZE + sum(header_of(frame)[5:9]) <= _CLIPPED:
+        if is_whole or len(frame) < _CLIPPED or header_of(frame).body_at <= _CLIPPED:
             self.frames[seq] = frame
 
 
@@ -118,10 +129,11 @@ def _named(events: Sequence[NewEvent]) -> list[str]:
 def read_known(connection: Connection, session: str, events: Sequence[NewEvent]) -> Known:
     """Read a session's head and leaf, and its part of these events and of those that they name."""
     own = {id_key(event.id) for event in events}
+    ids = own.union(map(id_key, _named(events)))
     values = {
         "name": session.encode(),
         "own": [*own],
-        "ids": [*own.union(map(id_key, _named(events)))],
+        "ids": [*ids],
         "clipped": _CLIPPED,
     }
     known = Known(Head(name=session, number=0))
@@ -131,6 +143,8 @@ def read_known(connection: Connection, session: str, events: Sequence[NewEvent])
             known.keep(seq, key, frame, is_whole=key in own)
     if known.packed is not None:
         known.head = decode_head(known.packed, session)
+    for key in ids:
+        known.numbers.setdefault(key, 0)
     return known
 
 
@@ -140,6 +154,7 @@ class PostgresAppend(EventBuilder):
     def __init__(self, connection: Connection, session: str, now: int, known: Known) -> None:
         super().__init__(session, now)
         self._connection, self._known = connection, known
+        self._whole: dict[int, bytes] = {}
 
     def write(
         self,
@@ -183,7 +198,15 @@ class PostgresAppend(EventBuilder):
             "key": seen and source_key(seen.path),
             "state": seen and encode_source(seen),
         }
-        written = rows(self._connection, _WRITE, values)
+        if self.moved:
+            others = [pointers_of(frame) for frame in self.moved.values()]
+            values |= {
+                "moved": [*self.moved],
+                "moved_parents": [each[2] for each in others],
+                "moved_runs": [each[3] for each in others],
+                "moved_frames": [*self.moved.values()],
+            }
+        written = rows(self._connection, _WRITE_AND_MOVE if self.moved else _WRITE, values)
         if not written:
             raise CorruptionError("", 0, "the row of its counters is missing")
         after.position, after.number, _ = written[0]
@@ -196,6 +219,25 @@ class PostgresAppend(EventBuilder):
 
     def stored_number(self, event_id: str) -> int:
         return self._known.numbers.get(id_key(event_id), 0)
+
+    def other_number(self, event_id: str) -> int:
+        key, numbers = id_key(event_id), self._known.numbers
+        if key not in numbers and self._known.packed is not None:
+            # What a record says of its place may name others than its parent.
+            query = "SELECT seq FROM events WHERE session = %s::integer AND id = %s::bytea"
+            found = rows(self._connection, query, (self._known.number, key))
+            numbers[key] = found[0][0] if found else 0
+        return numbers.get(key, 0)
+
+    def whole_frame(self, seq: int) -> Buffer:
+        if not self._whole:
+            # A late parent gives all events other places; each read by itself would be a round trip.
+            query = "SELECT seq, frame FROM events WHERE session = %s::integer"
+            self._whole = dict(rows(self._connection, query, (self._known.number,)))
+        found = self._whole.get(seq)
+        if found is None:
+            raise CorruptionError(self.session, seq, "is missing")
+        return found
 
     def stored_frame(self, seq: int) -> Buffer:
         found = self._known.frames.get(seq)

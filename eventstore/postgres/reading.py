@@ -12,6 +12,7 @@ import msgspec
 import psycopg
 
 from eventstore import frame as frames_
+from eventstore.append import runs_of_path
 from eventstore.encoding import (
     MAX_ID_BYTES_IN_KEY,
     decode_head,
@@ -206,11 +207,11 @@ class PostgresSnapshot:
 
     def path(self, session: str, leaf: int, *, first: int = 1) -> Iterator[Buffer]:
         known = self._session(session)
-        if not leaf or leaf < first:
+        if not leaf or (leaf < first and not known.head.is_late):
             return iter(())
         if leaf > known.head.version:
             raise no_event(session, f"#{leaf}")
-        if self._is_whole(known):
+        if self._is_whole(known) or known.head.is_late:
             return self._walked(session, leaf, first)
         values = {"session": known.head.number, "leaf": leaf, "first": first}
         found = {seq: with_position(frame, position) for seq, position, frame in self._rows(_PATH, values)}
@@ -220,16 +221,10 @@ class PostgresSnapshot:
         return iter(found.values())
 
     def _walked(self, session: str, leaf: int, first: int) -> Iterator[Buffer]:
-        known, runs = self._session(session), list[range]()
-        while leaf >= first and leaf:
-            run_start = frames_.pointers_of(self.frame(session, leaf))[3]
-            if not 0 < run_start <= leaf:
-                raise CorruptionError(session, leaf, "its run of entries starts after it")
-            runs.append(range(max(run_start, first), leaf + 1))
-            leaf = frames_.pointers_of(self.frame(session, run_start))[2]
-            if leaf >= run_start:
-                raise CorruptionError(session, run_start, "its parent comes after it")
-        return _found(session, known.frames, (seq for run in reversed(runs) for seq in run))
+        known = self._session(session)
+        runs = runs_of_path(known.head, leaf, first, lambda seq: self.frame(session, seq))
+        numbers = (seq for start, stop in runs for seq in range(start, stop + 1))
+        return (self.frame(session, seq) for seq in numbers)
 
     def locate(self, session: str, event_id: str) -> int:
         known, key = self._session(session), id_key(event_id)

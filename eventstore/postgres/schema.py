@@ -92,7 +92,11 @@ def _make(connection: Connection, place: str) -> None:
     try:
         # Several statements in one message are one transaction.
         connection.execute(_TABLES.encode())
-    except (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable):
+    except (
+        psycopg.errors.UniqueViolation,
+        psycopg.errors.DuplicateTable,
+        psycopg.errors.DuplicateObject,
+    ):
         # Another process has made them at the same time.
         return
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:

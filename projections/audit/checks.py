@@ -12,7 +12,6 @@ from eventstore import paths
 from eventstore.checked import checked
 from eventstore.event import Event
 from eventstore.formats import node_of
-from eventstore.imports import newest_copy, recorded_id, replaced_by_copies
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import CompactionView
 from eventstore.paths import LazyEvent, event, events, events_of_kinds
@@ -111,11 +110,8 @@ def _distance(check: Check) -> tuple[bool, float]:
 def _general_checks(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Iterator[Check]:
     calls = session_calls(answers(snapshot, cursor))
     found: dict[int, ModelCall] = {}
-    replaced = replaced_by_copies(snapshot, cursor.session, as_of=cursor.as_of)
     compactions = [
-        each.decode()
-        for each in events_of_kinds(snapshot, cursor.session, {"compaction"}, last=cursor.as_of)
-        if each.seq not in replaced
+        each.decode() for each in events_of_kinds(snapshot, cursor.session, {"compaction"}, last=cursor.as_of)
     ]
     for tip in _tips(snapshot, cursor, calls):
         branch = cursor.at_leaf(tip)
@@ -211,12 +207,12 @@ def _kept(snapshot: Snapshot, compaction: Event, view: CompactionView) -> tuple[
     """Return the entries that a compaction's record keeps, in order, and the number missing."""
     session, above, lacking = compaction.session, compaction.parent_seq, 0
     if view.kept is not None:
-        places = [newest_copy(snapshot, session, name, before=compaction.seq) for name in view.kept]
+        places = [snapshot.locate(session, name) for name in view.kept]
         found = [event(snapshot, session, seq) for seq in sorted(filter(None, places))]
         lacking = places.count(0)
     else:
         if view.last_kept:
-            above = newest_copy(snapshot, session, view.last_kept, before=compaction.seq)
+            above = snapshot.locate(session, view.last_kept)
             lacking = int(not above or not compaction.target_seq)
         first = compaction.target_seq or compaction.seq
         run = [] if lacking else list(paths.path(snapshot, session, above, first=first))
@@ -224,7 +220,7 @@ def _kept(snapshot: Snapshot, compaction: Event, view: CompactionView) -> tuple[
         end = run[-1] if run else None
         beside = rules_at(snapshot, end).all_beside(snapshot, end, first) if end else []
         others = (event(snapshot, session, seq) for seq in beside)
-        kept = [each for each in (*run, *others) if recorded_id(each.id) not in view.removed]
+        kept = [each for each in (*run, *others) if each.id not in view.removed]
         found = sorted(kept, key=attrgetter("seq"))
     return {entry.seq: entry for entry in found}, lacking
 

@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import node_of
-from eventstore.imports import copied_through, recorded_id
+from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import Node, RequestView
 from eventstore.paths import SnapshotCache
@@ -271,9 +271,7 @@ def paid_calls(
     copied = copied_through(snapshot, session)
     for event, view, *_ in answered:
         usage = billed_usage(view)
-        name = recorded_id(event.id)
-        first = event.seq if name == event.id else snapshot.locate(session, name)
-        if usage is not None and first > copied:
+        if usage is not None and event.seq > copied:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
             yield PaidCall(name, event.time, usage, usage.cost, _priced(view, usage, event.time, prices))
 

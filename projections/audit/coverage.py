@@ -9,7 +9,6 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import node_of
-from eventstore.imports import recorded_id
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.paths import event as event_at
@@ -61,12 +60,12 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
             kept, listed = frozenset[int](), frozenset[str]()
             if view and view.kept is not None:
                 listed = frozenset(view.kept)
-                kept = frozenset(entry.seq for entry in entries if recorded_id(entry.id) in listed)
+                kept = frozenset(entry.seq for entry in entries if entry.id in listed)
                 end = event.seq
             start = min((start, *lists.get(above, ())))
             beside = _beside(snapshot, event, start)
             if view and view.kept is not None:
-                kept |= {entry.seq for entry in beside if recorded_id(entry.id) in listed}
+                kept |= {entry.seq for entry in beside if entry.id in listed}
                 lists[event.seq] = kept
             summarized = set(messages[bisect_left(messages, start) : bisect_left(messages, end)])
             summarized |= {entry.seq for entry in beside if start <= entry.seq < end and has_message(entry)}

@@ -10,13 +10,14 @@ from typing import Final
 
 import msgspec
 
+from eventstore.as_of import as_of_event
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.event import Event
 from eventstore.formats import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import LazyEvent, SnapshotCache, event, in_effect_on, messages_of_path, path
+from eventstore.paths import LazyEvent, Order, SnapshotCache, event, in_effect_on, messages_of_path, path
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
@@ -44,7 +45,8 @@ def build_context(
     store, never to build a request or a summary. Raises NotFoundError, and CorruptionError if an event
     differs from what was appended.
     """
-    with checked(log) if verify else log.snapshot() as snapshot:
+    with checked(log) if verify else log.snapshot() as newest:
+        snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         return context_at(snapshot, cursor, rules=rules, readable=readable)
 
@@ -79,6 +81,7 @@ def _unread(snapshot: Snapshot, leaf: LazyEvent) -> str:
 
 def parts_in_native_history(snapshot: Snapshot, sent: Context) -> list[Part]:
     """Return the messages that a history replaces which only its provider can read."""
+    snapshot = as_of_event(snapshot, sent.session, sent.as_of)
     cursor = resolve_cursor(snapshot, sent.session, leaf=sent.leaf, as_of=sent.as_of)
     leaf = _leaf(snapshot, cursor) if sent.leaf else None
     if leaf is None or not _unread(snapshot, leaf):
@@ -122,7 +125,8 @@ def context_json(
     rules: str | None = None,
 ) -> bytes:
     """Return `harness_json(build_context(…))` by joining slices of stored bytes."""
-    with log.snapshot() as snapshot:
+    with log.snapshot() as newest:
+        snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         entry = _leaf(snapshot, cursor)
         harness = _rules(snapshot, entry, rules)
@@ -288,14 +292,15 @@ def _selected(
     else:
         entries = path(snapshot, cursor.session, cursor.leaf, first=selected.first)
         entries = chain(entries, beside) if beside else entries
+    order = Order(snapshot, cursor.session)
     if beside:
-        entries = sorted(entries, key=attrgetter("seq"))
+        entries = sorted(entries, key=lambda entry: order.place(entry.seq))
+    behind = order.place(compaction.seq) if compaction else 0
     if compaction and kept is not None:
-        at = compaction.seq
-        entries = [entry for entry in entries if entry.seq > at or entry.id in kept]
+        entries = [entry for entry in entries if order.place(entry.seq) > behind or entry.id in kept]
     due = compaction
     for entry, span in rewrites.visible(entries, attrgetter("id")):
-        if due and (not selected.keeps_before or entry.seq > due.seq):
+        if due and (not selected.keeps_before or order.place(entry.seq) > behind):
             yield from _summarized(due, observed)
             due = None
         if span:

@@ -75,7 +75,9 @@ class IncrementalContexts:
         self._has_prefix = self._begins_elsewhere()
         # What is above entry `first` may not be among the entries, as a compaction whose summary shows.
         self._begins_with_others = self._has_prefix or first > 1
-        self.only_grows = not self._rules.arranges and not self._has_prefix
+        # Where a parent came late, the path is not in the order of the log.
+        self._is_late = snapshot.head(cursor.session).is_late
+        self.only_grows = not self._rules.arranges and not self._has_prefix and not self._is_late
         """True if messages only come behind others, except at entries of `CHANGES`."""
         self._places: dict[str, int] = {}
         self._not_yet: set[str] = set()
@@ -98,7 +100,7 @@ class IncrementalContexts:
 
     def context_at(self, seq: int) -> Context:
         """Return the context at an entry of the session, given by its number; 0 is the root."""
-        if seq not in self._seqs or (self._next and seq < self._entries[self._next - 1].seq):
+        if self._is_late or seq not in self._seqs or (self._next and seq < self._entries[self._next - 1].seq):
             return context_at(self._snapshot, self._at.at_leaf(seq))
         settled, others, _ = self.advance(seq)
         entry = self._entries[self._next - 1]
@@ -116,6 +118,8 @@ class IncrementalContexts:
 
         Those that nothing can change any more are arranged once.
         """
+        if self._is_late:
+            return ArrangedParts([], [*self.context_at(seq).parts])
         while not self._next or self._entries[self._next - 1].seq < seq:
             self._add(self._entries[self._next])
             self._next += 1

@@ -11,7 +11,6 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.formats import node_of
-from eventstore.imports import recorded_id
 from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache
 from eventstore.records import TextReplacement
@@ -83,28 +82,20 @@ NO_REWRITES = Rewrites()
 def resolve_targets(
     targets: Sequence[TextReplacement], entries: Iterable[Event | LazyEvent]
 ) -> Sequence[TextReplacement]:
-    """Resolve targets that name a tool call to the entries that hold the call's result.
-
-    Those that name a record which was copied become its copy among the entries.
-    """
-    copies: dict[str, str] = {}
+    """Resolve targets that name a tool call to the entries that hold the call's result."""
     holders: dict[str, list[str]] = {}
     has_calls = any(isinstance(shown, ResultReplacement) for shown in targets)
     for entry in entries:
-        if (name := recorded_id(entry.id)) != entry.id:
-            copies[name] = entry.id
         if has_calls and entry.kind == "message":
             for call in answered_calls(entry):
                 holders.setdefault(call, []).append(entry.id)
-    if not has_calls and not copies:
+    if not has_calls:
         return targets
     return [
-        msgspec.structs.replace(shown, target=target, through=copies.get(shown.through, shown.through))
+        msgspec.structs.replace(shown, target=target)
         for shown in targets
         for target in (
-            holders.get(shown.call, ())
-            if isinstance(shown, ResultReplacement)
-            else (copies.get(shown.target, shown.target),)
+            holders.get(shown.call, ()) if isinstance(shown, ResultReplacement) else (shown.target,)
         )
     ]
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from eventstore.errors import NotFoundError
-from eventstore.event import Event, Flag
+from eventstore.event import Event, KeptMessages
 from eventstore.formats import view_of_message
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.api_requests import (
@@ -24,7 +24,6 @@ from eventstore.formats.claude_code.links import CONTEXT_LINK
 from eventstore.formats.claude_code.record import (
     RENDERED,
     VERSION,
-    KeptMessages,
     Rendered,
     fields_of,
     is_boundary,
@@ -33,12 +32,11 @@ from eventstore.formats.claude_code.record import (
     shown_messages,
     version_of,
 )
-from eventstore.formats.names import is_name, stored_id
-from eventstore.imports import copy_id, newest_copy, recorded_id, replaced_by_copies
+from eventstore.formats.names import is_name
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.node import PromptView, ResultReplacement
-from eventstore.paths import LazyEvent, SnapshotCache, event, events, events_of_kinds, path, upward
+from eventstore.paths import LazyEvent, Order, SnapshotCache, event, events_of_kinds, path, upward
 from eventstore.records import FORMAT, Link, TextReplacement, own_record
 from projections.context.parts import Part
 from projections.placements import substitute_text
@@ -175,14 +173,8 @@ class ClaudeCodeRules(Rules):
     def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:
         """Check each recorded count of the messages in memory at the end of a turn."""
         memory = _Memory(self, snapshot)
-        replaced = replaced_by_copies(snapshot, session)
         for entry in events_of_kinds(snapshot, session, {"custom"}):
-            if (
-                entry.seq in replaced
-                or entry.format != VERSION
-                or _COUNTED not in entry.body
-                or not entry.parent_seq
-            ):
+            if entry.format != VERSION or _COUNTED not in entry.body or not entry.parent_seq:
                 continue
             expected = fields_of(entry.body).messageCount
             if isinstance(expected, int) and not isinstance(expected, bool):
@@ -258,11 +250,10 @@ def _notes_above(snapshot: Snapshot, entry: LazyEvent) -> Iterator[bytes]:
 
 def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:
     notes = (each.body for each in events_of_kinds(snapshot, session, {"note"}) if each.format == VERSION)
-    replaced = replaced_by_copies(snapshot, session)
     answers = (
         (each.seq, each.body)
         for each in events_of_kinds(snapshot, session, {"message"})
-        if each.role == "assistant" and each.format == VERSION and each.seq not in replaced
+        if each.role == "assistant" and each.format == VERSION
     )
     return ApiRequests(notes, answers)
 
@@ -287,20 +278,17 @@ def _ids_kept(snapshot: Snapshot, compaction: LazyEvent, kept: KeptMessages, las
     """
     last = "" if kept.before else last
 
-    def place(name: str) -> int:
-        return newest_copy(snapshot, compaction.session, name, before=compaction.seq)
-
     if kept.ids is not None:
         listed = kept.ids[: kept.ids.index(last) + 1] if last in kept.ids else kept.ids
-        places = map(place, frozenset(listed) - kept.removed)
+        places = (snapshot.locate(compaction.session, name) for name in frozenset(listed) - kept.removed)
         return frozenset(event(snapshot, compaction.session, seq).id for seq in places if seq)
-    start, end = compaction.target_seq, place(kept.last)
+    start, end = compaction.target_seq, snapshot.locate(compaction.session, kept.last)
     if not start or not end or end < start:
         return frozenset()
     run = list(path(snapshot, compaction.session, end, first=start))
     if not run or run[0].seq != start:
         return frozenset()
-    names = [recorded_id(entry.id) for entry in run]
+    names = [entry.id for entry in run]
     if last in names:
         run = run[: names.index(last) + 1]
     joined = _Joined(snapshot, compaction.session)
@@ -308,7 +296,7 @@ def _ids_kept(snapshot: Snapshot, compaction: LazyEvent, kept: KeptMessages, las
         joined.add(entry)
     beside = (event(snapshot, compaction.session, seq) for seq in joined.found)
     shown = (entry.id for entry in (*run, *beside))
-    return frozenset(name for name in shown if recorded_id(name) not in kept.removed)
+    return frozenset(name for name in shown if name not in kept.removed)
 
 
 def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) -> str:
@@ -333,7 +321,7 @@ class _Joined:
     """
 
     def __init__(self, snapshot: Snapshot, session: str) -> None:
-        self._snapshot, self._session = snapshot, session
+        self._snapshot, self._session, self._order = snapshot, session, Order(snapshot, session)
         self.found: list[int] = []
         self.lost: list[int] = []
         self.resumed = 0
@@ -347,19 +335,18 @@ class _Joined:
 
     def add(self, entry: Event | LazyEvent) -> bool:
         seq = entry.seq
-        if self._newest and seq > self._newest + 1:
-            between = events(self._snapshot, self._session, first=self._newest + 1, last=seq - 1)
-            for each in between:
-                if each.is_entry and self._belongs(each):
-                    self._joined.add(each.seq)
-                    self.found.append(each.seq)
+        for other in self._order.between(self._newest, seq) if self._newest else ():
+            each = event(self._snapshot, self._session, other)
+            if each.is_entry and self._belongs(each):
+                self._joined.add(other)
+                self.found.append(other)
         self._newest = seq
         self._on_path.add(seq)
         if self.found or self.lost:
             while self._unread and self._version is None:
                 self._read(self._unread.pop())
             self._read(entry)
-            lost = bisect_right(self.found, self.resumed)
+            lost = bisect_right(self.found, self._order.place(self.resumed), key=self._order.place)
             self.lost += self.found[:lost]
             del self.found[:lost]
         else:
@@ -399,8 +386,6 @@ class _Joined:
             above = self._past_progress(above)
         if above not in self._on_path and above not in self._joined:
             return False
-        if entry.flags & Flag.ORPHAN and self._is_copied(entry):
-            return False
         parent = event(self._snapshot, self._session, above)
         if entry.role == "assistant":
             return self._group(parent) == _group(entry) != ""
@@ -416,11 +401,6 @@ class _Joined:
         while seq and _is_progress(each := event(self._snapshot, self._session, seq)):
             seq = each.parent_seq
         return seq
-
-    def _is_copied(self, entry: LazyEvent) -> bool:
-        """Return True if an entry has a copy below its parent, which came with a later import."""
-        parent = _named_parent(entry)
-        return parent != "" and self._snapshot.locate(self._session, copy_id(entry.id, stored_id(parent))) > 0
 
     def _group(self, entry: Event | LazyEvent) -> str:
         """Return the group of the assistant message that an entry belongs to or answers."""

@@ -10,7 +10,6 @@ import msgspec
 
 from eventstore.errors import NotFoundError
 from eventstore.formats import node_of, view_of_message
-from eventstore.imports import replaced_by_copies
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event, events, path
 from projections.context.build import context_at, parts_in_native_history
@@ -83,16 +82,13 @@ def search(
         found = index.find(query.expression, sessions)
         with (read or log).snapshot() as snapshot:
             contexts: dict[str, _Context] = {}
-            replaced: dict[str, frozenset[int]] = {}
             for session, seq in found:
                 try:
                     each = event(snapshot, session, seq)
                 except NotFoundError:
                     # The store was replaced just now.
                     continue
-                if session not in replaced:
-                    replaced[session] = replaced_by_copies(snapshot, session)
-                if each.digest in shown or seq in replaced[session]:
+                if each.digest in shown:
                     continue
                 view = node_of(each, snapshot)
                 excerpt = query.excerpt(text_of_view(view), width)

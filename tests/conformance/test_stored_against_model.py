@@ -176,7 +176,11 @@ class StoredAgainstModel(RuleBasedStateMachine):
         at = bad % len(new)
         off_path = [old.id for old in self.sent[session] if old.kind in ("decision", "link")]
         new[at] = msgspec.structs.replace(
-            new[at], kind="custom", body=b'{"type":"custom"}', parent=off_path[0] if off_path else "nowhere"
+            new[at],
+            kind="custom",
+            body=b'{"type":"custom"}',
+            format="refold/1",
+            parent=off_path[0] if off_path else "nowhere",
         )
         assert isinstance(self.both(session, new), tuple)
 

@@ -29,6 +29,7 @@ from eventstore.frame import (
     span_of,
     time_of,
     with_position,
+    written_in,
 )
 from eventstore.kinds import CODE_OF_KIND
 
@@ -38,6 +39,7 @@ PLAIN = Event(
     position=9,
     id="id",
     parent="above",
+    written_parent="above",
     parent_seq=6,
     kind="message",
     role="user",
@@ -72,6 +74,7 @@ events = st.builds(
         **fields,
     ),
     parent=st.one_of(st.just((None, 0)), st.tuples(names, st.integers(1, 2**64 - 1))),
+    written_parent=st.one_of(st.none(), names),
     flag=st.integers(0, 127),
     seq=seqs,
     position=seqs,
@@ -168,18 +171,24 @@ def test_a_root_has_no_parent_whatever_name_it_was_given() -> None:
 FRAME = encode(PLAIN)
 
 
-def test_a_version_2_frame_has_the_bytes_that_it_had_when_it_was_fixed() -> None:
-    assert VERSION == 2
-    assert HEADER_SIZE == 144
-    checked = (
-        bytes.fromhex("02 01 01 03 2100 0200 0500 0300 0000 0000 a1000000 a7000000 0b000000 0c000000")
-        + struct.pack("<QQQQQQQQqq", 7, 6, 5, 4, 3, 2, 1, 9, 1000, 2000)
-        + bytes(range(32))
-        + b"id"
-        + b"above"
-        + b"why"
-    )
-    assert checked + zlib.crc32(checked).to_bytes(4, "little") + PLAIN.body == FRAME
+def test_a_frame_has_the_bytes_that_were_fixed() -> None:
+    assert (VERSION, HEADER_SIZE) == (3, 150)
+    place = bytes.fromhex("03 01 01 00 2100 0000 0000 0000 ab000000 b1000000 0b000000 0c000000")
+    place += struct.pack("<QQQQQQ", 6, 5, 4, 3, 2, 1)
+    record = bytes.fromhex("03 00 0200 0500 0300 0000")
+    record += struct.pack("<QQqq", 7, 9, 1000, 2000) + bytes(range(32))
+    names = b"idabovewhy"
+    checksums = [zlib.crc32(each).to_bytes(4, "little") for each in (place, record + names)]
+    assert place + record + checksums[0] + names + checksums[1] + PLAIN.body == FRAME
+
+
+@pytest.mark.parametrize(
+    "fields", [{"parent": "other"}, {"flags": 0}, {"kind": "hologram"}, {"compaction_seq": 9}]
+)
+def test_another_place_leaves_the_record_as_it_is(fields: dict[str, object]) -> None:
+    other = encode(msgspec.structs.replace(PLAIN, **fields))
+    assert other != FRAME
+    assert written_in(other) == written_in(FRAME)
 
 
 @given(events, st.data())
@@ -200,9 +209,9 @@ def test_a_flipped_bit_of_header_names_or_checksum_is_noticed(event: Event, data
     [
         b"",
         FRAME[:100],
-        FRAME[:145],
-        b"\x01" + FRAME[1:],
-        b"\x03" + FRAME[1:],
+        FRAME[:155],
+        b"\x02" + FRAME[1:],
+        b"\x04" + FRAME[1:],
         FRAME[:2] + b"\xff" + FRAME[3:],
     ],
     ids=["nothing", "half a header", "half a name", "older", "newer", "of no role"],
@@ -216,7 +225,7 @@ def test_a_frame_that_cannot_be_read_is_damage(damaged: bytes) -> None:
 @pytest.mark.parametrize("read", [names_of, kind_of], ids=["names", "kind"])
 def test_a_name_that_cannot_be_read_is_damage(read: Callable[..., object]) -> None:
     frame = bytearray(encode(msgspec.structs.replace(PLAIN, kind="hologram")))
-    for at in (HEADER_SIZE, frame.index(b"hologram")):
+    for at in (header_of(frame).record_at, frame.index(b"hologram")):
         frame[at] = 0xFF
     with pytest.raises(CorruptionError) as info:
         read(frame, header_of(frame))

@@ -378,7 +378,7 @@ class TestCut:
         assert entry_ids(log) == ["a", "b", "c", "d"]
         assert verify(log).findings == []
 
-    def test_a_parent_that_comes_later_stays_away_in_every_state(self, log: EventLog, tmp_path: Path) -> None:
+    def test_a_circle_of_parents_stays_as_it_is(self, log: EventLog, tmp_path: Path) -> None:
         forward = H + said("a", "a", "b") + said("b", "b", "a") + said("c", "c", "b")
         for content in (forward, forward[: len(H) + 10], forward, H + said("a", "a", "b"), forward):
             bring(log, tmp_path, content)

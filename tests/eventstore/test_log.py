@@ -7,7 +7,8 @@ import pytest
 
 from eventstore import Event, Head
 from eventstore.event import Flag
-from eventstore.log import advance
+from eventstore.frame import encode
+from eventstore.log import HeadFold
 
 EVENT = Event(
     session="s",
@@ -15,6 +16,7 @@ EVENT = Event(
     position=9,
     id="a",
     parent=None,
+    written_parent=None,
     parent_seq=0,
     kind="message",
     role="assistant",
@@ -48,6 +50,12 @@ HEAD = Head(
     last_time=45,
     source="file",
 )
+
+
+def advance(head: Head, event: Event, *, source: str = "") -> Head:
+    fold = HeadFold(head, source)
+    fold.add_frame(event.seq, encode(event))
+    return fold.head()
 
 
 def after(**fields: object) -> Head:

@@ -10,6 +10,7 @@ import msgspec
 
 from cli.views.model import AuditView, audit_view
 from eventstore import paths
+from eventstore.as_of import as_of_event
 from eventstore.event import Event
 from eventstore.formats import node_of
 from eventstore.log import EventLog, Snapshot
@@ -158,7 +159,8 @@ def read_material(
 ) -> Material:
     """Read the session of an audit at its leaf, as of the same moment. Raises NotFoundError."""
     session, as_of, audited = audit.session, audit.events, audit_view(audit)
-    with log.snapshot() as snapshot:
+    with log.snapshot() as newest:
+        snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         events = [event.decode() for event in paths.events(snapshot, session, last=cursor.as_of)]
         views = {event.seq: view for event in events if (view := node_of(event).message) is not None}

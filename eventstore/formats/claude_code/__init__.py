@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from eventstore.event import Event, EventFacts, NewEvent
+from eventstore.event import Event, EventFacts, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.claude_code.api_message import api_blocks, payloads, view_of
-from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, node_of
+from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, kind_of, node_of, place_of
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
 from eventstore.formats.claude_code.transcript_lines import parse
@@ -68,7 +68,11 @@ class ClaudeCodeFormat(Format):
         return payloads(raw)
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
-        return facts_of(kind, record, fields_of(record), fields_of(parent) if parent else None)
+        return facts_of(kind, record, fields_of(record))
+
+    def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
+        fields = fields_of(record)
+        return place_of(event_id, fields, kind_of(fields))[1]
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         for line in beginning.split(b"\n"):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from eventstore.estimates import estimates
-from eventstore.event import EventFacts, Flag
+from eventstore.event import Absent, EventFacts, Flag, KeptMessages, Place
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
     PROVIDER,
@@ -334,20 +334,6 @@ def _texts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
 
 
-class KeptMessages(msgspec.Struct, frozen=True):
-    """The messages that a compaction keeps, by its boundary.
-
-    Either `ids` lists them, or they are the run from `first` to `last`. `before` means before the summary. `removed`
-    are the ids that the boundary takes out again; `ids` is without them.
-    """
-
-    ids: tuple[str, ...] | None
-    first: str
-    last: str
-    before: bool
-    removed: frozenset[str] = frozenset()
-
-
 def kept_by(boundary: Fields) -> KeptMessages | None:
     """Return the messages that a compaction keeps, None for none. A list overrides a run."""
     metadata = boundary.compactMetadata or {}
@@ -368,6 +354,47 @@ def kept_by(boundary: Fields) -> KeptMessages | None:
 def is_boundary(fields: Fields) -> bool:
     """Return True if a record marks a compaction; the summary is in a record after it."""
     return fields.type == "system" and fields.subtype == "compact_boundary"
+
+
+PLAIN: Final = Place(absent=Absent.PREVIOUS)
+"""The place of a record that only names its parent."""
+_BESIDE: Final = Place(absent=Absent.PREVIOUS, continues=True, stands_in=True)
+"""The place of a rewrite without an id, below the newest record."""
+
+
+def place_of(event_id: str, fields: Fields, kind: str) -> tuple[str | None, Place]:
+    """Return the id of the parent that a record names, and the rest that says its place."""
+    if not fields.is_chained:
+        leaf = fields.leafUuid if fields.type == "last-prompt" else None
+        moves_to = stored_id(leaf) if leaf is not None and is_name(leaf) else ""
+        if kind == "note":
+            return None, Place(absent=Absent.PREVIOUS, moves_to=moves_to) if moves_to else PLAIN
+        return None, _BESIDE
+    is_start = is_boundary(fields)
+    parent = fields.logicalParentUuid if is_start and fields.parentUuid is None else fields.parentUuid
+    named = stored_id(fields.uuid)
+    is_taken = named != event_id
+    # A parent that is no id, or not even there, is missing; no later record has it.
+    above = stored_id(parent) if isinstance(parent, str) and is_name(parent) else None
+    is_odd = above is None and parent is not None
+    if not (is_start or is_taken or is_odd):
+        return above, PLAIN
+    place = Place(
+        absent=Absent.PREVIOUS,
+        continues=is_start or is_odd,
+        named=named if is_taken else "",
+        is_boundary=is_start,
+        kept=_stored(kept_by(fields)) if is_start else None,
+    )
+    return above, place
+
+
+def _stored(kept: KeptMessages | None) -> KeptMessages | None:
+    """Return kept messages by their ids in the log."""
+    if kept is None:
+        return None
+    ids = None if kept.ids is None else tuple(map(stored_id, kept.ids))
+    return msgspec.structs.replace(kept, ids=ids, first=stored_id(kept.first), last=stored_id(kept.last))
 
 
 def _custom_content(fields: Fields) -> bytes:
@@ -471,8 +498,8 @@ def title_of(fields: Fields) -> TitleView | None:
     return None
 
 
-def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = None) -> EventFacts:
-    """Return what the log indexes of a record; `parent` is the record above a compaction."""
+def facts_of(kind: str, record: bytes, fields: Fields) -> EventFacts:
+    """Return what the log indexes of a record."""
     flags = 0 if is_utf8(record) else _REPLACED_TEXT
     if kind not in ("message", "custom_message", "compaction"):
         return EventFacts(flags=flags | _GIVES_TITLE if title_of(fields) else flags)
@@ -483,7 +510,6 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
     if role == "assistant":
         flags |= _SETS_MODEL
     is_as_stored = kind == "message" and len(contents) == 1 and not flags & _REPLACED_TEXT
-    kept = kept_by(parent) if kind == "compaction" and parent is not None and is_boundary(parent) else None
     blocks = contents[0].blocks
     if len(contents) > 1:
         blocks = tuple(block for content in contents for block in content.blocks)
@@ -493,7 +519,6 @@ def facts_of(kind: str, record: bytes, fields: Fields, parent: Fields | None = N
         message=_span(record, fields.raw_message) if is_as_stored else (0, 0),
         utf16=min(utf16, _LARGEST_ESTIMATE),
         utf8=min(utf8, _LARGEST_ESTIMATE),
-        target=kept.first if kept else None,
         flags=flags,
     )
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from eventstore.event import Event, NewEvent
+from eventstore.event import Event, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format
 from eventstore.formats.pi.entry import entry_of
 from eventstore.formats.pi.export import export_file, is_exported
-from eventstore.formats.pi.file import PI
+from eventstore.formats.pi.file import IN_ORDER, NAMED, PI
 from eventstore.formats.pi.message import message_view, payloads
 from eventstore.formats.pi.session_file import PiFile
 from eventstore.formats.pi.tools import TOOLS
@@ -50,6 +50,9 @@ class PiFormat(Format):
 
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads(raw)
+
+    def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
+        return IN_ORDER if version.endswith("/1") else NAMED
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         # A damaged file may lack every mark: pi takes files that no other format claims.

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.event import EventFacts, Flag, NewEvent
+from eventstore.event import Absent, EventFacts, Flag, NewEvent, Place
 from eventstore.formats.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.formats.names import is_name, is_reserved, stored_id
 from eventstore.formats.pi.entry import KINDS, READERS, Entry, Reader, entry_of, node_of_entry, plain_parts
@@ -98,6 +98,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 PI: Final = Dialect(harness="pi", kinds=KINDS, readers=READERS)
+NAMED: Final = Place(absent=Absent.ROOT)
+"""The place of a record that names its parent."""
+IN_ORDER: Final = Place(absent=Absent.ROOT, continues=True)
+"""The place of a record of version 1, which names none."""
 
 
 class LineContents(msgspec.Struct, frozen=True):
@@ -145,6 +149,7 @@ class PiReader:
     ) -> None:
         self._header, self._dialect = header, dialect
         self._format = f"{dialect.harness}/{header.version}"
+        self._place_of_all = IN_ORDER if header.version == 1 else NAMED
         self._base = int.from_bytes(sha256(header.session.encode()).digest()[:4], "big")
         state = state or {}
         self._records: int = state.get("records", 0)
@@ -236,12 +241,13 @@ class PiReader:
                 utf8=utf8,
                 flags=_SETS_MODEL if sets_model else 0,
             ),
+            place=self._place_of_all,
         )
 
     def _plain_place(self, own: bytes | None, above: bytes | None) -> tuple[str, str | None] | None:
         """Return id and parent of the next record if they need no remark."""
         if self._header.version == 1:
-            return (self._minted(self._records + 1), self._last) if own is None else None
+            return (self._minted(self._records + 1), None) if own is None else None
         if own is None:
             return None
         event_id = own.decode()
@@ -297,6 +303,7 @@ class PiReader:
                 parent=parent,
                 time=time,
                 facts=facts,
+                place=self._place_of_all,
             )
             found.records.append((start + first, start + last, event))
         return found
@@ -371,7 +378,7 @@ class PiReader:
         if not is_alone:
             self._unseen_by_pi.append(self._records)
         if self._header.version == 1:
-            event_id, parent = self._minted(self._records), self._last
+            event_id, parent = self._minted(self._records), None
         else:
             event_id, parent, flags = self._identity(found, body, entry, own)
             if not entry.is_plain:
@@ -379,15 +386,8 @@ class PiReader:
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._last, self._repeated = event_id, 0
-        # Earlier versions stored waiting records by their id in the log.
-        for name in (entry.id, event_id) if self._awaited and own is not None else ():
-            for earlier in self._awaited.pop(name, ()):
-                found.differs.append(
-                    (
-                        earlier,
-                        f"its parent comes later, in line {found.number}: {self._dialect.harness} finds it there",
-                    )
-                )
+        if own is not None and entry.id in self._awaited:
+            del self._awaited[entry.id]
         if flags or target != facts.target:
             facts = msgspec.structs.replace(facts, flags=facts.flags | flags, target=target)
         return event_id, parent, facts
@@ -452,14 +452,14 @@ class PiReader:
             return self._free(own, found.number), None, Flag.ORPHAN
         if parent is None:
             return own, None, 0
-        if isinstance(parent, str) and parent != own and self._is_known(parent):
-            return own, parent, 0
+        if not isinstance(parent, str) or not is_name(parent):
+            return own, None, Flag.ORPHAN
         if parent == own:
             found.differs.append((found.number, "it is its own parent: pi never finishes reading its path"))
-        elif isinstance(parent, str) and is_name(parent):
+        elif not self._is_known(parent):
             # By the file's own id, which the remark quotes.
             self._awaited.setdefault(entry.parentId, []).append(found.number)
-        return own, None, Flag.ORPHAN
+        return own, parent, 0
 
     def _free(self, event_id: str, number: int) -> str:
         """Return an unused id: this one, else `ID~LINE`, `ID~LINE.2` and so on."""

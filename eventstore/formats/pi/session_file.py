@@ -29,8 +29,9 @@ from eventstore.formats.source import (
     SourceSession,
     Tail,
     pieces_of_lines,
+    without_parent,
 )
-from eventstore.records import Resume
+from eventstore.records import Remark, Resume
 
 _GOES_ON: Final = "the file ends with a repeat of an older record: {} continues from there"
 
@@ -121,8 +122,8 @@ class PiReading(SessionReader):
     def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002
         return self._lines.unknown
 
-    def orphans(self, session: int) -> Sequence[tuple[int, str]]:  # noqa: ARG002
-        return self._lines.orphans
+    def orphans(self, session: int) -> Sequence[Remark]:  # noqa: ARG002
+        return [without_parent(*each, "contexts start here") for each in self._lines.orphans]
 
 
 _NUL_WITHIN: Final = 4096

@@ -40,7 +40,7 @@ def test_json_tells_all_that_is_known_of_an_event_but_its_record(told: Refold) -
 
 def test_an_event_that_is_no_node_of_the_tree_says_so(told: Refold) -> None:
     event = told("log", SESSION, "--kind", "import", "--json").json
-    assert (event["entry"], event["time"], event["role"], event["parent"]) == (False, None, None, "i1")
+    assert (event["entry"], event["time"], event["role"], event["parent"]) == (False, None, None, None)
 
 
 @pytest.mark.parametrize(

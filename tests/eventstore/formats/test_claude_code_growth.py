@@ -52,19 +52,6 @@ def test_a_long_file_is_read_in_a_time_that_grows_with_it(
     assert times_as_long(read, written(few), written(8 * few)) < NO_SQUARE
 
 
-def test_a_long_run_that_a_compaction_keeps_is_found_in_a_time_that_grows_with_it(tmp_path: Path) -> None:
-    def told(count: int) -> tuple[TranscriptReader, int]:
-        path = tmp_path / f"{count}.jsonl"
-        path.write_bytes(b"".join(said(own, above, "go on") + b"\n" for own, above in talk(count)))
-        return read(path), count
-
-    def find(of: tuple[TranscriptReader, int]) -> None:
-        reader, count = of
-        assert len(reader._run(0, "u-0", f"u-{count - 1}")) == count
-
-    assert times_as_long(find, told(400), told(3200)) < NO_SQUARE
-
-
 def compacted(count: int) -> list[bytes]:
     """Lines of so many compactions, each of which keeps four messages."""
     lines, above = [], None

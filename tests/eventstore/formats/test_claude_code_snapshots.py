@@ -10,13 +10,12 @@ import pytest
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
 from eventstore.formats.refold.events import compose
-from eventstore.imports import newest_copy, recorded_id
 from eventstore.memory import MemoryLog
 from eventstore.paths import entry_id, event
 from eventstore.records import Label
 from eventstore.verify import verify
 from projections.audit.checks import check_session
-from projections.context.build import build_context, context_json
+from projections.context.build import build_context, context_json, harness_json
 from projections.context.cursor import path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.overview import overviews
@@ -68,16 +67,13 @@ def _seen(log: MemoryLog) -> tuple[str, bytes]:
     """The record from which the session continues, by its own id, and the context there."""
     with log.snapshot() as snapshot:
         leaf = event(snapshot, SESSION, snapshot.head(SESSION).leaf)
-        if leaf.kind == "leaf_moved":
-            leaf = event(snapshot, SESSION, leaf.parent_seq)
-    return recorded_id(leaf.id), context_json(log, SESSION)
+    return leaf.id, context_json(log, SESSION)
 
 
 def _contexts(log: MemoryLog) -> dict[str, bytes]:
-    """The context at each record, by its own id; of one that was copied, at the newest copy."""
-    entries = (each for each in events(log, SESSION) if each.is_entry and each.kind != "leaf_moved")
-    newest = {recorded_id(each.id): each.id for each in entries}
-    return {name: context_json(log, SESSION, leaf=leaf) for name, leaf in newest.items()}
+    """The context at each record, by its id."""
+    entries = [each.id for each in events(log, SESSION) if each.is_entry]
+    return {name: context_json(log, SESSION, leaf=name) for name in entries}
 
 
 @pytest.mark.parametrize("end", [b"\n", b""])
@@ -109,18 +105,14 @@ def test_a_line_whose_end_comes_later_is_one_line(tmp_path: Path) -> None:
     lines = [said("u1", None, "first"), said("u2", "gone", "second")]
     path.write_bytes(b"\n".join(lines))
     (begun,) = import_sessions(log, path)
-    assert [each.line for each in begun.differs_from_harness] == [2]
+    assert [each.line for each in begun.orphans] == [2]
     for more in (b"\n", b"no record\n" + said("u3", "lost", "third"), b"\n" + said("u4", "u3", "fourth")):
         path.write_bytes(path.read_bytes() + more)
         (grown,) = import_sessions(log, path)
     (alone,) = import_sessions(MemoryLog(), path)
-    assert [each.line for each in grown.differs_from_harness] == [2, 4]
+    assert [each.line for each in grown.orphans] == [2, 4]
     assert [each.line for each in grown.skipped] == [3]
-    assert (grown.differs_from_harness, grown.skipped, grown.events) == (
-        alone.differs_from_harness,
-        alone.skipped,
-        alone.events,
-    )
+    assert (grown.orphans, grown.skipped, grown.events) == (alone.orphans, alone.skipped, alone.events)
     assert b"".join(export_original(log, SESSION)) == path.read_bytes()
 
 
@@ -218,7 +210,7 @@ _NAMING = {
 
 @pytest.mark.parametrize("comes", ["with them", "later"])
 @pytest.mark.parametrize("what", _NAMING)
-def test_records_that_name_a_copied_one_reach_its_copy(tmp_path: Path, what: str, comes: str) -> None:
+def test_records_that_name_a_moved_one_reach_it(tmp_path: Path, what: str, comes: str) -> None:
     lines = [*_BEFORE, *_WAITING]
     lines += [*_NAMING[what], _LATE] if comes == "with them" else [_LATE, *_NAMING[what]]
     last = "s" if what not in ("retraction", "snip", "collapse", "replacement") else "x"
@@ -245,7 +237,7 @@ def test_records_that_name_a_copied_one_reach_its_copy(tmp_path: Path, what: str
 _WITH_ID = frozenset(_NAMING) - {"collapse", "replacement"}
 
 
-def test_a_copied_record_counts_once(tmp_path: Path) -> None:
+def test_a_record_with_a_late_parent_counts_once(tmp_path: Path) -> None:
     lines = [*_BEFORE, *_WAITING, boundary("b", "u3"), summary("s", "b"), answer("a5", "s", "", "no group")]
     alone, grown = MemoryLog(), MemoryLog()
     bring(grown, tmp_path / "s.jsonl", *lines)
@@ -255,38 +247,54 @@ def test_a_copied_record_counts_once(tmp_path: Path) -> None:
     once, twice = ([_figures(log), _checks(log)] for log in (alone, grown))
     assert twice == once
     assert len(list(search(grown, None, Query("zebra"), limit=9))) == 1
-    shown, seen = (tree(log, SESSION) for log in (alone, grown))
-    assert [recorded_id(node.id) for node in seen.nodes] == [node.id for node in shown.nodes]
+    assert tree(grown, SESSION) == tree(alone, SESSION)
 
 
 def _figures(log: MemoryLog) -> tuple[object, ...]:
     (found,) = overviews(log)
     with log.snapshot() as snapshot:
         said_at = [
-            (recorded_id(each.event.id), recorded_id(entry_id(snapshot, SESSION, each.sent_at) or ""))
+            (each.event.id, entry_id(snapshot, SESSION, each.sent_at))
             for each in answers(snapshot, resolve_cursor(snapshot, SESSION))
         ]
-    return found.spent, found.compactions, found.branches, sorted(said_at)
+    return found.spent, found.compactions, found.branches, sorted(said_at, key=str)
 
 
 def _checks(log: MemoryLog) -> list[tuple[str, int, int]]:
     return [(each.name, each.checked, each.passed) for each in check_session(log, SESSION).results]
 
 
-def test_a_label_shows_at_the_copy_and_an_entry_below_the_original_keeps_it_in_the_tree(
-    tmp_path: Path,
-) -> None:
+def test_a_label_stays_where_a_parent_comes_late(tmp_path: Path) -> None:
     log = MemoryLog()
     bring(log, tmp_path / "s.jsonl", *_BEFORE, *_WAITING)
     log.append(SESSION, [compose(Label(target_id="a4", label="here"), id="l", time=None, parent="u3")])
     bring(log, tmp_path / "s.jsonl", *_BEFORE, *_WAITING, _LATE)
     labels = {node.id: node.label for node in tree(log, SESSION).nodes}
-    copies = {recorded_id(name): label for name, label in labels.items() if recorded_id(name) != name}
-    assert copies["a4"] == "here"
+    assert labels["a4"] == "here"
     assert {"u3", "l"} <= labels.keys()
 
 
-def test_a_copied_summary_keeps_the_copies_of_messages_that_were_read_after_it(tmp_path: Path) -> None:
+def test_contexts_as_of_earlier_events_stay_as_they_were(tmp_path: Path) -> None:
+    log, lines = MemoryLog(), [*_BEFORE, *_WAITING]
+    bring(log, tmp_path / "s.jsonl", *lines)
+    with log.snapshot() as snapshot:
+        as_of = snapshot.head(SESSION).version
+    before = context_json(log, SESSION)
+    bring(log, tmp_path / "s.jsonl", *lines, _LATE)
+    assert context_json(log, SESSION) != before
+    assert context_json(log, SESSION, as_of=as_of) == before
+    assert harness_json(build_context(log, SESSION, as_of=as_of)) == before
+    assert [node.parent for node in tree(log, SESSION, as_of=as_of).nodes] == [
+        None,
+        "u1",
+        "a1",
+        "a3",
+        "u2",
+        "a4",
+    ]
+
+
+def test_a_summary_keeps_messages_that_come_after_it(tmp_path: Path) -> None:
     begun = [summary("s", "b"), said("u1", "u0", "kept"), answer("a", "u1", "m", "kept")]
     kept = {"anchorUuid": "b", "uuids": ["u1", "a"]}
     lines = [*begun, said("u0", None, "late"), boundary("b", "a", preservedMessages=kept)]
@@ -294,10 +302,4 @@ def test_a_copied_summary_keeps_the_copies_of_messages_that_were_read_after_it(t
     bring(log, tmp_path / "s.jsonl", *begun)
     bring(log, tmp_path / "s.jsonl", *lines)
     assert verify(log).findings == []
-    with log.snapshot() as snapshot:
-        (copy,) = [
-            each
-            for each in events(log, SESSION)
-            if each.kind == "compaction" and recorded_id(each.id) != each.id
-        ]
-        assert copy.target_seq == newest_copy(snapshot, SESSION, "u1", before=copy.seq) > 0
+    assert b"kept" in context_json(log, SESSION, leaf="s")

@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from eventstore import append, formats, frame, paths
+from eventstore import append, formats, frame
 from eventstore.errors import BadInputError
-from eventstore.event import Event, EventFacts, Flag, NewEvent
+from eventstore.event import Absent, Event, EventFacts, Flag, KeptMessages, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
@@ -32,11 +32,12 @@ from eventstore.formats.source import (
     SourceRemark,
     SourceSession,
     Tail,
+    without_parent,
 )
 from eventstore.imports import origin_link, started_link
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, Node, ResultReplacement, TitleRank, TitleView, UsageView
-from eventstore.records import Link, Resume, TextReplacement
+from eventstore.records import Link, Remark, Resume, TextReplacement
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
 VERSION: Final = "madeup/1"
@@ -50,6 +51,7 @@ _KINDS: Final = {
     "mark": "custom",
 }
 """Event kinds by record kind; any other record is a note, which has no place in the tree."""
+_PLACE: Final = Place(absent=Absent.ROOT)
 _ROLES: Final = {"person": "user", "model": "assistant", "tool": "toolResult"}
 
 
@@ -104,7 +106,7 @@ class MadeUp(Format):
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
         view = self.node(version, kind, record, parent)
-        fields = _with_mark(json.loads(record), parent)
+        fields = json.loads(record)
         first = view.messages[0] if view.messages else None
         raw = json.dumps(fields["message"]).encode() if "message" in fields else b""
         start = record.find(raw) if raw else -1
@@ -115,6 +117,14 @@ class MadeUp(Format):
             flags=Flag.GIVES_TITLE if view.title else 0,
             target=fields.get("about") or next(iter(fields.get("kept", ())), None),
         )
+
+    def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
+        fields = json.loads(record)
+        if fields["kind"] != "mark":
+            return _PLACE
+        names = tuple(fields["compacts"].get("kept", ()))
+        kept = KeptMessages(names, names[0], names[-1], before=True) if names else None
+        return Place(absent=Absent.ROOT, is_boundary=True, kept=kept)
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         is_ours = beginning.startswith(_DATABASE) or b'{"madeup"' in b"".join(beginning[:20].split())
@@ -136,7 +146,7 @@ FORMAT: Final = MadeUp()
 def register(patch: pytest.MonkeyPatch) -> None:
     """Add the harness's line to the registry of formats, and its format's name to those of frames."""
     names = (*frame.FORMATS, VERSION)
-    for module in (frame, append, paths):
+    for module in (frame, append):
         patch.setattr(module, "FORMATS", names)
     patch.setitem(frame._FORMAT_CODE, VERSION, len(names) - 1)
     patch.setitem(formats._FORMATS, FORMAT.name, __name__)
@@ -178,12 +188,9 @@ def _usage(tokens: int) -> Usage:
     return Usage(input=tokens, total=tokens)
 
 
-def _event(
-    raw: bytes, parent: str | None, above: bytes | None = None, *, is_orphan: bool = False
-) -> NewEvent:
+def _event(raw: bytes, parent: str | None) -> NewEvent:
     fields = json.loads(raw)
     kind = _KINDS.get(fields["kind"], "note")
-    facts = FORMAT.facts(VERSION, kind, raw, above)
     return NewEvent(
         id=fields["id"],
         kind=kind,
@@ -191,7 +198,8 @@ def _event(
         format=VERSION,
         parent=parent,
         time=fields.get("time"),
-        facts=msgspec.structs.replace(facts, flags=facts.flags | Flag.ORPHAN) if is_orphan else facts,
+        facts=FORMAT.facts(VERSION, kind, raw),
+        place=FORMAT.place(VERSION, fields["id"], raw),
     )
 
 
@@ -210,8 +218,6 @@ class _Read(SessionReader):
         self._places = {each.name: place for place, each in enumerate(sessions)}
         self._known = known
         self._seen: set[tuple[int, str]] = set()
-        self._to_come: set[tuple[int, str]] = set()
-        self._bodies: dict[tuple[int, str], bytes] = {}
         self._orphans: list[tuple[int, int, str]] = [tuple(each) for each in resume.state.get("orphans", [])]
         self._counts = Counter({int(k): v for k, v in resume.state.get("counts", {}).items()})
         self._line = resume.line
@@ -229,29 +235,19 @@ class _Read(SessionReader):
     def records(self, session: int) -> int:
         return self._counts[session]
 
-    def orphans(self, session: int) -> Sequence[tuple[int, str]]:
-        return [(line, parent) for place, line, parent in self._orphans if place == session]
-
-    def _expect(self, raw: bytes) -> None:
-        fields = json.loads(raw)
-        self._to_come.add((self._places[fields["in"]], fields["id"]))
-        self._bodies[self._places[fields["in"]], fields["id"]] = raw
+    def orphans(self, session: int) -> Sequence[Remark]:
+        found = ((line, parent) for place, line, parent in self._orphans if place == session)
+        return [without_parent(*each, "contexts start here") for each in found]
 
     def _record(self, raw: bytes) -> Iterator[Piece]:
         fields = json.loads(raw)
         place, parent = self._places[fields["in"]], fields.get("after")
         self._counts[place] += 1
         self._seen.add((place, fields["id"]))
-        waits, is_orphan = "", False
+        self._orphans = [each for each in self._orphans if (each[0], each[2]) != (place, fields["id"])]
         if parent is not None and (place, parent) not in self._seen and not self._known.has(place, parent):
-            if (place, parent) in self._to_come:
-                waits = parent
-            else:
-                self._orphans.append((place, self._line, parent))
-                is_orphan = True
-        above = self._bodies.get((place, parent or "")) or self._known.body(place, parent or "")
-        event = _event(raw, None if is_orphan else parent, above, is_orphan=is_orphan)
-        yield SourceRecord(event, session=place, line=self._line, waits_for=waits)
+            self._orphans.append((place, self._line, parent))
+        yield SourceRecord(_event(raw, parent), session=place, line=self._line)
         for derived in self._links(place, fields):
             yield msgspec.structs.replace(derived, session=place)
 
@@ -320,10 +316,6 @@ class _LinesRead(_Read):
         file = self._source.file
         file.seek(self._offset)
         for raw in file:
-            if _fields(raw):
-                self._expect(raw)
-        file.seek(self._offset)
-        for raw in file:
             is_whole = raw.endswith(b"\n")
             if not is_whole:
                 yield Tail()
@@ -371,8 +363,6 @@ class _DocumentRead(_Read):
             _, stop = decoder.raw_decode(text, start)
             records.append((len(text[:start].encode()), len(text[:stop].encode())))
             start = stop
-        for first, last in records:
-            self._expect(self._text[first:last])
         for first, last in records:
             yield Glue(self._text[at:first])
             yield from self._record(self._text[first:last])
@@ -424,8 +414,6 @@ class _RowsRead(_Read):
         found = self._contents.rows(
             "SELECT stamp, body FROM record WHERE stamp > ? ORDER BY rowid", self._stamp
         )
-        for _, body in found:
-            self._expect(body.encode())
         for stamp, body in found:
             yield from self._record(body.encode())
             self._stamp = max(self._stamp, stamp)

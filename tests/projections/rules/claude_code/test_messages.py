@@ -10,7 +10,6 @@ import pytest
 
 from compaction import record_compaction
 from compaction.branching.fork import fork
-from eventstore.imports import recorded_id
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
 from eventstore.writing import SessionWriter
@@ -151,7 +150,7 @@ def test_a_record_whose_parent_is_missing_goes_on_from_the_one_before(log: Memor
         said("v", "gone", "second"),
     )
     assert shown(log) == [("user", ["first"]), ("assistant", ["yes"]), ("user", ["second"])]
-    assert [each.line for each in imported.differs_from_harness] == [3]
+    assert [each.line for each in imported.orphans] == [3]
 
 
 def test_a_parent_may_come_later(log: MemoryLog, tmp_path: Path) -> None:
@@ -295,7 +294,7 @@ def test_a_prompt_that_comes_with_the_next_import_is_not_lost(log: MemoryLog, tm
     alone = MemoryLog()
     bring(alone, tmp_path / "s.jsonl", *lines)
     assert context_json(log, SESSION) == context_json(alone, SESSION)
-    assert {recorded_id(part.id) for part in build_context(log, SESSION).parts} == set("abchuvw")
+    assert {part.id for part in build_context(log, SESSION).parts} == set("abchuvw")
 
 
 def test_a_record_that_lost_the_name_of_its_parent_goes_on_from_the_one_before(

@@ -1,0 +1,177 @@
+"""Find the places of records: parents that come late or never, records that stand for others, moves."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventstore import EventLog
+from eventstore.errors import NotFoundError
+from eventstore.event import Absent, Flag, KeptMessages, NewEvent, Place
+from eventstore.files.importing import import_sessions
+from eventstore.memory import MemoryLog
+from eventstore.verify import verify
+from projections.context.build import context_json
+from tests.support.claude_code import SESSION, some_session
+from tests.support.events import events
+
+ROOTED = Place(absent=Absent.ROOT)
+CHAINED = Place(absent=Absent.PREVIOUS)
+BODY = b'{"type":"message","message":{"role":"toolResult","content":[]}}'
+
+
+def record(
+    own: str, parent: str | None, *, place: Place = ROOTED, kind: str = "message", time: int | None = 1
+) -> NewEvent:
+    return NewEvent(id=own, kind=kind, body=BODY, format="pi/3", parent=parent, time=time, place=place)
+
+
+def placed(*records: NewEvent, log: EventLog | None = None) -> dict[str, str | None]:
+    """The parents of records that were appended together."""
+    log = log or MemoryLog()
+    log.append("s", records)
+    return {each.id: each.parent for each in events(log, "s") if each.is_entry}
+
+
+def leaf(log: EventLog) -> str:
+    with log.snapshot() as snapshot:
+        return events(log, "s")[snapshot.head("s").leaf - 1].id
+
+
+def test_a_parent_may_follow_its_child() -> None:
+    assert placed(record("b", "a"), record("a", None)) == {"b": "a", "a": None}
+
+
+def test_whatever_waits_below_a_record_follows_it() -> None:
+    found = placed(record("c", "b"), record("d", "c"), record("b", "a"), record("a", None))
+    assert found == {"c": "b", "d": "c", "b": "a", "a": None}
+
+
+def test_a_parent_may_come_with_a_later_append(log: EventLog) -> None:
+    assert placed(record("b", "a"), log=log) == {"b": None}
+    assert placed(record("a", None), record("c", "b"), log=log) == {"b": "a", "a": None, "c": "b"}
+    assert not events(log, "s")[0].flags & Flag.ORPHAN
+
+
+def test_two_parents_may_come_late(log: EventLog) -> None:
+    placed(record("c", "b"), log=log)
+    placed(record("b", "a"), log=log)
+    assert placed(record("a", None), log=log) == {"c": "b", "b": "a", "a": None}
+
+
+def test_one_record_of_a_circle_is_a_root() -> None:
+    log = MemoryLog()
+    assert placed(record("a", "b"), record("b", "a"), record("c", "b"), log=log) == {
+        "a": None,
+        "b": "a",
+        "c": "b",
+    }
+    assert [each.id for each in events(log, "s") if each.flags & Flag.ORPHAN] == ["a"]
+
+
+@pytest.mark.parametrize(("place", "parent"), [(ROOTED, None), (CHAINED, "a")])
+def test_a_missing_parent_is_what_its_harness_makes_of_it(place: Place, parent: str | None) -> None:
+    log = MemoryLog()
+    assert placed(record("a", None), record("b", "gone", place=place), log=log)["b"] == parent
+    assert events(log, "s")[1].flags & Flag.ORPHAN
+
+
+def test_an_own_record_needs_its_parent(log: EventLog) -> None:
+    own = NewEvent(id="a", kind="message", body=b"{}", format="refold/1", parent="b")
+    with pytest.raises(NotFoundError):
+        log.append("s", [own, NewEvent(id="b", kind="message", body=b"{}", format="refold/1", parent=None)])
+
+
+def test_a_record_may_continue_from_the_newest() -> None:
+    follows = Place(absent=Absent.ROOT, continues=True)
+    assert placed(record("a", None, place=follows), record("b", None, place=follows))["b"] == "a"
+
+
+def test_a_second_record_of_an_id_stands_for_the_first() -> None:
+    second = record("a~2", None, place=Place(absent=Absent.PREVIOUS, named="a"))
+    assert placed(record("a", None), second, record("b", "a"))["b"] == "a~2"
+
+
+def test_a_rewrite_without_an_id_stands_for_its_parent() -> None:
+    beside = Place(absent=Absent.PREVIOUS, continues=True, stands_in=True)
+    found = placed(record("a", None), record("r", None, place=beside, kind="rewrite"), record("b", "a"))
+    assert found == {"a": None, "r": "a", "b": "r"}
+
+
+def kept(**fields: Any) -> Place:
+    names = {"ids": None, "first": "b", "last": "c", "before": False}
+    return Place(absent=Absent.PREVIOUS, is_boundary=True, kept=KeptMessages(**{**names, **fields}))
+
+
+TALK = [record("a", None), record("b", "a"), record("c", "b")]
+SUMMARY = record("s", "x", kind="compaction", place=CHAINED)
+
+
+@pytest.mark.parametrize("which", [{}, {"ids": ("b", "c")}], ids=["a run", "a list"])
+def test_what_continues_from_a_kept_message_follows_the_summary(which: dict[str, Any]) -> None:
+    log = MemoryLog()
+    boundary = record("x", "c", place=kept(**which), kind="custom")
+    found = placed(*TALK, boundary, SUMMARY, record("d", "c"), record("e", "b"), record("f", "a"), log=log)
+    assert (found["s"], found["d"], found["e"], found["f"]) == ("x", "s", "s", "a")
+    assert events(log, "s")[4].target_seq == 2
+
+
+def test_messages_before_a_summary_stay_their_childrens_parents() -> None:
+    boundary = record("x", "c", place=kept(before=True), kind="custom")
+    assert placed(*TALK, boundary, SUMMARY, record("d", "c"))["d"] == "c"
+
+
+def test_a_broken_run_keeps_nothing() -> None:
+    log = MemoryLog()
+    boundary = record("x", "c", place=kept(first="gone"), kind="custom")
+    assert placed(*TALK, boundary, SUMMARY, record("d", "c"), log=log)["d"] == "c"
+    assert events(log, "s")[4].target_seq == 0
+
+
+def test_a_note_moves_to_the_leaf_that_it_names(log: EventLog) -> None:
+    note = record("n", None, kind="note", place=Place(absent=Absent.PREVIOUS, moves_to="a"))
+    placed(*TALK, note, log=log)
+    assert leaf(log) == "a"
+    assert placed(record("d", None, place=Place(absent=Absent.PREVIOUS, continues=True)), log=log)["d"] == "a"
+
+
+def test_a_session_stands_below_its_latest_record(log: EventLog) -> None:
+    # The order of the file is not that of the records: "b" came last, "d" is the latest.
+    placed(
+        record("a", None),
+        record("d", "c", time=9),
+        record("c", "a", time=3),
+        record("b", "a", time=2),
+        log=log,
+    )
+    assert leaf(log) == "d"
+
+
+def test_what_was_appended_here_stays_the_leaf(log: EventLog) -> None:
+    placed(record("b", "a"), log=log)
+    own = NewEvent(id="own", kind="message", body=b'{"type":"message"}', format="refold/1")
+    log.append("s", [own])
+    log.append("s", [record("a", None)])
+    assert leaf(log) == "own"
+    assert [each.parent for each in events(log, "s") if each.is_entry] == ["a", "b", None]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4))
+def test_a_file_read_in_any_cuts_is_read_alike(seed: int, cuts: int) -> None:
+    chance = random.Random(seed)
+    lines = [each + b"\n" for each in some_session(chance, 12)]
+    ends = sorted(chance.randint(1, len(lines)) for _ in range(cuts))
+    once, grown = MemoryLog(), MemoryLog()
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "session.jsonl")
+        for log, until in (*((grown, end) for end in ends), (grown, len(lines)), (once, len(lines))):
+            path.write_bytes(b"".join(lines[:until]))
+            import_sessions(log, path)
+    assert verify(grown).findings == []
+    assert context_json(grown, SESSION) == context_json(once, SESSION)
