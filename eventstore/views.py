@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -152,6 +152,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def tool_calls(self) -> list[ToolCall]:
         """The tool calls, in order."""
         return [block for block in self.blocks if isinstance(block, ToolCall)]
+
+
+class ApiMessage(NamedTuple):
+    """A message in the shape of the Messages API: its view, and the JSON of its blocks.
+
+    `payloads` are what the view omits, block by block. A tool's result is a single block.
+    """
+
+    view: Message
+    payloads: list[Payload]
+    blocks: Sequence[bytes]
 
 
 def shell_text(shell: Shell) -> str:

@@ -6,7 +6,6 @@ records' names at the end of `eventstore.frame.FORMATS`, and its rules (`project
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Final, Literal, Protocol
@@ -16,7 +15,7 @@ from eventstore.formats.base import Format, Tools
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
 from eventstore.node import Node
-from eventstore.views import Message, Payload
+from eventstore.views import ApiMessage, Message, Payload
 
 _REFOLD: Final = "refold"
 # A harness that extends another's files comes before it.
@@ -132,6 +131,6 @@ def payloads_of_message(message: bytes, format: str) -> list[Payload]:
     return format_of(format).payloads(message)
 
 
-def api_blocks_of_message(message: bytes, format: str) -> Sequence[bytes]:
-    """Return the JSON of each block of a message if they are the Messages API's, () otherwise."""
-    return format_of(format).api_blocks(message)
+def api_message_of(message: bytes, format: str) -> ApiMessage | None:
+    """Read a message that has the Messages API's shape; None for other shapes."""
+    return format_of(format).api_message(message)

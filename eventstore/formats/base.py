@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Final, Protocol, TypeAlias
 
@@ -14,7 +14,7 @@ from eventstore.event import OWN_PLACE, Event, EventFacts, NewEvent, Place
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node, facts_of_node
-from eventstore.views import Message, Payload
+from eventstore.views import ApiMessage, Message, Payload
 
 
 class Editor(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,15 +89,13 @@ class Format(Protocol):
     def message(self, raw: bytes) -> Message:
         """Return the view of a message in a context: JSON in the harness's shape."""
 
-    def api_blocks(self, raw: bytes) -> Sequence[bytes]:  # noqa: ARG002  others are asked
-        """Return the JSON of each block of a message if they are the Messages API's, () otherwise.
+    def api_message(self, raw: bytes) -> ApiMessage | None:  # noqa: ARG002  others are asked
+        """Read such a message if it has the Messages API's shape; None for other shapes."""
+        return None
 
-        They are those of the view, except that a tool result is a single block.
-        """
-        return ()
-
-    def payloads(self, raw: bytes) -> list[Payload]:
-        """Return the contents that the view of such a message omits, block by block."""
+    def payloads(self, raw: bytes) -> list[Payload]:  # noqa: ARG002  others are asked
+        """Return what the view of a message of another shape omits, block by block."""
+        return []
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
         """Extract the facts that the log stores beside a record; `parent` as in `node`."""

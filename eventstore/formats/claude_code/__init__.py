@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from eventstore.event import Event, EventFacts, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format, Tools
-from eventstore.formats.claude_code.api_message import api_blocks, payloads, view_of
+from eventstore.formats.claude_code.api_message import read, view_of
 from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, kind_of, node_of, place_of
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
@@ -17,7 +17,7 @@ from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
-from eventstore.views import Message, Payload
+from eventstore.views import ApiMessage, Message
 
 _BEGINNINGS: Final = re.compile(
     rb'\{\s*(?:"parentUuid"\s*:[^{}]*"isSidechain"\s*:|"type"\s*:\s*"%b")' % SNAPSHOT.encode()
@@ -61,11 +61,8 @@ class ClaudeCodeFormat(Format):
     def message(self, raw: bytes) -> Message:
         return view_of(raw)
 
-    def api_blocks(self, raw: bytes) -> Sequence[bytes]:
-        return api_blocks(raw)
-
-    def payloads(self, raw: bytes) -> list[Payload]:
-        return payloads(raw)
+    def api_message(self, raw: bytes) -> ApiMessage:
+        return read(raw)
 
     def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
         return facts_of(kind, record, fields_of(record))

@@ -19,6 +19,7 @@ from eventstore.javascript import (
     utf8_length,
 )
 from eventstore.views import (
+    ApiMessage,
     Block,
     Extension,
     Image,
@@ -211,19 +212,16 @@ def is_result(block: bytes) -> bool:
     return _block_of(block).type == "tool_result"
 
 
-def api_blocks(raw: bytes) -> list[bytes]:
-    """Return the JSON of a message's blocks; an empty list for content that is text."""
-    return items_of(content_of(wire_of(raw)))
-
-
-def payloads(raw: bytes) -> list[Payload]:
-    """Return what the view omits, block by block; an empty list for content that is text."""
-    content = bytes(wire_of(raw).content)
-    blocks = _wire_blocks(content)
-    if blocks and blocks[0].type == "tool_result":
-        content = bytes(blocks[0].content)
-        blocks = _wire_blocks(content)
-    return [_payload(item, block) for item, block in zip(items_of(content), blocks, strict=True)]
+def read(raw: bytes) -> ApiMessage:
+    """Return such a message's view, with the JSON of its blocks."""
+    wire = wire_of(raw)
+    wire_blocks, items = _wire_blocks(bytes(wire.content)), items_of(bytes(wire.content))
+    content = _content(wire, wire_blocks)
+    within, blocks = items, wire_blocks
+    if content.result is not None:
+        within = items_of(bytes(content.result.content))
+        blocks = _wire_blocks(bytes(content.result.content))
+    return ApiMessage(view_of_content(content, wire), list(map(_payload, within, blocks)), items)
 
 
 def _payload(raw: bytes, block: _Block) -> Payload:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eventstore.formats import api_blocks_of_message, payloads_of_message
+from eventstore.formats import api_message_of, payloads_of_message
 from eventstore.formats.refold.blocks import (
     COMPACTION,
     SERVER_TOOL_RESULTS,
@@ -134,15 +134,17 @@ _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 def read_part(part: Part) -> RenderedMessage:
     """Read a part of a context for rendering."""
+    if (found := api_message_of(part.raw, part.format)) is not None:
+        recorded = [each if _is_sound(each) else b"" for each in found.blocks]
+        if found.view.role != "toolResult":
+            return RenderedMessage(part.id, found.view, found.payloads, recorded=recorded)
+        result = recorded[0] if len(recorded) == 1 else b""
+        return RenderedMessage(part.id, found.view, found.payloads, result=result)
     view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
         view.role != "assistant" or not (CITATIONS in part.raw or CALLER in part.raw or TOOLSET in part.raw)
     )
-    payloads = [] if is_read_only else payloads_of_message(part.raw, part.format)
-    recorded = [each if _is_sound(each) else b"" for each in api_blocks_of_message(part.raw, part.format)]
-    if view.role != "toolResult":
-        return RenderedMessage(part.id, view, payloads, recorded=recorded)
-    return RenderedMessage(part.id, view, payloads, result=recorded[0] if len(recorded) == 1 else b"")
+    return RenderedMessage(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True):
