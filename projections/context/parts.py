@@ -39,14 +39,11 @@ def is_by_person(entry: Event | LazyEvent) -> bool:
 
 def origin(entry: Event | LazyEvent) -> tuple[bool, bool]:
     """Return `is_continuation` and `is_by_person` of an entry, reading its record once."""
-    if not _may_be_by_person(entry):
+    kind = entry.kind
+    if kind != "custom_message" and (kind != "message" or entry.role != "user"):
         return False, False
     node = node_of(entry)
     return node.continues, node.by_person
-
-
-def _may_be_by_person(entry: Event | LazyEvent) -> bool:
-    return entry.kind == "custom_message" or (entry.kind == "message" and entry.role == "user")
 
 
 def is_bare_continuation(event: Event | LazyEvent) -> bool:
