@@ -17,7 +17,7 @@ from eventstore.views import call_indexes
 from projections.context.build import context_at, parts_from
 from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Part, has_message, is_bare_continuation, view_of_part
-from projections.rules import rules_at
+from projections.rules import rules_at, select_readable
 from projections.rules.base import Selection
 from projections.tokens import Counter
 from projections.usage import FAILED, LateUsages, measured_usage
@@ -103,7 +103,7 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
 def select_window(snapshot: Snapshot, cursor: Cursor) -> Selection:
     """Return what the window at a leaf begins with: no summary that only its provider can read."""
     leaf = event(snapshot, cursor.session, cursor.leaf)
-    return rules_at(snapshot, leaf).select_readable(snapshot, leaf)
+    return select_readable(snapshot, leaf, rules_at(snapshot, leaf))
 
 
 def select_window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection) -> tuple[Part, ...]:

@@ -60,7 +60,8 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
     `kept` lists the ids of the kept messages, if the harness lists them. `last_kept` is the id of the last one if
     they are a run that ends above the compaction; `removed` are those that the run is without. `keeps_before` means
     that they precede the summary in the context. `native` is the provider that keeps the history in a form which only
-    it can read, so that the summary says nothing; "" for a summary in words.
+    it can read, so that the summary says nothing; "" for a summary in words. `skips_kept`: what the compaction
+    above kept is in no summary, because this one begins behind that compaction.
     """
 
     tokens_before: int | None = None
@@ -73,6 +74,7 @@ class CompactionView(SummaryView, frozen=True, kw_only=True):
     keeps_before: bool = False
     removed: frozenset[str] = frozenset()
     native: str = ""
+    skips_kept: bool = False
 
 
 class BranchView(SummaryView, frozen=True, kw_only=True):
@@ -153,9 +155,10 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     `messages` go to the model. Records of one `group` form one message together; its usage counts once.
     `by_person` means that a person wrote the message, `continues` that it is a continuation after a
-    compaction, which is by nobody. `rewrites` are the replacements of a `rewrite`, oldest first; "" may show nothing.
-    `folder` is the working folder at that time, for a header too. `requests` are those for its summary, or for a
-    failed one. `line` is a line for logs if there are no messages.
+    compaction, which is by nobody. `restores` means that it shows content again if it directly follows a compaction.
+    `rewrites` are the replacements of a `rewrite`, oldest first; "" may show nothing. `folder` is the working folder
+    at that time, for a header too. `requests` are those for its summary, or for a failed one. `line` is a line for
+    logs if there are no messages.
 
     `raw` is the JSON of a message that contexts show as recorded. `target` is the id of the event that this one refers
     to; with `needs_source`, only the whole source tells. `flags` is a sum of `Flag`s that nothing else here says.
@@ -165,6 +168,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     by_person: bool = False
     continues: bool = False
+    restores: bool = False
     compaction: CompactionView | None = None
     rewrites: tuple[TextReplacement, ...] = ()
     branch: BranchView | None = None

@@ -24,7 +24,7 @@ from eventstore.node import CompactionView, Node
 from eventstore.paths import LazyEvent, event, events, path, upward
 from eventstore.views import Image, Message, Opaque, Shell, Text, Thinking, ToolCall, call_indexes
 from projections.overview import SessionOverview
-from projections.rules import rules_at
+from projections.rules import beside_path
 from projections.tree import tree
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _recorded(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[La
     if leaf is None:
         return (each for each in events(snapshot, session) if each.is_entry)
     end = event(snapshot, session, snapshot.locate(session, leaf))
-    beside = rules_at(snapshot, end).all_beside(snapshot, end, 1)
+    beside = beside_path(snapshot, end, 1)
     found = {each.seq: each for each in path(snapshot, session, end.seq)}
     found |= {seq: event(snapshot, session, seq) for seq in beside}
     return (found[seq] for seq in sorted(found))

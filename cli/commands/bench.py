@@ -19,7 +19,6 @@ from cli.options import json_option
 
 if TYPE_CHECKING:
     from eventstore.log import StoredLog
-    from projections.rules.base import Rules
 
 _SESSIONS: Final = 10
 """Sessions to measure if none is named."""
@@ -55,10 +54,9 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
     with opened(ctx, create=any(map(looks_like_file, names))) as log:
         store, place = log.path, log.place
         sessions = list(dict.fromkeys(resolve_session(log, name) for name in names)) or _largest(log)
-        rules = {session: _rules(log, session) for session in sessions}
         with _folder_beside(log.folder) as folder:
             files = {
-                session: _exported(log, session, folder / f"{n}.jsonl", rules[session].name)
+                session: _exported(log, session, folder / f"{n}.jsonl", _harness(log, session))
                 for n, session in enumerate(sessions)
             }
             log.close()
@@ -66,13 +64,13 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
                 measured = []
                 for number, (session, file) in enumerate(files.items()):
                     report(number, len(files) + 1)
-                    measured.append(_measured(store, session, file, folder, rules[session]))
+                    measured.append(_measured(store, session, file, folder))
                 appends = _appends(folder)
     found = {"store": place, "sessions": measured, "append": appends}
     if as_json:
         echo_json(found)
     else:
-        _print(found, rules)
+        _print(found)
 
 
 def _largest(log: StoredLog) -> list[str]:
@@ -81,13 +79,13 @@ def _largest(log: StoredLog) -> list[str]:
     return [head.name for head in heads[:_SESSIONS]]
 
 
-def _rules(log: StoredLog, session: str) -> Rules:
+def _harness(log: StoredLog, session: str) -> str:
     from eventstore.paths import event
     from projections.rules import rules_at
 
     with log.snapshot() as snapshot:
         leaf = snapshot.head(session).leaf
-        return rules_at(snapshot, event(snapshot, session, leaf) if leaf else None)
+        return rules_at(snapshot, event(snapshot, session, leaf) if leaf else None).name
 
 
 @contextmanager
@@ -119,20 +117,14 @@ def _exported(log: StoredLog, session: str, file: Path, form: str) -> Path:
     return file
 
 
-def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) -> dict[str, Any]:
-    """Measure a session; its file is what a harness without a store would have.
-
-    The fold is left out if the harness's rules do not support it.
-    """
+def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, Any]:
+    """Measure a session; its file is what a harness without a store would have."""
     from eventstore import import_sessions, open_store
     from projections.context.build import context_json
 
     def rebuild() -> bytes:
         with open_store(store, create=False) as log:
             return context_json(log, session)
-
-    def fold() -> bytes | None:
-        return rules.plain_fold(file.read_bytes())
 
     def import_anew() -> None:
         with open_store(folder / "imported") as log:
@@ -141,30 +133,19 @@ def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) 
     with open_store(store, create=False) as log:
         events = _events(log, session)
         (open_rebuild,) = _medians(lambda: context_json(log, session))
-    given, folded = _messages(rebuild()), fold()
-    peer: dict[str, Any] = {}
-    if folded is None:
-        (from_closed,) = _medians(rebuild)
-    else:
-        from_closed, seconds = _medians(rebuild, fold)
-        peer = {
-            "foldSeconds": seconds,
-            "foldRatio": seconds / from_closed,
-            "sameMessages": given == _messages(folded),
-        }
-    imported, parse = _medians(
-        import_anew, lambda: _parsed(file), after=lambda: shutil.rmtree(folder / "imported")
-    )
+    messages = len(json.loads(rebuild())["messages"])
+    from_closed, parse = _medians(rebuild, lambda: _parsed(file))
+    (imported,) = _medians(import_anew, after=lambda: shutil.rmtree(folder / "imported"))
     return {
         "session": session,
         "events": events,
-        "messages": len(given),
+        "messages": messages,
         "fileBytes": file.stat().st_size,
         "rebuildSeconds": from_closed,
         "openRebuildSeconds": open_rebuild,
-        **peer,
-        "importSeconds": imported,
         "parseSeconds": parse,
+        "parseRatio": parse / from_closed,
+        "importSeconds": imported,
         "importRatio": imported / parse,
     }
 
@@ -172,12 +153,6 @@ def _measured(store: str, session: str, file: Path, folder: Path, rules: Rules) 
 def _events(log: StoredLog, session: str) -> int:
     with log.snapshot() as snapshot:
         return snapshot.head(session).version
-
-
-def _messages(context: bytes) -> list[Any]:
-    messages = json.loads(context)["messages"]
-    assert isinstance(messages, list)  # noqa: S101  both folds give one
-    return messages
 
 
 def _medians(*runs: Callable[[], object], after: Callable[[], object] = lambda: None) -> list[float]:
@@ -235,23 +210,22 @@ def _appends(folder: Path) -> dict[str, Any]:
 _MEANING: Final = {
     "REBUILD": "opening the store and building the messages of the next request",
     "STORE OPEN": "the same, with the store already open",
-    "JSON FOLD": "the same from the session's file, with Python's json",
-    "SPEED": "JSON FOLD divided by REBUILD",
-    "IMPORT": "the session's file into a new store",
-    "PARSING": "every line of the file, with Python's json",
+    "PARSING": "every line of the session's file, with Python's json",
+    "SPEED": "PARSING divided by REBUILD",
+    "IMPORT": "the file into a new store",
 }
 """The columns of the table that need an explanation."""
 
 
-def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
-    from cli.output import console, counted, echo_note, print_line, safe_line, table, thousands
+def _print(found: dict[str, Any]) -> None:
+    from cli.output import console, print_line, safe_line, table, thousands
     from cli.store import short_names
 
     out = console()
     sessions = found["sessions"]
     if sessions:
-        columns = ("EVENTS", "REBUILD", "STORE OPEN", "JSON FOLD", "SPEED", "IMPORT", "PARSING")
-        rows = table("SESSION", *columns, right=columns, drops=("PARSING", "STORE OPEN", "IMPORT"))
+        columns = ("EVENTS", "REBUILD", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
+        rows = table("SESSION", *columns, right=columns, drops=("STORE OPEN", "IMPORT"))
         names = short_names([each["session"] for each in sessions])
         for each in sessions:
             rows.add_row(
@@ -259,10 +233,9 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
                 thousands(each["events"]),
                 _time(each["rebuildSeconds"]),
                 _time(each["openRebuildSeconds"]),
-                _time(each["foldSeconds"]) if "foldSeconds" in each else "",
-                _speed(each["foldRatio"]) if "foldRatio" in each else "",
-                _time(each["importSeconds"]),
                 _time(each["parseSeconds"]),
+                _speed(each["parseRatio"]),
+                _time(each["importSeconds"]),
             )
         out.print(rows, crop=False)
         out.print()
@@ -276,12 +249,6 @@ def _print(found: dict[str, Any], rules: dict[str, Rules]) -> None:
         f"Appending a message of {append['bytes']:,} bytes, flushed to disk: {_time(append['seconds'])}, "
         f"{_times(append['ratio'])} the {_time(append['fileSeconds'])} for a line at the end of a file.",
     )
-    if others := [each["session"] for each in sessions if not each.get("sameMessages", True)]:
-        harnesses = " and ".join(sorted({rules[session].name for session in others}))
-        echo_note(
-            f"JSON FOLD builds different messages for {counted(len(others), 'session')}: "
-            f"it reads the files of {harnesses}, which have no rewrites and no undos"
-        )
 
 
 def _time(seconds: float) -> str:

@@ -18,7 +18,7 @@ from eventstore.node import LabelView
 from eventstore.paths import entry_id
 from eventstore.records import Link
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
-from projections.rules import rules_at
+from projections.rules import beside_path
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ def _entries(snapshot: Snapshot, cursor: Cursor, *, is_whole: bool) -> set[int]:
         on_path = {entry.seq for entry in paths.path(snapshot, cursor.session, cursor.leaf)}
         leaf = paths.event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
         # Contexts of the path show these, too.
-        return on_path.union(rules_at(snapshot, leaf).all_beside(snapshot, leaf, 1) if leaf else ())
+        return on_path.union(beside_path(snapshot, leaf, 1) if leaf else ())
     return {each.seq for each in paths.events(snapshot, cursor.session) if each.is_entry}
 
 

@@ -29,7 +29,7 @@ from projections.audit.measure import MetricStruct
 from projections.audit.recorded_requests import RECORDED, check_requests
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor, path, resolve_cursor
-from projections.rules import rules_at
+from projections.rules import beside_path, rules_at
 from projections.rules.base import Check
 from projections.tokens import COUNTERS, Counter, counter
 from projections.usage import answers
@@ -218,7 +218,7 @@ def _kept(snapshot: Snapshot, compaction: Event, view: CompactionView) -> tuple[
         run = [] if lacking else list(paths.path(snapshot, session, above, first=first))
         # Results of parallel calls stand beside the path and show with it.
         end = run[-1] if run else None
-        beside = rules_at(snapshot, end).all_beside(snapshot, end, first) if end else []
+        beside = beside_path(snapshot, end, first) if end else []
         others = (event(snapshot, session, seq) for seq in beside)
         kept = [each for each in (*run, *others) if each.id not in view.removed]
         found = sorted(kept, key=attrgetter("seq"))

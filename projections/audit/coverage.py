@@ -13,7 +13,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.paths import event as event_at
 from projections.context.parts import has_message
-from projections.rules import rules_at, rules_of_format
+from projections.rules import beside_path
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,10 +34,10 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterator[Coverage]:
     """Yield the coverage of each compaction on a path, oldest first.
 
-    A window ends before the first kept entry, or at the compaction if it kept nothing; the harness's rules
-    say where it begins. If a compaction lists what it keeps, everything else above it is in the window. Entries
-    off the path that show with it belong to the window too. A compaction that only its provider can read
-    summarizes nothing, and is in nobody's way.
+    A window begins where the compaction above left off, or behind that one, and ends before the first kept entry, or
+    at the compaction if it kept nothing. If a compaction lists what it keeps, everything else above it is in the
+    window. Entries off the path that show with it belong to the window too. A compaction that only its provider can
+    read summarizes nothing, and is in nobody's way.
     """
     compactions: dict[int, Event] = {}
     lists: dict[int, frozenset[int]] = {}
@@ -55,7 +55,10 @@ def compaction_coverage(entries: Sequence[Event], snapshot: Snapshot) -> Iterato
             above = in_effect
             while above in unread:
                 above = unread[above]
-            start = rules_of_format(event.format).window_start(event, compactions.get(above))
+            start = 0
+            if (previous := compactions.get(above)) is not None:
+                is_behind = view is not None and view.skips_kept
+                start = previous.seq if is_behind else previous.target_seq or previous.seq
             end = event.target_seq or event.seq
             kept, listed = frozenset[int](), frozenset[str]()
             if view and view.kept is not None:
@@ -83,5 +86,5 @@ def _beside(snapshot: Snapshot, compaction: Event, first: int) -> list[LazyEvent
     if not compaction.parent_seq:
         return []
     above = event_at(snapshot, compaction.session, compaction.parent_seq)
-    found = rules_at(snapshot, above).all_beside(snapshot, above, max(first, 1))
+    found = beside_path(snapshot, above, max(first, 1))
     return [event_at(snapshot, compaction.session, seq) for seq in found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -17,8 +16,6 @@ from projections.context.cursor import Cursor
 from projections.rules.base import Check, RecordedRequest, Rules
 
 RECORDED: Final = "recorded requests"
-_REMEMBERED: Final = 1 << 14
-"""Hashes kept: most messages of a request are in the next one too."""
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -33,14 +30,13 @@ def check_requests(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> Iterator
 
     `expected` counts the request's messages, `found` those at its beginning that are equal.
     """
-    hash_of = lru_cache(_REMEMBERED)(rules.message_hash)
     for request in rules.recorded_requests(snapshot, cursor.session):
         answer = event(snapshot, cursor.session, request.answer)
         if answer.seq > cursor.as_of:
             continue
         context = context_at(snapshot, cursor.at_leaf(answer.parent_seq))
         messages = list(map(bytes, _decode(harness_json(context)).messages))
-        hashes = list(map(hash_of, messages))
+        hashes = list(map(request.hash_of, messages))
         pairs = enumerate(zip_longest(hashes, request.hashes))
         equal = next((place for place, (mine, recorded) in pairs if mine != recorded), len(hashes))
         difference = _difference(request, messages, equal)

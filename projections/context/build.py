@@ -22,7 +22,7 @@ from eventstore.records import FORMAT, TextReplacement
 from projections.context.cursor import Cursor, Leaf, resolve_cursor
 from projections.context.overlay import NO_REWRITES, Rewrites, resolve_targets
 from projections.context.parts import Context, Fate, Part, is_by_person, origin, role_of
-from projections.rules import rules_at, rules_named, rules_of_format
+from projections.rules import beside_path, rules_at, rules_named, rules_of_format, select_readable
 from projections.rules.base import Rules, Selection, native_provider
 from projections.settings import encode_settings, settings_at, settings_json
 
@@ -163,7 +163,7 @@ def is_restored(snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
     Between it and the compaction there is no message, of the model, a tool or a person.
     """
     compaction, above = entry.compaction_seq, entry.parent_seq
-    if not compaction or entry.kind == "message":
+    if not compaction or entry.kind != "custom_message":
         return False
     behind = [entry]
     while above > compaction:
@@ -171,8 +171,7 @@ def is_restored(snapshot: Snapshot, entry: Event | LazyEvent) -> bool:
         if between.kind == "message":
             return False
         above = between.parent_seq
-    is_behind = above == compaction and rules_of_format(entry.format).restores(entry)
-    return is_behind and not any(map(is_by_person, behind))
+    return above == compaction and node_of(entry).restores and not any(map(is_by_person, behind))
 
 
 def parts_from(
@@ -227,7 +226,7 @@ def unarranged_at(snapshot: Snapshot, cursor: Cursor) -> list[Part]:
 
 
 def _select(snapshot: Snapshot, leaf: LazyEvent, rules: Rules, *, readable: bool) -> Selection:
-    return (rules.select_readable if readable else rules.select)(snapshot, leaf)
+    return select_readable(snapshot, leaf, rules) if readable else rules.select(snapshot, leaf)
 
 
 def _parts(  # noqa: PLR0917
@@ -281,7 +280,7 @@ def _selected(
     rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
     entries: Iterable[LazyEvent]
     beside = [
-        event(snapshot, cursor.session, seq) for seq in harness.all_beside(snapshot, leaf, selected.first)
+        event(snapshot, cursor.session, seq) for seq in beside_path(snapshot, leaf, selected.first, harness)
     ]
     if _is_overlaid(cursor, leaf):
         if cursor.has_observed:
@@ -374,14 +373,14 @@ def _messages_shown(entry: LazyEvent) -> Sequence[bytes]:
 def _summarized(compaction: LazyEvent, observed: dict[int, list[bytes]]) -> list[Part]:
     """Return the summary of the compaction in effect, after its harness's latest change."""
     changed = observed.get(compaction.seq)
-    if changed and (messages := rules_of_format(compaction.format).summary(compaction, changed[-1])):
+    if changed and (messages := rules_of_format(compaction.format).show(compaction, changed[-1])):
         return _parts_of_messages(compaction, messages, Fate.REWRITTEN)
     return _parts_of_messages(compaction, _summary(compaction), Fate.SUMMARY)
 
 
 def _summary(compaction: Event | LazyEvent) -> Sequence[bytes]:
     rules = rules_of_format(compaction.format)
-    return _SUMMARIES.get(compaction.digest, lambda: rules.summary(compaction, compaction.body))
+    return _SUMMARIES.get(compaction.digest, lambda: rules.show(compaction, compaction.body))
 
 
 _SUMMARIES: Final = SnapshotCache[Sequence[bytes]]()

@@ -12,9 +12,9 @@ from typing import Final
 from eventstore.errors import NotFoundError
 from eventstore.formats import format_of
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, event
+from eventstore.paths import LazyEvent, event, path
 from eventstore.records import FORMAT, Import, own_record
-from projections.rules.base import Rules
+from projections.rules.base import Rules, Selection, native_provider
 
 # refold's own records have the same shape as pi's.
 HARNESS_RULES: Final = {
@@ -72,3 +72,23 @@ def rules_at(snapshot: Snapshot, leaf: LazyEvent | None) -> Rules:
     entry = event(snapshot, leaf.session, imported)
     record = own_record(entry)
     return rules_of_format(record.source_format if isinstance(record, Import) else entry.format)
+
+
+def select_readable(snapshot: Snapshot, leaf: LazyEvent, rules: Rules) -> Selection:
+    """Select as if compactions that only their provider can read were not there."""
+    selected = rules.select(snapshot, leaf)
+    while (compaction := selected.compaction) is not None and native_provider(compaction):
+        if not compaction.parent_seq:
+            return Selection()
+        selected = rules.select(snapshot, event(snapshot, leaf.session, compaction.parent_seq))
+    return selected
+
+
+def beside_path(snapshot: Snapshot, leaf: LazyEvent, first: int, rules: Rules | None = None) -> list[int]:
+    """Return the entry numbers shown with the path from entry `first` to a leaf, in order."""
+    beside = (rules or rules_at(snapshot, leaf)).beside(snapshot, leaf.session)
+    if beside is None:
+        return []
+    for entry in path(snapshot, leaf.session, leaf.seq, first=first):
+        beside.add(entry)
+    return beside.found

@@ -7,7 +7,7 @@ the path.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -17,7 +17,7 @@ from eventstore.event import Event, Flag
 from eventstore.formats import node_of
 from eventstore.log import Snapshot
 from eventstore.node import PromptView
-from eventstore.paths import LazyEvent, event, path
+from eventstore.paths import LazyEvent, event
 from eventstore.records import TextReplacement
 
 if TYPE_CHECKING:
@@ -86,11 +86,12 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as the harness recorded it.
 
     `answer` is the number of the first record of its answer, whose parent is the leaf of the context. `hashes` name
-    its messages; `messages` has the JSON of those that are recorded. `is_reproduced` says if its parts give the
-    recorded digest of the whole, None if one is missing.
+    its messages, by `hash_of` a message of `Rules.document`; `messages` has the JSON of those that are recorded.
+    `is_reproduced` says if its parts give the recorded digest of the whole, None if one is missing.
     """
 
     answer: int
+    hash_of: Callable[[bytes], str]
     hashes: Sequence[str]
     messages: Mapping[str, bytes]
     is_reproduced: bool | None
@@ -168,30 +169,12 @@ class Rules(ABC):
             keeps_before=view.keeps_before,
         )
 
-    def select_readable(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
-        """Select as if compactions that only their provider can read were not there."""
-        selected = self.select(snapshot, leaf)
-        while (compaction := selected.compaction) is not None and native_provider(compaction):
-            if not compaction.parent_seq:
-                return Selection()
-            selected = self.select(snapshot, event(snapshot, leaf.session, compaction.parent_seq))
-        return selected
-
     def beside(self, snapshot: Snapshot, session: str) -> Beside | None:  # noqa: ARG002  others ask it
         """Return a finder of entries off a path that a context shows; None, the default, for none.
 
         Rules that return a finder must set `arranges`.
         """
         return None
-
-    def all_beside(self, snapshot: Snapshot, leaf: LazyEvent, first: int) -> list[int]:
-        """Return the entry numbers shown with the path from entry `first` to a leaf, in order."""
-        beside = self.beside(snapshot, leaf.session)
-        if beside is None:
-            return []
-        for entry in path(snapshot, leaf.session, leaf.seq, first=first):
-            beside.add(entry)
-        return beside.found
 
     def arrange(
         self,
@@ -224,20 +207,9 @@ class Rules(ABC):
         """
         return frozenset()
 
-    def restores(self, entry: Event | LazyEvent) -> bool:  # noqa: ARG002  others ask it
-        """Return True for an entry that shows content again, if it directly follows a compaction."""
-        return False
-
-    @abstractmethod
-    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        """Return the messages for the compaction in effect.
-
-        `record` is the compaction's own record, or its harness's later version of it.
-        """
-
     @abstractmethod
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        """Return the messages of an entry of `kinds`.
+        """Return the messages of an entry of `kinds`, or of the compaction in effect.
 
         `record` is the entry's own record, or its harness's later version of it.
         """
@@ -249,14 +221,6 @@ class Rules(ABC):
     @abstractmethod
     def placeholder(self, text: str, time: int | None) -> bytes:
         """Return one message that replaces several; `time` is in epoch milliseconds."""
-
-    def window_start(self, compaction: Event, previous: Event | None) -> int:  # noqa: ARG002  others ask it
-        """Return the number of the first entry in a compaction's summary; 0 for the root.
-
-        `previous` is the compaction that was in effect above it. By default the window starts at its first
-        kept entry.
-        """
-        return (previous.target_seq or previous.seq) if previous else 0
 
     def begins_midway(self, snapshot: Snapshot, root: LazyEvent) -> bool:  # noqa: ARG002  others ask it
         """Return True if messages before a path's first entry are in no session of the store.
@@ -282,10 +246,7 @@ class Rules(ABC):
         return ()
 
     def recorded_requests(self, snapshot: Snapshot, session: str) -> Iterable[RecordedRequest]:  # noqa: ARG002
-        """Yield the requests that the harness recorded and got an answer to; by default nothing.
-
-        Their hashes are those of `message_hash`.
-        """
+        """Yield the requests that the harness recorded and got an answer to; by default nothing."""
         return ()
 
     def recorded_prompt(self, snapshot: Snapshot, leaf: LazyEvent) -> PromptView:  # noqa: ARG002
@@ -294,18 +255,6 @@ class Rules(ABC):
         Where there is one, no request of the harness has unrecorded content at its start. By default it is empty.
         """
         return PromptView()
-
-    def message_hash(self, message: bytes) -> str:
-        """Return the hash that recorded requests have for a message of `document`."""
-        raise NotImplementedError
-
-    def plain_fold(self, file: bytes) -> bytes | None:  # noqa: ARG002  others read it
-        """Return a session file's context by decoding every line; None if unsupported.
-
-        This is what a harness without a store does, and `refold bench` compares against it. It may ignore
-        rewrites and undos.
-        """
-        return None
 
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
         """Splice the JSON of messages and settings into a context's JSON. Consumes the list."""

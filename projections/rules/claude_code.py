@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -53,7 +54,6 @@ from projections.rules.base import (
     Selection,
     select_kept_run,
 )
-from projections.rules.plain_claude_code import plain_context
 
 Json = dict[str, Any]
 
@@ -63,6 +63,8 @@ _REJOINS_ON_RESUME: Final = (2, 1, 88)
 """The first version that restores the results of parallel calls when it resumes a session."""
 _RECORDS_ATTACHMENTS: Final = (2, 1, 110)
 """The first version that records its attachments."""
+_REMEMBERED: Final = 1 << 14
+"""Hashes kept: most messages of a request are in the next one too."""
 _COUNTED: Final = b'"messageCount"'
 _RESUMED: Final = re.compile(
     rb'<command-name>/(?:exit|quit)|"hookName"\s*:\s*"SessionStart:resume"|"model"\s*:\s*"<synthetic>"'
@@ -191,10 +193,12 @@ class ClaudeCodeRules(Rules):
     def recorded_requests(self, snapshot: Snapshot, session: str) -> Iterable[RecordedRequest]:
         """Yield the requests in records of their own that an answer names."""
         found = _api_requests(snapshot, session)
+        hash_of = lru_cache(_REMEMBERED)(message_hash)
         for name, request in found.requests.items():
             if name in found.answers:
                 yield RecordedRequest(
                     answer=found.answers[name],
+                    hash_of=hash_of,
                     hashes=request.hashes,
                     messages=found.messages,
                     is_reproduced=request.is_reproduced,
@@ -209,16 +213,6 @@ class ClaudeCodeRules(Rules):
             return PromptView()
         return _PROMPTS.get(answer.digest, lambda: prompt_of(name, _notes_above(snapshot, answer)))
 
-    def message_hash(self, message: bytes) -> str:
-        return message_hash(message)
-
-    def restores(self, entry: Event | LazyEvent) -> bool:
-        """Return True for an attachment; those of a prompt follow the prompt."""
-        return entry.kind == "custom_message" and fields_of(entry.body).type == "attachment"
-
-    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
-        return shown_messages("compaction", record)
-
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return shown_messages(entry.kind, record)
 
@@ -227,9 +221,6 @@ class ClaudeCodeRules(Rules):
         if any(change.text == "" and change.block is None and not _is_of_call(change) for change in shown):
             return ()
         return [_rewritten(message, shown) for message in messages]
-
-    def plain_fold(self, file: bytes) -> bytes | None:
-        return plain_context(file)
 
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
         """Return a context as a request has it: role and content, consecutive user messages merged."""

@@ -14,7 +14,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
 from projections.context.parts import Part
 from projections.rules.base import Gap, Selection, select_kept_run
-from projections.rules.pi import PLAIN_FIELDS, PiRules
+from projections.rules.pi import PiRules
 
 _HIDDEN_TYPES: Final = ("prewalk-plan", "vibe-mode-context")
 """Types of extension messages that are not sent to the model."""
@@ -31,13 +31,6 @@ class OhMyPiRules(PiRules):
     """pi's rules, with boundaries, provider-made compactions, and failed turns left out."""
 
     name = "oh-my-pi"
-    plain_fields = PLAIN_FIELDS | {
-        "compaction": (
-            "compactionSummary",
-            ("summary", "shortSummary", "tokensBefore", "tokensAfter", "method", "warning"),
-        ),
-        "custom_message": ("custom", ("customType", "content", "display", "details", "attribution")),
-    }
     format = "oh-my-pi/3"
     arranges = True
 
@@ -85,16 +78,9 @@ class OhMyPiRules(PiRules):
             )
         return selected
 
-    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        fields = _decoded(record)
-        preserved = _object(fields.get("preserveData"))
-        payload = _replacement(preserved) or _replay(preserved)
-        shown = _some(fields, "summary", "shortSummary", "tokensBefore", "tokensAfter", "method")
-        if payload is not None:
-            shown["providerPayload"] = payload
-        return (_message("compactionSummary", shown | _some(fields, "warning"), compaction.time),)
-
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        if entry.kind == "compaction":
+            return (_message("compactionSummary", _summary(_decoded(record)), entry.time),)
         if entry.kind != "custom_message":
             return super().show(entry, record)
         fields = _decoded(record)
@@ -159,10 +145,6 @@ class OhMyPiRules(PiRules):
             return frozenset({_answered(part)})
         return frozenset(_turn(part.raw).calls if part.role == "assistant" else ())
 
-    def plain_fold(self, file: bytes) -> bytes | None:
-        first, end, records = file.partition(b"\n")
-        return super().plain_fold(records if end and b'"pad"' in first else file)
-
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
         for entry in entries:
             for what in _unknown(snapshot, entry):
@@ -187,6 +169,15 @@ def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
         missing = [ref for ref in _references(_decoded(body)) if _blob(snapshot, entry.session, ref) is None]
         found += ["image that was not found"] * len(missing)
     return found
+
+
+def _summary(fields: Json) -> Json:
+    preserved = _object(fields.get("preserveData"))
+    payload = _replacement(preserved) or _replay(preserved)
+    shown = _some(fields, "summary", "shortSummary", "tokensBefore", "tokensAfter", "method")
+    if payload is not None:
+        shown["providerPayload"] = payload
+    return shown | _some(fields, "warning")
 
 
 def _message(role: str, fields: Json, time: int | None) -> bytes:

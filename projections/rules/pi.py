@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +12,7 @@ from eventstore.event import Event, Flag
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
-from eventstore.records import RESTORED_FILE, RESTORED_PLAN, CustomMessage, TextReplacement, own_record
+from eventstore.records import TextReplacement
 from projections.rules.base import Rules, Selection, select_kept_run
 
 
@@ -110,15 +107,6 @@ def _encode(value: Any) -> bytes:
     return stringify(value).encode()
 
 
-PLAIN_FIELDS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "compaction": ("compactionSummary", ("summary", "tokensBefore", "placement")),
-    "branch_summary": ("branchSummary", ("summary", "fromId")),
-    "custom_message": ("custom", ("customType", "content", "display", "details")),
-    "message": ("", ()),
-}
-"""Kinds of entries in a context, with their message's role and the fields that it takes."""
-
-
 class PiRules(Rules):
     """The rules of pi, and of refold's own records, which have the same shape."""
 
@@ -126,18 +114,10 @@ class PiRules(Rules):
     format = "pi/3"
     format_names = frozenset({"pi"})
     kinds = frozenset({"message", "branch_summary", "custom_message"})
-    plain_fields = PLAIN_FIELDS
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select what a context shows; pi's compactions never list what they keep."""
         return select_kept_run(snapshot, leaf)
-
-    def restores(self, entry: Event | LazyEvent) -> bool:
-        record = own_record(entry) if entry.kind == "custom_message" else None
-        return isinstance(record, CustomMessage) and record.custom_type in (RESTORED_FILE, RESTORED_PLAN)
-
-    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
-        return (show_compaction(record, compaction.time),)
 
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         is_migrated = bool(entry.flags & Flag.MIGRATED_ROLE)
@@ -150,73 +130,13 @@ class PiRules(Rules):
     def placeholder(self, text: str, time: int | None) -> bytes:
         return placeholder(text, time)
 
-    def plain_fold(self, file: bytes) -> bytes | None:
-        way = _path_in_file(file)
-        newest = max((at for at, entry in enumerate(way) if entry["type"] == "compaction"), default=-1)
-        messages = []
-        if newest >= 0:
-            messages.append(self._plain_message(way[newest]))
-            first = way[newest].get("firstKeptEntryId")
-            kept = next((at for at in range(newest) if way[at]["id"] == first), newest)
-            way = [*way[kept:newest], *way[newest + 1 :]]
-        # An older compaction may be among what the newest one keeps; its summary is not shown again.
-        shown_kinds = self.plain_fields.keys() - {"compaction"}
-        messages += [self._plain_message(entry) for entry in way if entry["type"] in shown_kinds]
-        shown = [message for message in messages if message is not None]
-        return json.dumps({"messages": shown}, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "surrogatepass"
-        )
-
-    def _plain_message(self, entry: dict[str, Any]) -> Any:
-        role, names = self.plain_fields[entry["type"]]
-        if not role:
-            return entry.get("message")
-        fields = {name: entry[name] for name in names if name in entry}
-        return {"role": role, **fields, "timestamp": _epoch_milliseconds(entry.get("timestamp"))}
-
-    def window_start(self, compaction: Event, previous: Event | None) -> int:
-        """Return the number of the first entry in a compaction's window.
-
-        It starts where the compaction above left off (pi 0.73, oh-my-pi 18, refold), or after that compaction
-        itself (pi before it tracked files, oh-my-pi 17: records without `details`), whose kept entries went
-        into no summary.
-        """
-        if previous and not compaction.is_own and "details" not in tolerant_json(compaction.body):
-            return previous.seq
-        return super().window_start(compaction, previous)
-
 
 _SHOW: Final = {
+    "compaction": show_compaction,
     "message": show_mended,
     "branch_summary": show_branch_summary,
     "custom_message": show_custom_message,
 }
-
-
-def _path_in_file(file: bytes) -> list[dict[str, Any]]:
-    """Return a session file's entries from root to leaf, decoded by the standard library."""
-    decoded = []
-    for line in file.split(b"\n"):
-        # A harness skips lines that it cannot read.
-        with suppress(ValueError, RecursionError):
-            decoded.append(json.loads(line))
-    _header, *entries = [entry for entry in decoded if isinstance(entry, dict)]
-    by_id = {entry["id"]: entry for entry in entries}
-    way: list[dict[str, Any]] = []
-    above = entries[-1] if entries else None
-    while above is not None:
-        way.append(above)
-        # Remove each visited entry, so that a cycle of parents ends.
-        parent = above["parentId"]
-        above = by_id.pop(parent, None) if isinstance(parent, str) else None
-    return way[::-1]
-
-
-def _epoch_milliseconds(time: object) -> int | None:
-    try:
-        return round(datetime.fromisoformat(str(time)).timestamp() * 1000)
-    except ValueError:
-        return None
 
 
 RULES: Final = PiRules()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.plain_claude_code import plain_context
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
 from eventstore.formats.claude_code.api_message import content_of, items_of, wire_of
@@ -18,7 +19,7 @@ from projections.audit.checks import CLAIMS, JUMPS, PREFIXES, STRUCTURE, check_s
 from projections.context.build import build_context, context_json
 from projections.context.cursor import resolve_cursor
 from projections.requests.anthropic import render
-from projections.rules.claude_code import COUNTS, RULES
+from projections.rules.claude_code import COUNTS
 from projections.tree import tree
 from projections.usage import answers
 from tests.support.events import events
@@ -158,6 +159,5 @@ def test_a_plain_fold_of_the_file_gives_the_same_messages(corpus: Path) -> None:
             continue
         log = MemoryLog()
         (imported,) = import_sessions(log, path)
-        folded = RULES.plain_fold(path.read_bytes())
-        assert folded is not None
+        folded = plain_context(path.read_bytes())
         assert json.loads(folded)["messages"] == json.loads(context_json(log, imported.id))["messages"]

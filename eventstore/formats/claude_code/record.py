@@ -580,7 +580,14 @@ def _node_of_custom_message(fields: Fields, folder: str) -> Node:
     message = Message(role=content.role, blocks=content.blocks, extension=extension)
     # Text that the user typed while the model was working is recorded as an attachment.
     is_typed = name == "queued_command" and data.get("commandMode") in (None, "prompt")
-    return Node(messages=(message,), by_person=is_typed, extension=extension, folder=folder)
+    return Node(
+        messages=(message,),
+        by_person=is_typed,
+        # Attachments of a prompt follow the prompt.
+        restores=fields.type == "attachment",
+        extension=extension,
+        folder=folder,
+    )
 
 
 def _compaction(summary: str, boundary: Fields) -> CompactionView:

@@ -252,8 +252,12 @@ def _thinking_level_change(entry: Entry) -> Node:
     return Node(settings=SettingsView(thinking_level=level), line=joined(level), flags=Flag.SETS_THINKING)
 
 
-def read_compaction(entry: Entry) -> Node:
-    """Read a compaction."""
+def read_compaction(entry: Entry, *, is_own: bool = False) -> Node:
+    """Read a compaction, refold's (`is_own`) or a harness's.
+
+    Those of pi before it tracked files, and of oh-my-pi 17, have no `details`; the entries that the compaction above
+    kept went into no summary.
+    """
     by_extension = bool(entry.fromHook or entry.fromExtension)
     return Node(
         messages=(_summary_message("compactionSummary", entry.summary),),
@@ -267,6 +271,7 @@ def read_compaction(entry: Entry) -> Node:
             missing_sections=_missing_sections(entry.request),
             by_extension=by_extension,
             files=None if by_extension else _files(value_of(entry.details)),
+            skips_kept=not is_own and isinstance(entry.details, UnsetType),
         ),
         requests=requests_of(entry.request),
     )

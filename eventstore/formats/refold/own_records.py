@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -12,7 +13,7 @@ from eventstore.formats.pi import entry as entries
 from eventstore.formats.pi.entry import Entry, Reader, entry_of, joined, node_of_entry, requests_of, value_of
 from eventstore.javascript import text_or_empty
 from eventstore.node import Node, facts_of_node
-from eventstore.records import TextReplacement
+from eventstore.records import RESTORED_FILE, RESTORED_PLAN, TextReplacement
 
 
 def own_node(kind: str, record: bytes) -> Node:
@@ -23,6 +24,12 @@ def own_node(kind: str, record: bytes) -> Node:
 def own_facts(kind: str, record: bytes) -> EventFacts:
     """Return the facts that the log stores beside a record of refold."""
     return facts_of_node(own_node(kind, record), kind, record)
+
+
+def _custom_message(entry: Entry) -> Node:
+    node = entries.read_custom_message(entry)
+    restores = entry.customType in (RESTORED_FILE, RESTORED_PLAN)
+    return msgspec.structs.replace(node, restores=True) if restores else node
 
 
 def _attempt(entry: Entry) -> Node:
@@ -72,6 +79,8 @@ def _line_of(*names: str) -> Reader:
 
 READERS: Final[Mapping[str, Reader]] = {
     **entries.READERS,
+    "compaction": partial(entries.read_compaction, is_own=True),
+    "custom_message": _custom_message,
     "attempt": _attempt,
     "decision": _decision,
     "rewrite": _rewrite,

@@ -16,23 +16,16 @@ from tests.support.gates import Gate
 from tests.support.madeup import format as madeup_format
 from tests.support.patience import PATIENCE
 
-TIMES = ("rebuildSeconds", "openRebuildSeconds", "foldSeconds", "importSeconds", "parseSeconds")
+TIMES = ("rebuildSeconds", "openRebuildSeconds", "importSeconds", "parseSeconds")
 
 
-def test_a_session_is_measured_and_its_fold_gives_the_same_messages(told: Refold) -> None:
+def test_a_session_is_measured_beside_the_parsing_of_its_file(told: Refold) -> None:
     (found,) = told("bench", "--json").json["sessions"]
     context = told("context", SESSION, "--format", "pi").json
-    assert found["messages"] == len(context["messages"])
-    assert (found["session"], found["sameMessages"]) == (SESSION, True)
+    assert (found["session"], found["messages"]) == (SESSION, len(context["messages"]))
     assert all(found[name] > 0 for name in TIMES)
-    assert found["foldRatio"] == pytest.approx(found["foldSeconds"] / found["rebuildSeconds"])
+    assert found["parseRatio"] == pytest.approx(found["parseSeconds"] / found["rebuildSeconds"])
     assert found["importRatio"] == pytest.approx(found["importSeconds"] / found["parseSeconds"])
-
-
-def test_where_something_was_undone_the_fold_is_said_to_give_other_messages(told: Refold) -> None:
-    told("undo", SESSION, "c1")
-    (found,) = told("bench", "--json").json["sessions"]
-    assert not found["sameMessages"]
 
 
 def test_the_sessions_that_are_named_are_measured_each_once(told: Refold, tmp_path: Path) -> None:
@@ -48,7 +41,7 @@ def test_below_the_table_stands_what_its_columns_mean_and_no_others(
     told.columns = columns
     shown = re.sub(r"\x1b\[[\d;]*m", "", told("bench").out)
     table, explained = shown.split("\n\n")[:2]
-    with_meaning = ("REBUILD", "STORE OPEN", "JSON FOLD", "SPEED", "IMPORT", "PARSING")
+    with_meaning = ("REBUILD", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
     words = table.partition(SESSION[:8])[0].split()
     there = [name for name in with_meaning if set(name.split()) <= set(words)]
     assert [line[:10].rstrip() for line in explained.splitlines() if line[:1] != " "] == there
@@ -92,7 +85,7 @@ def test_in_an_empty_store_appends_are_measured(refold: Refold) -> None:
 
 
 @pytest.mark.usefixtures("madeup")
-def test_of_a_harness_without_a_fold_none_is_measured(refold: Refold, tmp_path: Path) -> None:
+def test_a_session_of_any_harness_is_measured(refold: Refold, tmp_path: Path) -> None:
     record = {
         "kind": "say",
         "in": "one",
@@ -104,5 +97,4 @@ def test_of_a_harness_without_a_fold_none_is_measured(refold: Refold, tmp_path: 
     refold("sync", "file")
     (found,) = refold("bench", "one", "--json").json["sessions"]
     assert found["rebuildSeconds"] > 0
-    assert not {"foldSeconds", "foldRatio", "sameMessages"} & found.keys()
     assert refold("bench", "one").code == 0

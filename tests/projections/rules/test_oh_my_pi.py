@@ -299,41 +299,6 @@ def test_along_a_path_a_call_that_nothing_answers_costs_no_more(
         assert found == [context_at(snapshot, cursor.at_leaf(each.seq)).parts for each in way]
 
 
-def test_a_plain_fold_of_a_file_gives_the_same_messages(tmp_path: Path) -> None:
-    chain = [
-        {
-            "id": f"{number:08x}",
-            "parentId": f"{number - 1:08x}" if number else None,
-            "timestamp": time_of(number),
-        }
-        for number in range(6)
-    ]
-    compaction = {
-        "type": "compaction",
-        "summary": "s",
-        "shortSummary": "short",
-        "firstKeptEntryId": "00000001",
-        "tokensBefore": 9,
-        "tokensAfter": 1,
-        "method": "soft",
-    }
-    skill = {
-        "type": "custom_message",
-        "customType": "skill-prompt",
-        "content": "c",
-        "display": True,
-        "attribution": "user",
-    }
-    older = {**compaction, "summary": "older", "firstKeptEntryId": "00000000"}
-    told = [said("a"), answered(call("x")), result("x"), older, compaction, skill]
-    file = file_of([{**fields, **node} for node, fields in zip(chain, told, strict=True)])
-    log = MemoryLog()
-    session = bring(log, tmp_path, file).id
-    folded = rules_of_format("oh-my-pi/3").plain_fold(file)
-    assert folded is not None
-    assert json.loads(folded)["messages"] == json.loads(context_json(log, session))["messages"]
-
-
 def test_an_image_that_is_not_there_is_a_gap(tmp_path: Path) -> None:
     image = {"type": "image", "data": BLOB, "mimeType": "image/png"}
     log = MemoryLog()

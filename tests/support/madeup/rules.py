@@ -59,10 +59,9 @@ class MadeUpRules(Rules):
         )
         return next(of_others, 0)
 
-    def summary(self, compaction: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
-        return (_encode({"who": "model", "text": f"So far: {json.loads(record)['text']}"}),)
-
-    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:  # noqa: ARG002
+    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        if entry.kind == "compaction":
+            return (_encode({"who": "model", "text": f"So far: {json.loads(record)['text']}"}),)
         return [_encode(each) for each in json.loads(record).get("messages", ())]
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.plain_claude_code import plain_context
 from compaction import record_compaction
 from compaction.branching.fork import fork
 from eventstore.memory import MemoryLog
@@ -280,8 +281,7 @@ def test_a_context_is_sent_in_turns_with_results_first(log: MemoryLog, tmp_path:
         ("user", ["tool_result", "tool_result", "text", "text"]),
     ]
     assert sent[0] == {"role": "user", "content": "read both"}
-    plain = claude_code.RULES.plain_fold((tmp_path / "s.jsonl").read_bytes())
-    assert plain is not None
+    plain = plain_context((tmp_path / "s.jsonl").read_bytes())
     assert json.loads(plain)["messages"] == sent
 
 

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eventstore.files.importing import import_sessions
+from eventstore.formats.claude_code.api_requests import message_hash
 from eventstore.memory import MemoryLog
 from projections.audit.checks import CheckResult, check_session
 from projections.audit.gaps import context_gaps
 from projections.audit.recorded_requests import RECORDED
 from projections.context.build import build_context, harness_json
 from projections.context.cursor import resolve_cursor
-from projections.rules import rules_named
 from projections.settings import harness_prompt
 from projections.tokens import counter
 from tests.support.claude_code import SESSION, answer, attached, bring, call, result, said
@@ -148,11 +148,8 @@ def test_mistyped_records_of_requests_are_read(tmp_path: Path, field: str, broke
 
 def test_a_messages_hash_is_of_sorted_json() -> None:
     expected = hashlib.sha256(b'{"content":[{"text":"h\xc3\xa9","type":"text"}],"role":"user"}').hexdigest()
-    rules = rules_named("claude-code")
-    assert rules.message_hash('{"role":"user","content":"hé"}'.encode()) == expected
-    assert (
-        rules.message_hash('{"content": [{"type":"text","text":"hé"}], "role":"user"}'.encode()) == expected
-    )
+    assert message_hash('{"role":"user","content":"hé"}'.encode()) == expected
+    assert message_hash('{"content": [{"type":"text","text":"hé"}], "role":"user"}'.encode()) == expected
 
 
 def test_a_recorded_prompt_is_no_gap(tmp_path: Path) -> None:

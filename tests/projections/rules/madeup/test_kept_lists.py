@@ -134,7 +134,7 @@ class TestKeptLists:
     def test_a_compaction_that_shows_nothing_is_audited(
         self, log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(madeup_rules.MadeUpRules, "summary", lambda *_: ())
+        monkeypatch.setattr(madeup_rules.MadeUpRules, "show", lambda *_: ())
         bring(log, tmp_path, record("summary", "s", None, text="much", kept=[]))
         (audited,) = audit(log, "one").compactions
         assert (audited.messages, audited.summary_tokens) == (Counts(summarized=0, kept=0, uncovered=0), 0)

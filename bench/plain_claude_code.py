@@ -1,6 +1,6 @@
 """Build a Claude Code session's context by decoding its whole file, without a store.
 
-`refold bench` measures against it. It knows no rewrites, no kept messages, no sidechains and no resumed processes.
+It knows no rewrites, no kept messages, no sidechains and no resumed processes.
 """
 
 from __future__ import annotations
