@@ -16,7 +16,7 @@ from eventstore.errors import (
     VersionConflictError,
     no_parent,
 )
-from eventstore.event import OWN_PLACE, Event, Flag, NewEvent, Parent, Place
+from eventstore.event import MAX_RECORD_BYTES, OWN_PLACE, Event, Flag, NewEvent, Parent, Place
 from eventstore.formats import facts_of, place_of
 from eventstore.frame import (
     FORMATS,
@@ -103,6 +103,7 @@ def check_events(session: str, events: Sequence[NewEvent]) -> None:
             and event.format in _FORMATS_OF_FILES
             and not event.cause
             and (time is None or -_LATEST <= time <= _LATEST)
+            and len(event.body) <= MAX_RECORD_BYTES
         ):
             continue
         _check_event(session, event)
@@ -133,6 +134,12 @@ def _check_event(session: str, event: NewEvent) -> None:
             f"session {session!r}, event {event.id!r}",
             f"its time, {event.time}, is not a valid time in epoch milliseconds",
             "give it its time, or None",
+        )
+    if len(event.body) > MAX_RECORD_BYTES:
+        raise BadInputError(
+            f"session {session!r}, event {event.id!r}",
+            f"its record has {len(event.body):,} bytes, and the largest {MAX_RECORD_BYTES:,}",
+            "store its content in parts",
         )
     if event.format not in FORMATS:
         raise BadInputError(

@@ -88,6 +88,10 @@ class EventFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     flags: int = 0
 
 
+MAX_RECORD_BYTES: Final = 256 << 20
+"""The largest record; a store has it in memory as a whole, and more than once while it is written."""
+
+
 class Absent(Enum):
     """The fates of a record whose parent is not there."""
 

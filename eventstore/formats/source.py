@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol
 
 import msgspec
 
-from eventstore.event import Event, NewEvent
+from eventstore.event import MAX_RECORD_BYTES, Event, NewEvent
 from eventstore.log import SourceState
 from eventstore.records import Remark, Resume
 
@@ -166,6 +166,7 @@ class Glue(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
+TOO_LARGE: Final = "is larger than a record may be"
 LINE_END: Final = Glue(b"\n")
 
 
@@ -214,6 +215,9 @@ class LineReader(Protocol):
     def torn(self, text: bytes, offset: int) -> Iterable[Piece]:
         """Return the pieces of the file's last line, which has no end."""
 
+    def go_past(self) -> None:
+        """Go on to the next line without reading this one."""
+
 
 def pieces_of_lines(file: BinaryIO, offset: int, reader: LineReader) -> Iterator[Piece]:
     """Yield the pieces of a file from an offset on, adjacent records of a line together."""
@@ -225,7 +229,7 @@ def pieces_of_lines(file: BinaryIO, offset: int, reader: LineReader) -> Iterator
         events: list[NewEvent] = []
         begin, line, at = 0, reader.line, 0
         for text in lines:
-            found = reader.whole(text, offset + at)
+            found = reader.whole(text, offset + at) if len(text) <= MAX_RECORD_BYTES else _past(text, reader)
             if isinstance(found, NewEvent):
                 events.append(found)
             else:
@@ -237,9 +241,19 @@ def pieces_of_lines(file: BinaryIO, offset: int, reader: LineReader) -> Iterator
             at += len(text) + 1
         if events:
             yield SourceRecords(events, block[begin:at], line=line)
-        if rest:
+        if len(rest) > MAX_RECORD_BYTES:
+            yield Tail()
+            yield from (SourceRemark("skipped", reader.line, TOO_LARGE), Glue(rest))
+        elif rest:
             yield from reader.torn(rest, offset + at)
         offset += len(block)
+
+
+def _past(text: bytes, reader: LineReader) -> Sequence[Piece]:
+    """Return the pieces of a line that is too large for a record, and go past it."""
+    remark = SourceRemark("skipped", reader.line, TOO_LARGE)
+    reader.go_past()
+    return remark, Glue(text + LINE_END.data)
 
 
 def one_by_one(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -1,4 +1,4 @@
-"""A record may be as large as memory allows, and costs a few times its size, whole or torn."""
+"""A record costs a few times its size, whole or torn; one above the limit is kept, but is no record."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from eventstore import append
+from eventstore.errors import BadInputError
+from eventstore.files.exporting import export_original
+from eventstore.files.importing import import_file
+from eventstore.formats import source
+from eventstore.memory import MemoryLog
+from eventstore.verify import verify
+from tests.support import claude_code
+from tests.support.events import message
 from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
 
@@ -54,3 +63,34 @@ def test_a_large_line_is_read_in_memory_that_follows_it(
     added, passed_over, same, memory = done.stdout.split()
     assert (int(added), int(passed_over), same) == (records, skipped, "True")
     assert int(memory) < 8 * LARGE
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that a test can exceed."""
+    for module in (append, source):
+        monkeypatch.setattr(module, "MAX_RECORD_BYTES", 5000)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("end", [b"", b"\n"], ids=["torn", "whole"])
+@pytest.mark.parametrize("lines", ["pi", "claude-code"])
+def test_a_line_above_the_limit_is_skipped(tmp_path: Path, lines: str, end: bytes) -> None:
+    path, log = tmp_path / "session.jsonl", MemoryLog()
+    first = (
+        (header(), said("first", "a", None))
+        if lines == "pi"
+        else (claude_code.said("a", None, "first") + b"\n",)
+    )
+    content = b"".join(first) + b'{"type":"' + b"x" * 6000 + b'"}' + end
+    path.write_bytes(content)
+    done = import_file(log, path)
+    assert [each.line for each in done.skipped] == [len(first) + 1]
+    assert b"".join(export_original(log, done.id)) == content
+    assert verify(log).findings == []
+
+
+@pytest.mark.usefixtures("small")
+def test_an_event_above_the_limit_is_refused() -> None:
+    with pytest.raises(BadInputError, match="largest"):
+        MemoryLog().append("s", [message("a", "x" * 6000)])

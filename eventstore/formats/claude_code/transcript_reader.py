@@ -155,6 +155,10 @@ class TranscriptReader(SessionReader):
         yield Tail()
         yield from self._pieces_of(text, offset)
 
+    def go_past(self) -> None:
+        self._line += 1
+        self._is_open = False
+
     def _plain(self, body: bytes, offset: int) -> NewEvent | None:
         """Return the event of a line that is an ordinary message of the file's own session.
 

@@ -90,6 +90,9 @@ class PiReading(SessionReader):
         yield Tail()
         yield from self._pieces_of(text, offset)
 
+    def go_past(self) -> None:
+        self._line += 1
+
     def _pieces_of(self, raw: bytes, offset: int) -> Iterator[Piece]:
         """Yield the pieces of a line at an offset."""
         is_whole = raw.endswith(b"\n")
