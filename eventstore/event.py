@@ -89,7 +89,7 @@ class EventFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 MAX_RECORD_BYTES: Final = 256 << 20
-"""The largest record; a store has it in memory as a whole, and more than once while it is written."""
+"""The largest record, which a store has in memory as a whole."""
 
 
 class Absent(Enum):
