@@ -1,0 +1,283 @@
+"""The rules by which Claude Code builds a request from a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from eventstore.errors import NotFoundError
+from eventstore.event import Event
+from eventstore.formats import node_of
+from eventstore.formats.claude_code.api_requests import (
+    ApiRequests,
+    message_hash,
+    prompt_of,
+    request_of,
+)
+from eventstore.formats.claude_code.links import CONTEXT_LINK
+from eventstore.formats.claude_code.record import VERSION, fields_of, is_boundary, shown_messages
+from eventstore.log import Snapshot
+from eventstore.node import CompactionView, PromptView, ResultReplacement
+from eventstore.paths import LazyEvent, SnapshotCache, event, events_of_kinds, path, upward
+from eventstore.records import Link, TextReplacement, own_record
+from projections.context.parts import Part
+from projections.rules.base import (
+    SENT_AGAIN,
+    SYSTEM_PROMPT,
+    TOOL_DEFINITIONS,
+    Beside,
+    Check,
+    EntryRef,
+    Gap,
+    RecordedRequest,
+    Rules,
+    Selection,
+    select_kept_run,
+)
+from projections.rules.claude_code.memory import Joined, Memory, named_parent, version_at
+from projections.rules.claude_code.turns import (
+    attachments_first,
+    encoded,
+    group_in,
+    joined,
+    rewritten,
+    turns,
+)
+
+MEMORY_FILES: Final = "memory files"
+COUNTS: Final = "message counts"
+_RECORDS_ATTACHMENTS: Final = (2, 1, 110)
+"""The first version that records its attachments."""
+_REMEMBERED: Final = 1 << 14
+"""Hashes kept: most messages of a request are in the next one too."""
+_COUNTED: Final = b'"messageCount"'
+
+
+class ClaudeCodeRules(Rules):
+    """The rules of all versions of Claude Code."""
+
+    name = "claude-code"
+    format = VERSION
+    kinds = frozenset({"message", "custom_message"})
+    arranges = True
+    records_thinking = False
+    unrecorded = (SYSTEM_PROMPT, TOOL_DEFINITIONS, MEMORY_FILES)
+
+    def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
+        """Select the newest summary, the messages its boundary keeps, and everything after it."""
+        selected = select_kept_run(snapshot, leaf)
+        compaction = selected.compaction
+        if compaction is None:
+            return msgspec.structs.replace(selected, prefix=_context_of(snapshot, leaf.session))
+        if compaction.format != VERSION:
+            return selected
+        said = node_of(compaction, snapshot).compaction
+        kept = _ids_kept(snapshot, compaction, said, leaf) if said is not None else frozenset[str]()
+        places = [seq for name in kept if (seq := snapshot.locate(leaf.session, name))]
+        return msgspec.structs.replace(
+            selected,
+            first=min(places, default=compaction.seq + 1),
+            kept=kept,
+            keeps_before=said is not None and said.keeps_before,
+        )
+
+    def beside(self, snapshot: Snapshot, session: str) -> Beside:
+        return Joined(snapshot, session)
+
+    def joined(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Join the blocks of each assistant message, up to where another message's blocks begin."""
+        messages: list[list[Part]] = []
+        newest, place = ("", ""), 0
+        for part in parts:
+            group = group_in(part)
+            if group[1] and group == newest:
+                messages[place].append(part)
+                continue
+            if part.role == "assistant":
+                newest, place = group, len(messages)
+            messages.append([part])
+        return [joined(each) for each in messages]
+
+    def arrange(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        leaf: LazyEvent,  # noqa: ARG002
+        parts: Sequence[Part],
+    ) -> Sequence[Part]:
+        """Join each answer's blocks; move attachments up past prompts."""
+        return self.joined(attachments_first(parts))
+
+    def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
+        """Return the index of the newest assistant message, which may still get further blocks.
+
+        Before the first one, an attachment may still move to the beginning.
+        """
+        newest, first = None, 0
+        for place in range(len(parts) - 1, -1, -1):
+            if parts[place].role == "assistant":
+                group = group_in(parts[place])
+                newest = newest or group
+                if group != newest or not group[1]:
+                    break
+                first = place
+        return first
+
+    def begins_midway(self, snapshot: Snapshot, root: LazyEvent) -> bool:
+        if root.format != VERSION or _context_of(snapshot, root.session):
+            return False
+        fields = fields_of(root.body)
+        return bool(named_parent(root) or (is_boundary(fields) and fields.logicalParentUuid))
+
+    def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
+        """Yield what older versions sent again after a compaction, and results lost on resuming."""
+        on_path = list(entries)
+        for entry in on_path:
+            if entry.kind == "compaction" and entry.format == VERSION:
+                version = version_at(entry)
+                if version is not None and version < _RECORDS_ATTACHMENTS:
+                    yield Gap(what=SENT_AGAIN, event=entry.id, seq=entry.seq)
+        if not on_path:
+            return
+        in_memory = Joined(snapshot, on_path[0].session)
+        for entry in on_path:
+            in_memory.add(entry)
+        if in_memory.lost:
+            at = event(snapshot, on_path[0].session, in_memory.resumed)
+            tokens = -sum(event(snapshot, at.session, seq).utf16 for seq in in_memory.lost)
+            yield Gap(what="parallel results lost on resuming", event=at.id, seq=at.seq, tokens=tokens)
+
+    def checks(self, snapshot: Snapshot, session: str) -> Iterable[Check]:
+        """Check each recorded count of the messages in memory at the end of a turn."""
+        memory = Memory(self, snapshot)
+        for entry in events_of_kinds(snapshot, session, {"custom"}):
+            if entry.format != VERSION or _COUNTED not in entry.body or not entry.parent_seq:
+                continue
+            expected = fields_of(entry.body).messageCount
+            if expected is not None:
+                found = memory.count(event(snapshot, session, entry.parent_seq))
+                yield Check(
+                    name=COUNTS,
+                    event=entry.id,
+                    seq=entry.seq,
+                    expected=expected,
+                    found=found,
+                    passed=found == expected,
+                )
+
+    def recorded_requests(self, snapshot: Snapshot, session: str) -> Iterable[RecordedRequest]:
+        """Yield the requests in records of their own that an answer names."""
+        found = _api_requests(snapshot, session)
+        hash_of = lru_cache(_REMEMBERED)(message_hash)
+        for name, request in found.requests.items():
+            if name in found.answers:
+                yield RecordedRequest(
+                    answer=found.answers[name],
+                    hash_of=hash_of,
+                    hashes=request.hashes,
+                    messages=found.messages,
+                    is_reproduced=request.is_reproduced,
+                )
+
+    def recorded_prompt(self, snapshot: Snapshot, leaf: LazyEvent) -> PromptView:
+        """Return the system prompt and tools of the request that the newest answer names."""
+        answers = (each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant")
+        answer = next(answers, None)
+        name = request_of(answer.body) if answer else ""
+        if answer is None or not name:
+            return PromptView()
+        return _PROMPTS.get(answer.digest, lambda: prompt_of(name, _notes_above(snapshot, answer)))
+
+    def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        return shown_messages(entry.kind, record)
+
+    def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
+        """Return messages with content replaced; a message left without content is dropped."""
+        is_gone = any(
+            change.text == "" and change.block is None and not isinstance(change, ResultReplacement)
+            for change in shown
+        )
+        if is_gone:
+            return ()
+        return [rewritten(message, shown) for message in messages]
+
+    def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
+        """Return a context as a request has it: role and content, consecutive user messages merged."""
+        return super().document([*turns(map(bytes, messages))], settings)
+
+    def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
+        return b'{"role":"user","isMeta":true,"content":%s}' % encoded(text)
+
+
+_PROMPTS: Final = SnapshotCache[PromptView]()
+
+
+def _notes_above(snapshot: Snapshot, entry: LazyEvent) -> Iterator[bytes]:
+    """Yield the notes before an entry, newest first."""
+    notes = events_of_kinds(snapshot, entry.session, {"note"}, last=entry.seq, backward=True)
+    return (each.body for each in notes if each.format == VERSION)
+
+
+def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:
+    notes = (each.body for each in events_of_kinds(snapshot, session, {"note"}) if each.format == VERSION)
+    answers = (
+        (each.seq, each.body)
+        for each in events_of_kinds(snapshot, session, {"message"})
+        if each.role == "assistant" and each.format == VERSION
+    )
+    return ApiRequests(notes, answers)
+
+
+def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
+    """Return where in its parent's session an agent's context continues, None for a new context."""
+    seq = snapshot.locate(session, CONTEXT_LINK)
+    link = own_record(event(snapshot, session, seq)) if seq else None
+    if not isinstance(link, Link):
+        return None
+    try:
+        is_there = snapshot.locate(link.session, link.event) > 0
+    except NotFoundError:
+        return None
+    return EntryRef(link.session, link.event) if is_there else None
+
+
+def _ids_kept(
+    snapshot: Snapshot, compaction: LazyEvent, said: CompactionView, leaf: LazyEvent
+) -> frozenset[str]:
+    """Return the ids that a compaction keeps: a list, or a run with the entries beside it.
+
+    A path that continues from a kept message shows none after it. A broken run keeps nothing.
+    """
+    session = compaction.session
+    last = "" if said.keeps_before else _continued_from(snapshot, leaf, compaction)
+    if said.kept is not None:
+        listed = said.kept[: said.kept.index(last) + 1] if last in said.kept else said.kept
+        return frozenset(name for name in listed if snapshot.locate(session, name))
+    start, end = compaction.target_seq, snapshot.locate(session, said.last_kept) if said.last_kept else 0
+    if not start or not end or end < start:
+        return frozenset()
+    run = list(path(snapshot, session, end, first=start))
+    if not run or run[0].seq != start:
+        return frozenset()
+    names = [entry.id for entry in run]
+    if last in names:
+        run = run[: names.index(last) + 1]
+    in_memory = Joined(snapshot, session)
+    for entry in run:
+        in_memory.add(entry)
+    beside = (event(snapshot, session, seq) for seq in in_memory.found)
+    return frozenset(entry.id for entry in (*run, *beside)) - said.removed
+
+
+def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) -> str:
+    """Return the id that the first record behind a compaction names as its parent.
+
+    That is "" if there is none. After a rewind that may be any message that the compaction keeps.
+    """
+    behind = path(snapshot, leaf.session, leaf.seq, first=compaction.seq + 1)
+    return next(filter(None, map(named_parent, behind)), "")
+
+
+RULES: Final = ClaudeCodeRules()

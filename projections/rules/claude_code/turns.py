@@ -1,0 +1,206 @@
+"""Put Claude Code's messages in a request's form: joined, in turns, content replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from eventstore.formats import view_of_message
+from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
+from eventstore.formats.claude_code.record import RENDERED, VERSION, Rendered, rendered_of
+from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
+from eventstore.node import ResultReplacement
+from eventstore.records import FORMAT, TextReplacement
+from projections.context.parts import Part
+from projections.placements import substitute_text
+
+Json = dict[str, Any]
+
+
+class _Grouped(msgspec.Struct, frozen=True, gc=False):
+    id: str | None = None
+
+
+_grouped: Final = tolerant_decoder(_Grouped)
+
+
+def group_in(part: Part) -> tuple[str, str]:
+    """Return the session and message that an assistant part is a block of; "" for other parts."""
+    is_ours = part.role == "assistant" and part.format == VERSION
+    return part.session, group_of(part.raw) if is_ours else ""
+
+
+def group_of(message: bytes) -> str:
+    """Return the id by which an assistant's messages of one answer are known, "" for none."""
+    return _grouped(message).id or ""
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """Join blocks of one message, with the other fields of the last."""
+    if len(parts) == 1:
+        return parts[0]
+    fields = _raw_fields(parts[-1].raw)
+    blocks = [item for part in parts for item in items_of(content_of(wire_of(part.raw)))]
+    fields["content"] = Raw(b"[%s]" % b",".join(blocks))
+    return parts[0].merged_with(msgspec.json.encode(fields), parts[1:])
+
+
+def _raw_fields(message: bytes) -> dict[str, Raw]:
+    try:
+        message.decode()
+        return msgspec.json.decode(message, type=dict[str, Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        decoded = tolerant_json(message)
+        return {name: Raw(encoded(value)) for name, value in decoded.items()}
+
+
+def encoded(value: object) -> bytes:
+    """Return a value as JSON, with lone surrogates escaped."""
+    return stringify(value).encode("utf-8", "replace")
+
+
+def attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
+    """Move rendered attachments up past prompts, to behind an answer or a result."""
+    if not any(part.raw.startswith(RENDERED) for part in parts):
+        return parts
+    found: list[Part] = []
+    attached: list[Part] = []
+    for part in reversed(parts):
+        if part.raw.startswith(RENDERED):
+            attached.append(part)
+            continue
+        if part.role in ("assistant", "toolResult"):
+            found += attached
+            attached = []
+        found.append(part)
+    found += attached
+    found.reverse()
+    return found
+
+
+def turns(messages: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield messages as one request has them: role and content, those of refold's records too."""
+    users: list[tuple[bytes, Rendered]] = []
+    for message in messages:
+        wire = wire_of(message)
+        if wire.role != "assistant":
+            content = content_of(wire) if wire.role == "user" else _content_of_own(message)
+            users.append((content, rendered_of(message)))
+            continue
+        yield from _user_turns(users)
+        users = []
+        yield b'{"role":"assistant","content":%s}' % content_of(wire)
+    yield from _user_turns(users)
+
+
+def _user_turns(users: Sequence[tuple[bytes, Rendered]]) -> Iterator[bytes]:
+    if all(how.rendered is None for _, how in users):
+        yield from _of_user([content for content, _ in users])
+        return
+    for turn in _with_attachments(users):
+        yield b'{"role":"user","content":%s}' % encoded(turn)
+
+
+def _with_attachments(users: Sequence[tuple[bytes, Rendered]]) -> list[list[Json]]:
+    """Return the blocks of each user message between two answers.
+
+    So versions that render attachments join them.
+    An attachment begins a message or joins the last result; what follows text is parted from it by a line end.
+    """
+    turns: list[list[Json]] = []
+    begins = False
+    for content, how in users:
+        blocks = [tolerant_json(block) for block in _blocks(content)]
+        if not turns or (how.rendered and begins):
+            turns.append(blocks)
+            begins = how.rendered is not None
+            continue
+        last = turns[-1]
+        if how.rendered is None:
+            if _is_text(last[-1:]) and _is_text(blocks[:1]):
+                last[-1]["text"] += "\n"
+            last += blocks
+            last.sort(key=lambda block: block.get("type") != "tool_result")
+            begins = False
+        elif not how.besideResult and last and last[-1].get("type") == "tool_result" and _is_text(blocks):
+            last[-1]["content"] = _behind_result(last[-1].get("content"), blocks)
+        else:
+            last += blocks
+        if how.rendered == 0:
+            begins = False
+    return turns
+
+
+def _is_text(blocks: Sequence[Json]) -> bool:
+    return bool(blocks) and all(isinstance(block.get("text"), str) for block in blocks)
+
+
+def _behind_result(content: Any, blocks: Sequence[Json]) -> str | list[Json]:
+    """Return a result's content with an attachment's texts."""
+    texts = [block["text"].strip() for block in blocks]
+    if not isinstance(content, list):
+        first = content.strip() if isinstance(content, str) else ""
+        return "\n\n".join(filter(None, [first, *texts]))
+    found = list(content)
+    for text in texts:
+        if found and _is_text(found[-1:]):
+            found[-1] = {**found[-1], "text": found[-1]["text"] + "\n"}
+        found.append({"type": "text", "text": text})
+    return found
+
+
+def _content_of_own(message: bytes) -> bytes:
+    """Return a request's form of a message from refold's records: a summary, note or result."""
+    view = view_of_message(message, FORMAT)
+    text = substitute_text(view)
+    if text is not None:
+        return encoded(text)
+    content = content_of(wire_of(message))
+    if view.role != "toolResult":
+        return content
+    block = b'{"tool_use_id":%s,"type":"tool_result","content":%s%s}'
+    return b"[" + block % (encoded(view.tool_call_id), content, b',"is_error":true' * view.is_error) + b"]"
+
+
+def _of_user(contents: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield a request's user message with the given contents, tool results first."""
+    if len(contents) == 1:
+        yield b'{"role":"user","content":%s}' % contents[0]
+    elif contents:
+        blocks = [block for content in contents for block in _blocks(content)]
+        blocks.sort(key=lambda block: b'"tool_result"' not in block or not is_result(block))
+        yield b'{"role":"user","content":[%s]}' % b",".join(blocks)
+
+
+def _blocks(content: bytes) -> list[bytes]:
+    return [b'{"type":"text","text":%s}' % content] if content.startswith(b'"') else items_of(content)
+
+
+def rewritten(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
+    """Return a message with content replaced; in a tool result, the tool's output."""
+    decoded = tolerant_json(message)
+    content = decoded.get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    result = first if isinstance(first, dict) and first.get("type") == "tool_result" else None
+    for change in shown:
+        if isinstance(change, ResultReplacement) and (result or {}).get("tool_use_id") != change.call:
+            continue
+        inner = content if result is None else result.get("content")
+        replaced = _replaced(inner, change)
+        if result is None:
+            content = replaced
+        else:
+            result["content"] = replaced
+    return encoded({**decoded, "content": content})
+
+
+def _replaced(content: object, change: TextReplacement) -> object:
+    block = {"type": "text", "text": change.text}
+    if change.block is None or (change.block == 0 and not isinstance(content, list)):
+        return change.text if not isinstance(content, list) or change.block is None else [block]
+    if isinstance(content, list) and 0 <= change.block < len(content):
+        return [*content[: change.block], block, *content[change.block + 1 :]]
+    return content
