@@ -13,17 +13,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from eventstore.formats.claude_code.api_message import wire_of
+from eventstore.formats.claude_code.meaning import facts_of, node_of, shown_messages
 from eventstore.formats.claude_code.record import (
     VERSION,
     Fields,
-    facts_of,
     fields_of,
     is_boundary,
     kept_by,
     kind_of,
-    node_of,
     shown_by,
-    shown_messages,
     version_of,
 )
 from eventstore.formats.names import is_name

@@ -10,7 +10,8 @@ from typing import Final
 from eventstore.event import Event, EventFacts, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.claude_code.api_message import read, view_of
-from eventstore.formats.claude_code.record import VERSION, facts_of, fields_of, kind_of, node_of, place_of
+from eventstore.formats.claude_code.meaning import facts_of, node_of
+from eventstore.formats.claude_code.record import VERSION, fields_of, kind_of, place_of
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
 from eventstore.formats.claude_code.transcript_lines import parse

@@ -8,16 +8,15 @@ from typing import Any, Final, Protocol
 
 from eventstore.event import Flag, NewEvent
 from eventstore.formats.claude_code.links import Links
+from eventstore.formats.claude_code.meaning import facts_of, plain_message
 from eventstore.formats.claude_code.record import (
     PLAIN,
     VERSION,
     Fields,
-    facts_of,
     is_boundary,
     is_known_type,
     kind_of,
     place_of,
-    plain_message,
 )
 from eventstore.formats.claude_code.transcript_lines import parse
 from eventstore.formats.lines import REPEAT, count_type

@@ -18,7 +18,8 @@ from eventstore.formats.claude_code.api_requests import (
     request_of,
 )
 from eventstore.formats.claude_code.links import CONTEXT_LINK
-from eventstore.formats.claude_code.record import VERSION, fields_of, is_boundary, shown_messages
+from eventstore.formats.claude_code.meaning import shown_messages
+from eventstore.formats.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView, ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache, event, events_of_kinds, path, upward

@@ -10,7 +10,8 @@ from msgspec import Raw
 
 from eventstore.formats import view_of_message
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
-from eventstore.formats.claude_code.record import RENDERED, VERSION, Rendered, rendered_of
+from eventstore.formats.claude_code.meaning import RENDERED, Rendered, rendered_of
+from eventstore.formats.claude_code.record import VERSION
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.node import ResultReplacement
 from eventstore.records import FORMAT, TextReplacement

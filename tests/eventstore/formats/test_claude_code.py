@@ -20,7 +20,8 @@ from eventstore.files.importing import import_sessions
 from eventstore.files.matching import FROM_START, SessionMatcher
 from eventstore.formats import harness, node_of
 from eventstore.formats.base import Certainty
-from eventstore.formats.claude_code.record import facts_of, fields_of, kind_of, plain_message
+from eventstore.formats.claude_code.meaning import facts_of, plain_message
+from eventstore.formats.claude_code.record import fields_of, kind_of
 from eventstore.formats.claude_code.transcript_file import ClaudeCodeFile
 from eventstore.formats.source import Source, SourceRecord, one_by_one
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
