@@ -427,7 +427,12 @@ class EventBuilder(ABC):
         if head.version and (placer.is_late > is_late or placer.changes_places(new)):
             return self._place_anew(new, written, head, source)
         placer.stand()
-        return head_of(self.frames, placer, head, source)
+        after = HeadFold(head, source)
+        for event, (seq, frame) in zip(new, self.frames.items(), strict=True):
+            flags = pointers_of(frame)[1]
+            digest, role = written[seq].digest, event.facts.role
+            after.add(seq, position + seq - first + 1, digest, event.kind, role, event.time, flags)
+        return stood(after, placer)
 
     def _place_anew(
         self, new: Sequence[NewEvent], written: Mapping[int, Written], head: Head, source: str
@@ -473,6 +478,11 @@ def head_of(frames: Mapping[int, bytes], placer: Placer, head: Head, source: str
     after = HeadFold(head, source)
     for seq, frame in frames.items():
         after.add_frame(seq, frame)
+    return stood(after, placer)
+
+
+def stood(after: HeadFold, placer: Placer) -> Head:
+    """Return a session's head after events that a placer has placed."""
     after.leaf, after.standing, after.is_late = placer.leaf, placer.standing, placer.is_late
     return after.head()
 
@@ -499,15 +509,13 @@ def place_all(
 
 def place_frame(written: Written, placed: Placed, read: ReadFrame) -> bytes:
     """Return the frame of a record at its place; `read` returns the frames of placed ones."""
-    seq, event, parent, target, is_orphan = placed
+    seq, event, parent, target, is_as_written, is_orphan = placed
     facts = event.facts
     flags, run_start, compaction, model, thinking, target = resolve_pointers(event, seq, parent, target, read)
     other = b""
-    if parent and event.kind not in OFF_PATH:
+    if parent and not is_as_written and event.kind not in OFF_PATH:
         above = read(parent)
-        name = id_of(above, header_of(above))
-        if name != event.parent:
-            other = name.encode()
+        other = id_of(above, header_of(above)).encode()
     return encode_place(
         written,
         kind=event.kind,

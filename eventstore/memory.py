@@ -82,7 +82,7 @@ class MemoryLog:
 
 def _stored(placed: Placed, written: Event, tree: Mapping[int, Event]) -> Event:
     """Return an event at its place; `tree` are the placed events by number."""
-    seq, new, parent_seq, target_seq, is_orphan = placed
+    seq, new, parent_seq, target_seq, _, is_orphan = placed
     parent, target = tree.get(parent_seq), tree.get(target_seq)
     path = _path(parent, tree)
     flags = new.facts.flags | (Flag.ORPHAN if is_orphan else 0)

@@ -48,12 +48,16 @@ _decode: Final = msgspec.msgpack.Decoder(Standing).decode
 
 
 class Placed(NamedTuple):
-    """A record with its number, and its parent's and target's, 0 for none."""
+    """A record with its number, and its parent's and target's, 0 for none.
+
+    `is_as_written`: the parent is the one that the record names. `is_orphan`: that one is missing.
+    """
 
     seq: int
     event: NewEvent
     parent: int
     target: int
+    is_as_written: bool
     is_orphan: bool
 
 
@@ -145,8 +149,8 @@ class Placer:
             self.stand()
             if place.moves_to:
                 self._move(place.moves_to)
-            return Placed(seq, event, self.leaf, self._target(event), is_orphan=False)
-        parent, is_orphan = self._parent(event, place)
+            return Placed(seq, event, self.leaf, self._target(event), is_as_written=False, is_orphan=False)
+        parent, is_as_written, is_orphan = self._parent(event, place)
         target = self._target(event)
         if place.absent is not _REFUSED:
             if place.named and (other := self._locate(place.named)):
@@ -165,7 +169,7 @@ class Placer:
             if parent:
                 self._below[parent] = seq
         self.leaf, self._is_own = seq, place.absent is _REFUSED
-        return Placed(seq, event, parent, target, is_orphan)
+        return Placed(seq, event, parent, target, is_as_written, is_orphan)
 
     def stand(self) -> None:
         """Stand where the harness continues, if a parent came late.
@@ -184,28 +188,27 @@ class Placer:
         name = event.facts.target
         return self._locate(name) if name else 0
 
-    def _parent(self, event: NewEvent, place: Place) -> tuple[int, bool]:
-        """Return the number of a record's parent, and True if the one that it names is missing."""
+    def _parent(self, event: NewEvent, place: Place) -> tuple[int, bool, bool]:
+        """Return the number of a record's parent, if it is as written, and if that is missing."""
         named, at = event.parent, self._at
         if named is Parent.LEAF:
-            return self.leaf, False
+            return self.leaf, False, False
         if place.absent is not _REFUSED and event.kind == "compaction" and at.boundary:
-            return at.boundary, False
+            return at.boundary, isinstance(named, str) and self._locate(named) == at.boundary, False
         if named is None:
-            return (at.last if place.continues else 0), False
+            return (at.last if place.continues else 0), False, False
         assert isinstance(named, str)  # noqa: S101  the leaf was handled
         found = self._locate(named) if named != event.id else 0
         if found and not pointers_of(self._read(found))[1] & _OFF_PATH:
-            if at.kept or at.instead:
-                found = self._current(at.kept.get(named, found))
-            return found, False
+            parent = self._current(at.kept.get(named, found)) if at.kept or at.instead else found
+            return parent, parent == found, False
         if place.absent is _REFUSED:
             raise no_parent(named)
         if named != event.id:
             self._awaited.add(named)
         if place.absent is _ROOT:
-            return 0, True
-        return at.last, not place.is_boundary
+            return 0, False, True
+        return at.last, False, not place.is_boundary
 
     def _current(self, seq: int) -> int:
         """Return the number of the record that stands for one."""
