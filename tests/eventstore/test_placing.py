@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from eventstore import EventLog
+from eventstore.append import placed_event
 from eventstore.errors import NotFoundError
 from eventstore.event import Absent, Flag, KeptMessages, NewEvent, Place
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.context.build import context_json
-from tests.support.claude_code import SESSION, some_session
-from tests.support.events import events
+from tests.support.claude_code import SESSION, said, some_session
+from tests.support.events import NOW, events
 
 ROOTED = Place(absent=Absent.ROOT)
 CHAINED = Place(absent=Absent.PREVIOUS)
+START = said("start", None, "begun")
+"""Tells a session's file from a subagent's."""
 BODY = b'{"type":"message","message":{"role":"toolResult","content":[]}}'
 
 
@@ -165,13 +171,43 @@ def test_what_was_appended_here_stays_the_leaf(log: EventLog) -> None:
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_a_file_read_in_any_cuts_is_read_alike(seed: int, cuts: int) -> None:
     chance = random.Random(seed)
-    lines = [each + b"\n" for each in some_session(chance, 12)]
+    lines = [each + b"\n" for each in (START, *some_session(chance, 12))]
     ends = sorted(chance.randint(1, len(lines)) for _ in range(cuts))
     once, grown = MemoryLog(), MemoryLog()
     with TemporaryDirectory() as folder:
-        path = Path(folder, "session.jsonl")
+        path = Path(folder, f"{SESSION}.jsonl")
         for log, until in (*((grown, end) for end in ends), (grown, len(lines)), (once, len(lines))):
             path.write_bytes(b"".join(lines[:until]))
             import_sessions(log, path)
     assert verify(grown).findings == []
     assert context_json(grown, SESSION) == context_json(once, SESSION)
+
+
+def _alike(log: EventLog, session: str) -> tuple[Any, ...]:
+    """Return what a log has of a session, apart from its name and where it lies in the store."""
+    with log.snapshot() as snapshot:
+        head = snapshot.head(session)
+    found = [replace(each, session="", position=0) for each in events(log, session)]
+    return replace(head, name="", number=0, position=0), found, context_json(log, session)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rng=st.randoms(use_true_random=False), cuts=st.lists(st.integers(1, 16), max_size=4))
+def test_appends_in_any_cuts_are_one(log: EventLog, rng: random.Random, cuts: list[int]) -> None:
+    read, once, grown = MemoryLog(), MemoryLog(clock=lambda: NOW), str(uuid4())
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"{SESSION}.jsonl")
+        path.write_bytes(b"\n".join([START, *some_session(rng, 16)]))
+        import_sessions(read, path)
+    found = events(read, SESSION)
+    whole = [
+        replace(placed_event(each, lambda seq: found[seq - 1].id), body=each.body)
+        for each in found
+        if not each.is_own
+    ]
+    once.append("once", whole)
+    for start, stop in pairwise([0, *sorted(cuts), len(whole)]):
+        if whole[start:stop]:
+            log.append(grown, whole[start:stop])
+    assert _alike(log, grown) == _alike(once, "once")
+    assert verify(log).findings == []
