@@ -17,7 +17,7 @@ from eventstore.event import Event, Flag
 from eventstore.formats import node_of
 from eventstore.log import Snapshot
 from eventstore.node import PromptView
-from eventstore.paths import LazyEvent, event
+from eventstore.paths import LazyEvent, Order, event
 from eventstore.records import TextReplacement
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         return Selection()
     is_leaf = leaf.kind == "compaction"
     compaction = leaf if is_leaf else event(snapshot, leaf.session, leaf.compaction_seq)
-    return Selection(first=compaction.target_seq or leaf.compaction_seq + 1, compaction=compaction)
+    return Selection(first=compaction.target_seq or compaction.seq, compaction=compaction)
 
 
 def native_provider(compaction: Event | LazyEvent) -> str:
@@ -161,10 +161,10 @@ class Rules(ABC):
         view = node_of(selected.compaction, snapshot).compaction if selected.compaction else None
         if view is None or view.kept is None:
             return selected
-        places = filter(None, (snapshot.locate(leaf.session, name) for name in view.kept))
+        places = [seq for name in view.kept if (seq := snapshot.locate(leaf.session, name))]
         return msgspec.structs.replace(
             selected,
-            first=min(places, default=leaf.compaction_seq + 1),
+            first=min(places, key=Order(snapshot, leaf.session).place, default=leaf.compaction_seq),
             kept=frozenset(view.kept),
             keeps_before=view.keeps_before,
         )

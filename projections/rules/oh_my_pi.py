@@ -68,7 +68,7 @@ class OhMyPiRules(PiRules):
                 break
             if not _is_request(entry):
                 continue
-            if first_kept > compaction.seq or entry.seq >= first_kept:
+            if first_kept >= compaction.seq or entry.seq >= first_kept:
                 break
             kept = path(snapshot, compaction.session, compaction.parent_seq, first=selected.first)
             return Selection(

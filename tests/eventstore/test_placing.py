@@ -22,7 +22,7 @@ from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.context.build import context_json
-from tests.support.claude_code import SESSION, said, some_session
+from tests.support.claude_code import SESSION, bring, said, some_session, system
 from tests.support.events import NOW, events
 
 ROOTED = Place(absent=Absent.ROOT)
@@ -211,3 +211,22 @@ def test_appends_in_any_cuts_are_one(log: EventLog, rng: random.Random, cuts: li
             log.append(grown, whole[start:stop])
     assert _alike(log, grown) == _alike(once, "once")
     assert verify(log).findings == []
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (0, 3, 1, 2, 4)], ids=["as made", "late summary"])
+def test_what_follows_a_late_summary_is_shown(order: tuple[int, ...], tmp_path: Path) -> None:
+    lines = [
+        said("u1", None, "one"),
+        system("b", None, "compact_boundary", logicalParentUuid="u1"),
+        said("s", "b", "sum", isCompactSummary=True),
+        said("u2", "s", "two"),
+        said("u3", "u2", "three"),
+    ]
+    log = MemoryLog()
+    bring(log, tmp_path / "s.jsonl", *(lines[at] for at in order))
+    assert [word in context_json(log, SESSION) for word in (b"one", b"sum", b"two", b"three")] == [
+        False,
+        True,
+        True,
+        True,
+    ]

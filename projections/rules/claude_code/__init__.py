@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -22,7 +23,7 @@ from eventstore.formats.claude_code.meaning import shown_messages
 from eventstore.formats.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView, ResultReplacement
-from eventstore.paths import LazyEvent, SnapshotCache, event, events_of_kinds, path, upward
+from eventstore.paths import LazyEvent, Order, SnapshotCache, event, events_of_kinds, path, upward
 from eventstore.records import Link, TextReplacement, own_record
 from projections.context.parts import Part
 from projections.rules.base import (
@@ -80,7 +81,7 @@ class ClaudeCodeRules(Rules):
         places = [seq for name in kept if (seq := snapshot.locate(leaf.session, name))]
         return msgspec.structs.replace(
             selected,
-            first=min(places, default=compaction.seq + 1),
+            first=min(places, key=Order(snapshot, leaf.session).place, default=compaction.seq),
             kept=kept,
             keeps_before=said is not None and said.keeps_before,
         )
@@ -277,7 +278,7 @@ def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) 
 
     That is "" if there is none. After a rewind that may be any message that the compaction keeps.
     """
-    behind = path(snapshot, leaf.session, leaf.seq, first=compaction.seq + 1)
+    behind = islice(path(snapshot, leaf.session, leaf.seq, first=compaction.seq), 1, None)
     return next(filter(None, map(named_parent, behind)), "")
 
 
