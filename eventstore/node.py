@@ -162,6 +162,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     `raw` is the JSON of a message that contexts show as recorded. `target` is the id of the event that this one refers
     to; with `needs_source`, only the whole source tells. `flags` is a sum of `Flag`s that nothing else here says.
+    Without `is_sent`, the harness shows the message, but sends it to no model.
     """
 
     messages: tuple[Message, ...] = ()
@@ -185,6 +186,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None
     needs_source: bool = False
     flags: int = 0
+    is_sent: bool = True
 
     @property
     def message(self) -> Message | None:
@@ -215,12 +217,13 @@ def facts_of_node(node: Node, kind: str, record: bytes) -> EventFacts:
     if node.title and kind != "session_info":
         flags |= Flag.GIVES_TITLE
     if (message := node.message) is not None:
-        role = message.role if message.role in _KNOWN_ROLES else "other"
-        blocks = tuple(block for each in node.messages for block in each.blocks)
-        utf16, utf8 = estimates(message.role, blocks, message.shell)
+        role, blocks = message.role if message.role in _KNOWN_ROLES else "other", message.blocks
+        if len(node.messages) > 1:
+            blocks = tuple(block for each in node.messages for block in each.blocks)
+        utf16, utf8 = estimates(message.role, blocks, message.shell) if node.is_sent else (0, 0)
     return EventFacts(
         role="custom" if flags & Flag.MIGRATED_ROLE else role,
-        message=_span(record, node.raw) if node.raw and not flags & _MENDED else (0, 0),
+        message=_span(record, node.raw) if node.raw and node.is_sent and not flags & _MENDED else (0, 0),
         utf16=min(utf16, _LARGEST_ESTIMATE),
         utf8=min(utf8, _LARGEST_ESTIMATE),
         target=node.target,

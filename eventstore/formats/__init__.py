@@ -14,7 +14,7 @@ from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Paren
 from eventstore.formats.base import Format, Tools
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
-from eventstore.node import Node
+from eventstore.node import Node, facts_of_node
 from eventstore.views import ApiMessage, Message, Payload
 
 _REFOLD: Final = "refold"
@@ -90,7 +90,7 @@ def _record_above(event: Recorded, snapshot: Snapshot) -> bytes | None:
 
 def facts_of(event: Recorded) -> EventFacts:
     """Extract again the facts that the log stores beside an event's record."""
-    return format_of(event.format).facts(event.format, event.kind, event.body)
+    return facts_of_node(node_of(event), event.kind, event.body)
 
 
 def place_of(event: Event | NewEvent) -> Place:

@@ -10,10 +10,10 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from eventstore.event import OWN_PLACE, Event, EventFacts, NewEvent, Place
+from eventstore.event import OWN_PLACE, Event, NewEvent, Place
 from eventstore.formats.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
-from eventstore.node import Node, facts_of_node
+from eventstore.node import Node
 from eventstore.views import ApiMessage, Message, Payload
 
 
@@ -96,10 +96,6 @@ class Format(Protocol):
     def payloads(self, raw: bytes) -> list[Payload]:  # noqa: ARG002  others are asked
         """Return what the view of a message of another shape omits, block by block."""
         return []
-
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
-        """Extract the facts that the log stores beside a record; `parent` as in `node`."""
-        return facts_of_node(self.node(version, kind, record, parent), kind, record)
 
     def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002  others read it
         """Return what the record of an event says of its place in the tree."""

@@ -13,7 +13,7 @@ import pytest
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError, EventConflictError
 from eventstore.files.importing import ImportResult, import_file, import_sessions
-from eventstore.formats import format_of
+from eventstore.formats import facts_of
 from eventstore.formats.lines import REPEAT, objects_in
 from eventstore.formats.pi.file import PI
 from eventstore.lmdb.store import LmdbLog
@@ -197,7 +197,7 @@ def _new(found: Event) -> NewEvent:
         format=found.format,
         parent=found.parent,
         time=found.time,
-        facts=format_of(found.format).facts(found.format, found.kind, found.body),
+        facts=facts_of(found),
     )
 
 

@@ -184,10 +184,10 @@ def _named(fields: Fields) -> str:
 
 
 def _node(raw: bytes, seq: int, fields: Fields, name: str, kind: str) -> Node:
-    facts = facts_of(kind, raw, fields, None)
+    facts = facts_of(kind, raw, fields)
     role = facts.role
     ends = None if role == "toolResult" else _RESUMED.search(raw)
-    messages = node_of("message", raw).messages if kind == "message" else ()
+    messages = node_of("message", fields).messages if kind == "message" else ()
     return Node(
         seq=seq,
         id=name,

@@ -14,6 +14,7 @@ from eventstore.event import EventFacts, Flag, NewEvent
 from eventstore.formats import format_of
 from eventstore.javascript import TooDeepError
 from eventstore.log import EventLog
+from eventstore.node import facts_of_node
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
 from projections.context.build import build_context
 from projections.context.cursor import ROOT
@@ -129,7 +130,7 @@ def oh_my_pis(messages: Iterable[dict[str, Any]]) -> list[NewEvent]:
             kind="message",
             body=body,
             format=version,
-            facts=format_of(version).facts(version, "message", body),
+            facts=facts_of_node(format_of(version).node(version, "message", body), "message", body),
         )
         for number, body in enumerate(bodies, 1)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from eventstore import Event, EventLog, NewEvent, Parent
 from eventstore.formats import format_of
 from eventstore.frame import decode
+from eventstore.node import facts_of_node
 
 NOW = 1_700_000_000_000
 """The time at which everything that a test stores is recorded."""
@@ -33,7 +34,7 @@ def event(
         parent=parent,
         time=time,
         cause=cause,
-        facts=format_of(format).facts(format, kind, body),
+        facts=facts_of_node(format_of(format).node(format, kind, body), kind, body),
     )
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from eventstore.event import Event, EventFacts, NewEvent, Place
+from eventstore.event import Event, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.claude_code.api_message import read, view_of
-from eventstore.formats.claude_code.meaning import facts_of, node_of
+from eventstore.formats.claude_code.meaning import node_of
 from eventstore.formats.claude_code.record import VERSION, fields_of, kind_of, place_of
 from eventstore.formats.claude_code.transcript_export import export_file, exported_line
 from eventstore.formats.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
@@ -57,16 +57,13 @@ class ClaudeCodeFormat(Format):
     exports: Mapping[str, Export] = {"claude-code": export_file}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
-        return node_of(kind, record, parent)
+        return node_of(kind, fields_of(record), parent)
 
     def message(self, raw: bytes) -> Message:
         return view_of(raw)
 
     def api_message(self, raw: bytes) -> ApiMessage:
         return read(raw)
-
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:  # noqa: ARG002
-        return facts_of(kind, record, fields_of(record))
 
     def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
         fields = fields_of(record)

@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from eventstore.estimates import estimates
 from eventstore.event import EventFacts, Flag
 from eventstore.formats.claude_code.api_message import (
     NO_MODEL,
@@ -30,8 +29,8 @@ from eventstore.formats.claude_code.record import (
     shown_by,
 )
 from eventstore.formats.names import is_name, stored_id
-from eventstore.javascript import DEEPEST_RECORD, is_deeper, is_utf8, tolerant_json
-from eventstore.node import CompactionView, Node, SettingsView, TitleRank, TitleView
+from eventstore.javascript import DEEPEST_RECORD, is_deeper, tolerant_json
+from eventstore.node import CompactionView, Node, SettingsView, TitleRank, TitleView, facts_of_node
 from eventstore.views import Block, Extension, Message, Text
 
 _LARGEST_ESTIMATE: Final = 0xFFFFFFFF
@@ -140,28 +139,8 @@ def title_of(fields: Fields) -> TitleView | None:
 
 
 def facts_of(kind: str, record: bytes, fields: Fields) -> EventFacts:
-    """Return what the log indexes of a record."""
-    flags = 0 if is_utf8(record) else _REPLACED_TEXT
-    if kind not in ("message", "custom_message", "compaction"):
-        return EventFacts(flags=flags | _GIVES_TITLE if title_of(fields) else flags)
-    if kind == "message" and fields.is_unsent:
-        return EventFacts(role="assistant", flags=flags)
-    contents = _contents_of(kind, fields)
-    role = contents[0].role
-    if role == "assistant":
-        flags |= _SETS_MODEL
-    is_as_stored = kind == "message" and len(contents) == 1 and not flags & _REPLACED_TEXT
-    blocks = contents[0].blocks
-    if len(contents) > 1:
-        blocks = tuple(block for content in contents for block in content.blocks)
-    utf16, utf8 = estimates(role, blocks)
-    return EventFacts(
-        role=role,
-        message=_span(record, fields.raw_message) if is_as_stored else (0, 0),
-        utf16=min(utf16, _LARGEST_ESTIMATE),
-        utf8=min(utf8, _LARGEST_ESTIMATE),
-        flags=flags,
-    )
+    """Return what the log stores beside a record."""
+    return facts_of_node(node_of(kind, fields), kind, record)
 
 
 def _contents_of(kind: str, fields: Fields) -> Sequence[Content]:
@@ -173,17 +152,8 @@ def _contents_of(kind: str, fields: Fields) -> Sequence[Content]:
     return (Content("custom", _custom_blocks(fields)),)
 
 
-def _span(record: bytes, raw: bytes) -> tuple[int, int]:
-    """Return the span of a message's bytes in its record; any span with equal bytes will do."""
-    start = record.find(b'"message":') + len(b'"message":')
-    if not record.startswith(raw, start):
-        start = record.find(raw)
-    return (start, start + len(raw)) if start >= 0 else (0, 0)
-
-
-def node_of(kind: str, record: bytes, parent: bytes | None = None) -> Node:
+def node_of(kind: str, fields: Fields, parent: bytes | None = None) -> Node:
     """Return a record's meaning; `parent` is the compaction boundary above it."""
-    fields = fields_of(record)
     folder = fields.cwd or ""
     if kind == "message":
         return _node_of_message(fields, folder)
@@ -194,7 +164,7 @@ def node_of(kind: str, record: bytes, parent: bytes | None = None) -> Node:
         message = Message(role=content.role, blocks=content.blocks)
         boundary = fields_of(parent) if parent else Fields()
         return Node(messages=(message,), compaction=_compaction(message.text, boundary), folder=folder)
-    title = title_of(fields) if kind == "note" else None
+    title = title_of(fields)
     rewrites = shown_by(fields) if kind == "rewrite" else ()
     return Node(title=title, rewrites=rewrites, line=title.text if title else _line(fields), folder=folder)
 
@@ -205,12 +175,21 @@ def _node_of_message(fields: Fields, folder: str) -> Node:
         fields.isApiErrorMessage is True or wire.model == NO_MODEL
     ):
         unsent = Message(role="assistant", blocks=fields.contents[0].blocks, stop_reason="error")
-        return Node(messages=(unsent,), folder=folder)
+        return Node(messages=(unsent,), is_sent=not fields.is_unsent, folder=folder)
     messages = tuple(view_of_content(each, wire) for each in fields.contents)
+    raw = fields.raw_message if len(messages) == 1 else b""
     if messages[0].role != "assistant":
-        return Node(messages=messages, by_person=fields.is_by_person, folder=folder)
+        by_person, is_sent = fields.is_by_person, not fields.is_unsent
+        return Node(messages=messages, by_person=by_person, is_sent=is_sent, raw=raw, folder=folder)
     settings = SettingsView(provider=PROVIDER, model=UNSET if wire.model is None else wire.model)
-    return Node(messages=messages, group=wire.id or "", settings=settings, folder=folder)
+    return Node(
+        messages=messages,
+        group=wire.id or "",
+        settings=settings,
+        raw=raw,
+        flags=Flag.SETS_MODEL,
+        folder=folder,
+    )
 
 
 def _node_of_custom_message(fields: Fields, folder: str) -> Node:

@@ -19,12 +19,17 @@ from eventstore.formats.pi.message import message_view, usage_view
 from eventstore.formats.source import SeenRecords, Source
 from eventstore.javascript import tolerant_json
 from eventstore.memory import MemoryLog
+from eventstore.node import facts_of_node
 from eventstore.views import Block, Extension, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 from tests.support.events import compaction, event, events, message
 
 
 def facts(kind: str, *, format: str = "pi/3", **fields: Any) -> EventFacts:
-    return format_of(format).facts(format, kind, json.dumps({"type": kind, **fields}).encode())
+    return facts_of_body(format, kind, json.dumps({"type": kind, **fields}).encode())
+
+
+def facts_of_body(format: str, kind: str, body: bytes) -> EventFacts:
+    return facts_of_node(format_of(format).node(format, kind, body), kind, body)
 
 
 def message_of(kind: str, entry: Entry) -> Message | None:
@@ -38,18 +43,18 @@ def view(**fields: Any) -> Message:
 class TestFacts:
     def test_the_span_of_a_message_is_its_json_as_it_came(self) -> None:
         body = b'{"type":"message","id":"a","message": { "role":"user","content":"h\xc3\xa9" } ,"x":1}'
-        start, stop = format_of("pi/3").facts("pi/3", "message", body).message
+        start, stop = facts_of_body("pi/3", "message", body).message
         assert body[start:stop] == b'{ "role":"user","content":"h\xc3\xa9" }'
 
     def test_a_message_that_quotes_itself_has_a_span_of_the_same_bytes(self) -> None:
         inner = {"role": "user", "content": '"message":{"role":"user"}'}
         body = json.dumps({"note": '"message":1', "type": "message", "message": inner}).encode()
-        start, stop = format_of("pi/3").facts("pi/3", "message", body).message
+        start, stop = facts_of_body("pi/3", "message", body).message
         assert json.loads(body[start:stop]) == inner
 
     def test_of_two_messages_the_last_counts(self) -> None:
         body = b'{"type":"message","message":{"role":"user"},"message":{"role":"assistant"}}'
-        found = format_of("pi/3").facts("pi/3", "message", body)
+        found = facts_of_body("pi/3", "message", body)
         assert found.role == "assistant"
         assert body[slice(*found.message)] == b'{"role":"assistant"}'
 
@@ -119,7 +124,7 @@ class TestFacts:
 
     def test_bytes_that_are_no_utf_8_are_flagged_and_have_no_span(self) -> None:
         body = b'{"type":"message","message":{"role":"user","content":"a\xffbcde"}}'
-        found = format_of("pi/3").facts("pi/3", "message", body)
+        found = facts_of_body("pi/3", "message", body)
         assert (found.flags, found.message, found.role) == (Flag.REPLACED_TEXT, (0, 0), "user")
         assert found.utf16 == 2
 
@@ -367,8 +372,8 @@ class TestAPlainMessage:
         written = json.dumps(message, ensure_ascii=is_ascii, separators=(",", ":"))
         plain = PLAIN % written.encode("utf-8", "surrogatepass")
         blank = plain[:-1] + b" }"
-        expected = format_of("pi/3").facts("pi/3", "message", blank)
-        assert format_of("pi/3").facts("pi/3", "message", plain) == expected
+        expected = facts_of_body("pi/3", "message", blank)
+        assert facts_of_body("pi/3", "message", plain) == expected
         one, other = entry_of(plain), entry_of(blank)
         assert (one, message_of("message", one)) == (other, message_of("message", other))
 
@@ -435,10 +440,10 @@ PLAIN = b'{"type":"message","id":"0a-b","parentId":"a","timestamp":"2025-01-01T0
 class TestFormats:
     def test_only_a_compaction_of_version_1_points_by_its_place(self) -> None:
         body = b'{"type":"compaction","firstKeptEntryId":"a","targetId":"b"}'
-        assert format_of("pi/1").facts("pi/1", "compaction", body).needs_source
-        assert not format_of("pi/3").facts("pi/3", "compaction", body).needs_source
-        assert format_of("pi/1").facts("pi/1", "label", body).target == "b"
-        assert format_of("pi/3").facts("pi/3", "compaction", body).target == "a"
+        assert facts_of_body("pi/1", "compaction", body).needs_source
+        assert not facts_of_body("pi/3", "compaction", body).needs_source
+        assert facts_of_body("pi/1", "label", body).target == "b"
+        assert facts_of_body("pi/3", "compaction", body).target == "a"
 
     def test_the_view_of_an_event_is_that_of_its_message(self) -> None:
         log = MemoryLog()

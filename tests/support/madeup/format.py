@@ -15,7 +15,7 @@ import pytest
 
 from eventstore import append, formats, frame
 from eventstore.errors import BadInputError
-from eventstore.event import Absent, Event, EventFacts, Flag, KeptMessages, NewEvent, Place
+from eventstore.event import Absent, Event, KeptMessages, NewEvent, Place
 from eventstore.formats.base import Certainty, Export, Format, Tools
 from eventstore.formats.refold.events import compose
 from eventstore.formats.source import (
@@ -36,7 +36,15 @@ from eventstore.formats.source import (
 )
 from eventstore.imports import origin_link, started_link
 from eventstore.log import Snapshot
-from eventstore.node import CompactionView, Node, ResultReplacement, TitleRank, TitleView, UsageView
+from eventstore.node import (
+    CompactionView,
+    Node,
+    ResultReplacement,
+    TitleRank,
+    TitleView,
+    UsageView,
+    facts_of_node,
+)
 from eventstore.records import Link, Remark, Resume, TextReplacement
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
@@ -83,16 +91,19 @@ class MadeUp(Format):
                     tokens_before=fields.get("size"),
                     reason=fields.get("why", ""),
                 ),
+                target=next(iter(fields.get("kept", ())), None),
             )
         if kind == "rewrite":
             return Node(rewrites=tuple(_replacements(fields)))
         if "about" in fields:
-            return Node(usage=UsageView(about=fields["about"], usage=_usage(fields["tokens"])))
+            usage = UsageView(about=fields["about"], usage=_usage(fields["tokens"]))
+            return Node(usage=usage, target=fields["about"])
         if "title" in fields:
             return Node(title=TitleView(text=fields["title"], rank=TitleRank[fields["by"]]))
         messages = tuple(_message(each) for each in _messages(fields))
         return Node(
             messages=messages,
+            raw=json.dumps(fields["message"]).encode() if "message" in fields else b"",
             group=fields.get("group", ""),
             folder=fields.get("folder", ""),
             by_person="told_by" not in fields and any(message.role == "user" for message in messages),
@@ -103,20 +114,6 @@ class MadeUp(Format):
 
     def payloads(self, raw: bytes) -> list[Payload]:
         return [Payload(raw=raw)]
-
-    def facts(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> EventFacts:
-        view = self.node(version, kind, record, parent)
-        fields = json.loads(record)
-        first = view.messages[0] if view.messages else None
-        raw = json.dumps(fields["message"]).encode() if "message" in fields else b""
-        start = record.find(raw) if raw else -1
-        return EventFacts(
-            role=first.role if first else "",
-            message=(start, start + len(raw)) if start >= 0 else (0, 0),
-            utf16=sum(len(message.text) for message in view.messages) // 4,
-            flags=Flag.GIVES_TITLE if view.title else 0,
-            target=fields.get("about") or next(iter(fields.get("kept", ())), None),
-        )
 
     def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
         fields = json.loads(record)
@@ -198,7 +195,7 @@ def _event(raw: bytes, parent: str | None) -> NewEvent:
         format=VERSION,
         parent=parent,
         time=fields.get("time"),
-        facts=FORMAT.facts(VERSION, kind, raw),
+        facts=facts_of_node(FORMAT.node(VERSION, kind, raw), kind, raw),
         place=FORMAT.place(VERSION, fields["id"], raw),
     )
 
