@@ -11,7 +11,7 @@ from eventstore.formats import node_of
 from eventstore.paths import LazyEvent, events
 from projections.search import search
 from projections.search.full_text import open_index
-from projections.search.words import Query, text_of_view
+from projections.search.words import Query, text_of_node
 
 WORD = Query('"agent session" fold')
 
@@ -29,7 +29,7 @@ def log(stored):
 
 def read_texts(log):
     with log.snapshot() as snapshot:
-        return [text_of_view(node_of(LazyEvent(item.frame, item.session))) for item in snapshot.feed()]
+        return [text_of_node(node_of(LazyEvent(item.frame, item.session))) for item in snapshot.feed()]
 
 
 def test_an_index_is_made(measure, log, tmp_path):
@@ -68,4 +68,4 @@ def scan(log):
     """Return the numbers of the events that match, without an index."""
     with log.snapshot() as snapshot:
         (head,) = snapshot.heads()
-        return [each.seq for each in events(snapshot, head.name) if WORD.matches(text_of_view(node_of(each)))]
+        return [each.seq for each in events(snapshot, head.name) if WORD.matches(text_of_node(node_of(each)))]

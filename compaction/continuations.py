@@ -13,7 +13,7 @@ import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
-from eventstore.formats import node_of, view_of_message
+from eventstore.formats import format_of, node_of
 from eventstore.javascript import stringify
 from eventstore.node import CONTINUES
 from eventstore.records import FORMAT, CustomMessage, MessageRecord
@@ -164,7 +164,7 @@ def _replayed(situation: ContextAfter) -> ContinuationPlan:
     if request.id in situation.kept:
         return ContinuationPlan(branch="unanswered", reason=f"request {request.id} is unanswered, and kept")
     # A harness may store messages in a shape that refold's own records do not have.
-    is_same = view_of_message(request.raw, FORMAT) == message
+    is_same = format_of(FORMAT).message(request.raw) == message
     return ContinuationPlan(
         branch="unanswered",
         reason=f"request {request.id} is unanswered and gone",

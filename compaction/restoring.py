@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from compaction.policy.model import Restoring
 from compaction.rewrites.supersede import read_of
 from eventstore.event import Event
-from eventstore.formats import node_of, tools_of
+from eventstore.formats import format_of, node_of
 from eventstore.formats.base import Tools
 from eventstore.records import RESTORED_FILE, RESTORED_PLAN, CustomMessage, own_record
 from eventstore.views import Message, ToolCall
@@ -86,7 +86,7 @@ def _talk(newest_first: Iterable[Event]) -> Iterator[_MessageAt]:
     for each in newest_first:
         view = node_of(each).message if each.role in _TALK else None
         if view is not None:
-            yield _MessageAt(each.id, view, tools_of(each.format))
+            yield _MessageAt(each.id, view, format_of(each.format).tools)
 
 
 def _newest_reads(newest_first: Iterable[_MessageAt]) -> Iterator[_Read]:
@@ -127,7 +127,7 @@ def _cut(text: str, room: int, tokens: Counter) -> str:
 def _may_plan(entry: Event) -> bool:
     """Return True if an entry contains the name of a planning tool."""
     return entry.role == "assistant" and any(
-        name.encode() in entry.body for name in tools_of(entry.format).plans
+        name.encode() in entry.body for name in format_of(entry.format).tools.plans
     )
 
 

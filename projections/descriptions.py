@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import node_of, tools_of
+from eventstore.formats import format_of, node_of
 from eventstore.formats.base import Tools
 from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
@@ -68,7 +68,7 @@ def event_name(event: Event | LazyEvent) -> str:
 def summary_line(event: Event | LazyEvent) -> str:
     """Describe an event in a few words, not cut to any width."""
     view = node_of(event)
-    return _of_message(view.messages[0], tools_of(event.format)) if view.messages else view.line
+    return _of_message(view.messages[0], format_of(event.format).tools) if view.messages else view.line
 
 
 def _of_message(message: Message, tools: Tools) -> str:

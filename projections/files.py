@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import node_of, tools_of
+from eventstore.formats import format_of, node_of
 from eventstore.formats.base import Tools
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent
@@ -107,7 +107,7 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
         if event.role == "assistant":
             view = node_of(event).message
             for call in view.tool_calls if view else ():
-                called_read, called_modified = files_of_call(call, tools_of(event.format))
+                called_read, called_modified = files_of_call(call, format_of(event.format).tools)
                 read.update(called_read)
                 modified.update(called_modified)
         elif event.kind == "branch_summary":

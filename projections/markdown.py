@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from eventstore.formats import node_of, tools_of
+from eventstore.formats import format_of, node_of
 from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.javascript import iso_time
 from eventstore.log import Snapshot
@@ -115,7 +115,7 @@ def _entries(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[_En
         if beside is not None and (view.summary or not is_aside) and not beside[each.id]:
             is_new = newest > 0 and not _continues(snapshot, each, newest)
             newest = each.seq
-        yield _Entry(each.seq, view, is_new, each.target_seq, tools_of(each.format))
+        yield _Entry(each.seq, view, is_new, each.target_seq, format_of(each.format).tools)
 
 
 def _recorded(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[LazyEvent]:

@@ -53,7 +53,7 @@ def labels_of(snapshot: Snapshot, session: str) -> dict[str, str]:
     return fold.labels
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
+class TreeNode(msgspec.Struct, frozen=True, kw_only=True):
     """An entry in its tree. `depth` is 0 at a root; `children` are ids in order of time.
 
     `beside`: a record of a message, or a result of its calls, that stands beside the path which goes on from that
@@ -84,7 +84,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
     leaf: str | None
     roots: list[str]
-    nodes: list[Node]
+    nodes: list[TreeNode]
 
     @property
     def ends(self) -> int:
@@ -203,7 +203,7 @@ class TreeFold:
 
         Children are in order of time, as in pi; those without a time keep their place.
         """
-        nodes: list[Node] = []
+        nodes: list[TreeNode] = []
         entries, parents = self._entries, self._shown_parents()
         children: dict[int, list[int]] = {0: [], **{seq: [] for seq in parents}}
         for seq, parent in parents.items():
@@ -215,7 +215,7 @@ class TreeFold:
             entry = entries[seq]
             below = self._in_order(children[seq])
             nodes.append(
-                Node(
+                TreeNode(
                     id=entry.id,
                     kind=entry.kind,
                     parent=entries[parents[seq]].id if parents[seq] else None,

@@ -20,7 +20,7 @@ from eventstore.event import Event
 from eventstore.paths import LazyEvent
 from projections.context.parts import is_continuation
 from projections.descriptions import event_name, summary_line
-from projections.tree import Node, Tree
+from projections.tree import Tree, TreeNode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ class EntryRow(msgspec.Struct, frozen=True):
     """An entry with its own line."""
 
     level: int
-    node: Node
+    node: TreeNode
     event: Event | LazyEvent
 
 
@@ -91,7 +91,7 @@ def tree_rows(
         yield run
 
 
-def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[Node, int]]:
+def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[TreeNode, int]]:
     """Yield entries with their levels.
 
     The sibling that leads to the leaf, or else the last, comes last. Records beside a path come first, on its level.
@@ -113,7 +113,7 @@ def _in_order(tree: Tree, is_main: Callable[[str], bool]) -> Iterator[tuple[Node
         ]
 
 
-def _is_turn(node: Node, event: Event | LazyEvent, branches: int) -> bool:
+def _is_turn(node: TreeNode, event: Event | LazyEvent, branches: int) -> bool:
     return (
         (not is_continuation(event) and (event.kind in SIGNS or event.role == "user"))
         or node.label is not None

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from eventstore.estimates import fragments
-from eventstore.formats import tools_of
+from eventstore.formats import format_of
 from eventstore.formats.base import Tools
 from eventstore.records import TextReplacement
 from eventstore.views import Message, ToolCall
@@ -143,7 +143,7 @@ def is_protected(each: SizedMessage, protected: Sequence[str]) -> bool:
     for entry in protected:
         tool, _, beginning = entry.partition(" ")
         if tool == name and (
-            not beginning or path_of(each.call, tools_of(each.part.format)).startswith(beginning)
+            not beginning or path_of(each.call, format_of(each.part.format).tools).startswith(beginning)
         ):
             return True
     return False

@@ -14,7 +14,7 @@ from compaction.rewrites.sized_context import (
     path_of,
     spares_cache,
 )
-from eventstore.formats import tools_of
+from eventstore.formats import format_of
 from eventstore.formats.base import Tools
 from eventstore.records import TextReplacement
 from eventstore.views import Message, ToolCall
@@ -55,7 +55,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
         seen: set[tuple[str, str]] = set()
         stale: list[SizedMessage] = []
         for each in reversed(context.results):
-            read = read_of(each.message, each.call, tools_of(each.part.format))
+            read = read_of(each.message, each.call, format_of(each.part.format).tools)
             if read is None or each.is_rewritten or is_protected(each, self.protected):
                 continue
             path, _ = read

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent, Place
-from eventstore.formats.base import Format, Tools
+from eventstore.formats.base import Format
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
 from eventstore.node import Node, facts_of_node
-from eventstore.views import ApiMessage, Message, Payload
+
+if TYPE_CHECKING:
+    from eventstore.paths import LazyEvent
 
 _REFOLD: Final = "refold"
 # A harness that extends another's files comes before it.
@@ -48,31 +50,7 @@ def harnesses() -> tuple[Format, ...]:
     return tuple(harness(name) for name in _FORMATS if name != _REFOLD)
 
 
-def tools_of(version: str) -> Tools:
-    """Return the tools of the harness with records of this name."""
-    return format_of(version).tools
-
-
-class Recorded(Protocol):
-    """An event, decoded or not, with the fields that its view needs."""
-
-    @property
-    def session(self) -> str: ...
-
-    @property
-    def parent_seq(self) -> int: ...
-
-    @property
-    def format(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def body(self) -> bytes: ...
-
-
-def node_of(event: Recorded, snapshot: Snapshot | None = None) -> Node:
+def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:
     """Return what an event means.
 
     That of some harnesses' compactions is also in their parent's record, which is read from `snapshot`.
@@ -81,14 +59,14 @@ def node_of(event: Recorded, snapshot: Snapshot | None = None) -> Node:
     return format_of(event.format).node(event.format, event.kind, event.body, above)
 
 
-def _record_above(event: Recorded, snapshot: Snapshot) -> bytes | None:
+def _record_above(event: Event | LazyEvent, snapshot: Snapshot) -> bytes | None:
     """Return the record above a compaction, None for others."""
     if event.kind != "compaction" or not event.parent_seq:
         return None
     return bytes(body_of(snapshot.frame(event.session, event.parent_seq)))
 
 
-def facts_of(event: Recorded) -> EventFacts:
+def facts_of(event: Event | LazyEvent) -> EventFacts:
     """Extract again the facts that the log stores beside an event's record."""
     return facts_of_node(node_of(event), event.kind, event.body)
 
@@ -119,18 +97,3 @@ def as_new(event: Event, *, parent: str | Literal[Parent.LEAF] | None, target: s
         ),
         place=place_of(event),
     )
-
-
-def view_of_message(message: bytes, format: str) -> Message:
-    """Return the view of a message in a context: JSON in the shape of a format such as "pi/3"."""
-    return format_of(format).message(message)
-
-
-def payloads_of_message(message: bytes, format: str) -> list[Payload]:
-    """Return the block contents that a message's view omits; none for plain text."""
-    return format_of(format).payloads(message)
-
-
-def api_message_of(message: bytes, format: str) -> ApiMessage | None:
-    """Read a message that has the Messages API's shape; None for other shapes."""
-    return format_of(format).api_message(message)

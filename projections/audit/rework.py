@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from eventstore.event import Event
-from eventstore.formats import node_of, tools_of
+from eventstore.formats import format_of, node_of
 from eventstore.formats.base import Tools
 from eventstore.views import Message, Text, ToolCall
 from projections.audit.measure import EventRef, MetricStruct
@@ -95,7 +95,7 @@ def rework(replacement: Replacement, tokens: Counter) -> Rework:
         call
         for entry in entries_in_effect(replacement)
         if (message := node_of(entry).message) is not None
-        for call in calls.answered(_ref(entry), message, tools_of(entry.format))
+        for call in calls.answered(_ref(entry), message, format_of(entry.format).tools)
     ]
     return Rework(
         calls=len(later),
@@ -109,7 +109,7 @@ def _ref(source: Event | Part) -> EventRef:
 
 
 def _read_part(part: Part) -> tuple[EventRef, Message, Tools]:
-    return _ref(part), view_of_part(part), tools_of(part.format)
+    return _ref(part), view_of_part(part), format_of(part.format).tools
 
 
 class _Calls:

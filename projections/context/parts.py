@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Event
-from eventstore.formats import node_of, view_of_message
+from eventstore.formats import format_of, node_of
 from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
 from projections.settings import ModelSettings
@@ -143,13 +143,13 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def role_of(raw: bytes, role: str, format: str) -> str:
     """Return the role of a message that differs from its event's; `role` if it is unknown."""
-    own = view_of_message(raw, format).role
+    own = format_of(format).message(raw).role
     return own if own in ROLES else role
 
 
 def view_of_part(part: Part) -> Message:
     """Return the view of a part's message."""
-    return view_of_message(part.raw, part.format)
+    return format_of(part.format).message(part.raw)
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from eventstore.formats import tools_of
+from eventstore.formats import format_of
 from eventstore.formats.base import NO_TOOLS, Tools
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
@@ -82,7 +82,7 @@ class SessionFacts:
         """Return the facts of a message of a context, as the context shows it."""
         key = (part.session, part.seq, part.raw)
         if key not in self._held:
-            self._held[key] = message_facts(view_of_part(part), tools_of(part.format), self._lines)
+            self._held[key] = message_facts(view_of_part(part), format_of(part.format).tools, self._lines)
         return self._held[key]
 
 

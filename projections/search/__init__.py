@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from eventstore.errors import NotFoundError
-from eventstore.formats import node_of, view_of_message
+from eventstore.formats import format_of, node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event, events, path
 from projections.context.build import context_at, parts_in_native_history
@@ -17,7 +17,7 @@ from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate, Part
 from projections.descriptions import event_name
 from projections.search.full_text import open_index
-from projections.search.words import Excerpt, Query, text_of_message, text_of_view
+from projections.search.words import Excerpt, Query, text_of_message, text_of_node
 
 
 class State(StrEnum):
@@ -91,7 +91,7 @@ def search(
                 if each.digest in shown:
                     continue
                 view = node_of(each, snapshot)
-                excerpt = query.excerpt(text_of_view(view), width)
+                excerpt = query.excerpt(text_of_node(view), width)
                 if excerpt is None:
                     continue
                 if session not in contexts:
@@ -156,4 +156,4 @@ class _Context:
 
 
 def _text_of(part: Part) -> str:
-    return text_of_message(view_of_message(part.raw, part.format))
+    return text_of_message(format_of(part.format).message(part.raw))

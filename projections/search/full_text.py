@@ -14,7 +14,7 @@ from eventstore.errors import StoreError
 from eventstore.formats import node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event
-from projections.search.words import divided_names, normalized, text_of_view
+from projections.search.words import divided_names, normalized, text_of_node
 
 INDEX_FILE: Final = "search.sqlite"
 _VERSION: Final = 1
@@ -242,7 +242,7 @@ class FullTextIndex:
         numbers = dict(self._db.execute("SELECT name, number FROM sessions"))
         for item in snapshot.feed(position):
             found = LazyEvent(item.frame, item.session)
-            normal = normalized(text_of_view(node_of(found, snapshot)))
+            normal = normalized(text_of_node(node_of(found, snapshot)))
             number = numbers.setdefault(item.session, len(numbers) + 1)
             row = (item.position, number, item.seq, found.time)
             self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)

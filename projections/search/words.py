@@ -216,7 +216,7 @@ def _appended(line: str, text: str) -> str:
     return line + (text.lstrip(" ") if not line or line[-1] in " …" else text)
 
 
-def text_of_view(view: Node) -> str:
+def text_of_node(view: Node) -> str:
     """Return a record's text: messages, calls, summaries, titles, labels, extensions' data."""
     texts = [text_of_message(message) for message in view.messages]
     if view.summary is not None and not view.messages:

@@ -14,7 +14,7 @@ from compaction.cuts import AnyCut, LastMessages
 from compaction.part import Limits
 from compaction.plan import ALL_KEPT, Plan
 from compaction.summarizers.chain import SummarizerChain
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from eventstore.memory import MemoryLog
 from eventstore.records import FORMAT, FileOperations, MessageRecord
 from eventstore.writing import SessionWriter
@@ -132,7 +132,7 @@ def test_a_request_in_a_shape_of_its_own_is_repeated_in_refolds(log: MemoryLog, 
     before = build_context(log, "one").parts
     found = REPLAY.following(ContextAfter(before=before, kept=frozenset(), entries=entries))
     assert isinstance(found.record, MessageRecord)
-    repeated = view_of_message(bytes(found.record.message), FORMAT)
+    repeated = format_of(FORMAT).message(bytes(found.record.message))
     assert (found.repeats_request, repeated.role, repeated.text) == (True, "user", "text of c")
 
 

@@ -7,13 +7,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from eventstore.views import call_indexes
 from tests.support.talk import assistant, call, result, user
 
 
 def pairs(*said):
-    return call_indexes([view_of_message(json.dumps(message).encode(), "pi/3") for message in said])
+    return call_indexes([format_of("pi/3").message(json.dumps(message).encode()) for message in said])
 
 
 def test_a_result_belongs_to_the_message_with_its_call():

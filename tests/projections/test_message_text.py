@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from projections.message_text import message_text
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 
 
 def read(message):
-    return message_text(view_of_message(json.dumps(message).encode(), "pi/3"))
+    return message_text(format_of("pi/3").message(json.dumps(message).encode()))
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from projections.placements import substitute_text
 from tests.support.talk import assistant, result, shell, user
 
 
 def told(message):
-    return substitute_text(view_of_message(json.dumps(message).encode(), "pi/3"))
+    return substitute_text(format_of("pi/3").message(json.dumps(message).encode()))
 
 
 def test_pis_summaries_are_in_pis_words():

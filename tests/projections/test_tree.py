@@ -11,7 +11,7 @@ from eventstore.errors import NotFoundError
 from eventstore.memory import MemoryLog
 from eventstore.records import Decision, Label, LeafMoved, ModelChange
 from projections.context.cursor import ROOT
-from projections.tree import Node, Tree, TreeFold, tree
+from projections.tree import Tree, TreeFold, TreeNode, tree
 from tests.support import claude_code
 from tests.support.events import event, message
 from tests.support.talk import user
@@ -29,8 +29,8 @@ def test_a_node_says_what_it_is_and_where_it_hangs(story):
     root, child = story.says(user("root"), user("child"))
     story.add(Label(target_id=root, label="start"))
     assert tree(story.log, "s").nodes[:2] == [
-        Node(id=root, kind="message", parent=None, depth=0, label="start", children=[child]),
-        Node(id=child, kind="message", parent=root, depth=1, label=None, children=["e3"]),
+        TreeNode(id=root, kind="message", parent=None, depth=0, label="start", children=[child]),
+        TreeNode(id=child, kind="message", parent=root, depth=1, label=None, children=["e3"]),
     ]
 
 

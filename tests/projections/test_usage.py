@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
 from projections.context.cursor import path, resolve_cursor
@@ -15,7 +15,7 @@ from tests.support.talk import assistant, user
 
 
 def view(message):
-    return view_of_message(json.dumps(message).encode(), "pi/3")
+    return format_of("pi/3").message(json.dumps(message).encode())
 
 
 def usage(message):

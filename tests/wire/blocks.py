@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from projections.context.build import harness_json
 from projections.context.parts import Context
 from projections.placements import substitute_text
@@ -56,7 +56,7 @@ class _Document(msgspec.Struct):
 
 
 def _of_own(raw: bytes, shape: str) -> list[Block]:
-    view, message = view_of_message(raw, shape), mask(json.loads(raw))
+    view, message = format_of(shape).message(raw), mask(json.loads(raw))
     if message.get("role") == "system":
         return []
     if (text := substitute_text(view)) is not None:

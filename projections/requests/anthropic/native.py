@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eventstore.formats import api_message_of, payloads_of_message
+from eventstore.formats import format_of
 from eventstore.formats.refold.blocks import (
     COMPACTION,
     SERVER_TOOL_RESULTS,
@@ -134,7 +134,7 @@ _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 
 def read_part(part: Part) -> RenderedMessage:
     """Read a part of a context for rendering."""
-    if (found := api_message_of(part.raw, part.format)) is not None:
+    if (found := format_of(part.format).api_message(part.raw)) is not None:
         recorded = [each if _is_sound(each) else b"" for each in found.blocks]
         if found.view.role != "toolResult":
             return RenderedMessage(part.id, found.view, found.payloads, recorded=recorded)
@@ -144,7 +144,7 @@ def read_part(part: Part) -> RenderedMessage:
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
         view.role != "assistant" or not (CITATIONS in part.raw or CALLER in part.raw or TOOLSET in part.raw)
     )
-    return RenderedMessage(part.id, view, [] if is_read_only else payloads_of_message(part.raw, part.format))
+    return RenderedMessage(part.id, view, [] if is_read_only else format_of(part.format).payloads(part.raw))
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True):

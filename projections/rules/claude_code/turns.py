@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
 from eventstore.formats.claude_code.meaning import RENDERED, Rendered, rendered_of
 from eventstore.formats.claude_code.record import VERSION
@@ -155,7 +155,7 @@ def _behind_result(content: Any, blocks: Sequence[Json]) -> str | list[Json]:
 
 def _content_of_own(message: bytes) -> bytes:
     """Return a request's form of a message from refold's records: a summary, note or result."""
-    view = view_of_message(message, FORMAT)
+    view = format_of(FORMAT).message(message)
     text = substitute_text(view)
     if text is not None:
         return encoded(text)

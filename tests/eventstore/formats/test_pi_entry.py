@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.event import ROLES, EventFacts, Flag
-from eventstore.formats import format_of, node_of, view_of_message
+from eventstore.formats import format_of, node_of
 from eventstore.formats.pi.entry import READERS, Entry, entry_of, node_of_entry
 from eventstore.formats.pi.file import PiHeader, PiReader
 from eventstore.formats.pi.message import message_view, usage_view
@@ -456,4 +456,4 @@ class TestFormats:
         ]
 
     def test_the_view_of_a_message_is_that_of_its_json(self) -> None:
-        assert view_of_message(b'{"role":"user","content":"x"}', "pi/3").text == "x"
+        assert format_of("pi/3").message(b'{"role":"user","content":"x"}').text == "x"

@@ -7,19 +7,19 @@ import json
 import pytest
 from hypothesis import given
 
-from eventstore.formats import payloads_of_message, view_of_message
+from eventstore.formats import format_of
 from eventstore.views import Payload
 from tests.support.talk import image, text, thinking, user
 from tests.support.wild_talk import any_talk
 
 
 def payloads(message: object) -> list[Payload]:
-    return payloads_of_message(json.dumps(message, separators=(",", ":")).encode(), "pi/3")
+    return format_of("pi/3").payloads(json.dumps(message, separators=(",", ":")).encode())
 
 
 def test_a_block_is_as_it_was_recorded() -> None:
     message = b'{"role":"user","content":[ {"type": "video","n":1.0,"t":"\\u00e9"} ,{"type":"text"}]}'
-    assert [each.raw for each in payloads_of_message(message, "pi/3")] == [
+    assert [each.raw for each in format_of("pi/3").payloads(message)] == [
         b'{"type": "video","n":1.0,"t":"\\u00e9"}',
         b'{"type":"text"}',
     ]
@@ -54,12 +54,12 @@ def test_what_is_no_object_is_no_block() -> None:
 
 def test_damaged_text_is_replaced() -> None:
     message = b'{"role":"user","content":[{"type":"image","data":"\xff"}]}'
-    assert [each.image for each in payloads_of_message(message, "pi/3")] == ["\ufffd"]
+    assert [each.image for each in format_of("pi/3").payloads(message)] == ["\ufffd"]
 
 
 def test_half_a_surrogate_pair_stays_the_escape_that_it_is() -> None:
     message = b'{"role":"user","content":[{"type":"image","data":"\\ud83d"}]}'
-    assert [(each.raw, each.image) for each in payloads_of_message(message, "pi/3")] == [
+    assert [(each.raw, each.image) for each in format_of("pi/3").payloads(message)] == [
         (b'{"type":"image","data":"\\ud83d"}', "\ud83d")
     ]
 
@@ -69,4 +69,4 @@ def test_there_is_a_payload_for_each_block_of_a_list(said: list[dict[str, object
     for message in said:
         if isinstance(message.get("content"), list):
             raw = json.dumps(message).encode()
-            assert len(payloads_of_message(raw, "pi/3")) == len(view_of_message(raw, "pi/3").blocks)
+            assert len(format_of("pi/3").payloads(raw)) == len(format_of("pi/3").message(raw).blocks)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from eventstore.formats import tools_of
+from eventstore.formats import format_of
 from eventstore.formats.pi.entry import READERS, entry_of, node_of_entry
 from eventstore.formats.refold.own_records import own_node
 from eventstore.frame import FORMATS
@@ -216,7 +216,7 @@ def test_a_record_that_is_nested_too_deeply_is_reported() -> None:
 
 @pytest.mark.parametrize("version", FORMATS)
 def test_every_format_knows_tools_that_read_and_run_scripts(version: str) -> None:
-    tools = tools_of(version)
+    tools = format_of(version).tools
     reads, shells = (
         {name.lower(): paths for name, paths in each.items()} for each in (tools.reads, tools.shells)
     )

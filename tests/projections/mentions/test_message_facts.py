@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from eventstore.files.importing import import_file
-from eventstore.formats import view_of_message
+from eventstore.formats import format_of
 from eventstore.formats.pi.tools import TOOLS
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, TextReplacement
@@ -22,7 +22,7 @@ from tests.support.talk import assistant, call, image, result, shell, text, thin
 
 
 def held(message):
-    return message_facts(view_of_message(json.dumps(message).encode(), "pi/3"), TOOLS)
+    return message_facts(format_of("pi/3").message(json.dumps(message).encode()), TOOLS)
 
 
 def test_a_messages_texts_are_its_blocks_each_by_itself():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eventstore.errors import BadInputError
 from eventstore.node import Node
 from eventstore.views import Message, Shell, Text, Thinking, ToolCall
-from projections.search.words import Query, divided_names, normalized, text_of_view
+from projections.search.words import Query, divided_names, normalized, text_of_node
 
 WIDTH = 60
 
@@ -95,14 +95,14 @@ def test_the_text_of_a_record_is_all_that_it_says() -> None:
         tool_name="grep",
         shell=Shell(command="ls", output="none"),
     )
-    words = text_of_view(Node(messages=(message,))).split("\n")
+    words = text_of_node(Node(messages=(message,))).split("\n")
     assert words == ["grep", "says", "thinks", "edit", "a.py", "é", "1", "7", "ls", "none"]
 
 
 def test_deep_arguments_have_a_text() -> None:
     arguments = b'{"a":' + b"[" * 500 + b'"deep"' + b"]" * 500 + b"}"
     message = Message(role="assistant", blocks=(ToolCall("k", "t", arguments),))
-    assert "deep" in text_of_view(Node(messages=(message,)))
+    assert "deep" in text_of_node(Node(messages=(message,)))
 
 
 def tokens_of_sqlite(text: str) -> list[str]:
