@@ -33,9 +33,6 @@ from eventstore.javascript import DEEPEST_RECORD, is_deeper, tolerant_json
 from eventstore.node import CompactionView, Node, SettingsView, TitleRank, TitleView, facts_of_node
 from eventstore.views import Block, Extension, Message, Text
 
-_LARGEST_ESTIMATE: Final = 0xFFFFFFFF
-_SETS_MODEL, _GIVES_TITLE, _REPLACED_TEXT = map(int, (Flag.SETS_MODEL, Flag.GIVES_TITLE, Flag.REPLACED_TEXT))
-
 
 def _custom_content(fields: Fields) -> bytes:
     """Return the JSON of a `custom_message` record's content; of a rendered one, the first."""
@@ -258,7 +255,7 @@ def plain_message(record: bytes) -> tuple[Fields, EventFacts] | None:
     if len(record) > 2 * DEEPEST_RECORD and is_deeper(record, DEEPEST_RECORD):
         return None
     facts = facts_of("message", record, fields)
-    return None if facts.flags & _REPLACED_TEXT else (fields, facts)
+    return None if facts.flags & Flag.REPLACED_TEXT else (fields, facts)
 
 
 _decode: Final = msgspec.json.Decoder(Fields).decode
