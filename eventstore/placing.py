@@ -7,6 +7,7 @@ of it, and made again for the whole session if a parent comes late.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 import msgspec
@@ -135,13 +136,14 @@ class Placer:
     ) -> Iterator[Placed]:
         """Place an event, and all that waited for it or for those."""
         yield self._placed(seq, event)
-        ready = sorted(waiting.pop(event.id, ()), key=_number) if waiting else []
+        ready = waiting.pop(event.id, []) if waiting else []
         while ready:
-            seq, event = ready.pop(0)
+            # In the order of the log; those that wait for one event are in it already.
+            seq, event = heappop(ready)
             self._at.is_late = True
             yield self._placed(seq, event)
-            if event.id in waiting:
-                ready = sorted([*ready, *waiting.pop(event.id)], key=_number)
+            for each in waiting.pop(event.id, ()):
+                heappush(ready, each)
 
     def _placed(self, seq: int, event: NewEvent) -> Placed:
         place, at = event.place or OWN_PLACE, self._at
@@ -259,7 +261,3 @@ class Placer:
             self.leaf = self._at.last = self._newest = leaf
             self._below.pop(leaf, None)
             self._is_own = False
-
-
-def _number(each: tuple[int, NewEvent]) -> int:
-    return each[0]
