@@ -255,6 +255,11 @@ def path(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1) -> Iter
     return (LazyEvent(frame, session) for frame in snapshot.path(session, leaf, first=first))
 
 
+def behind(snapshot: Snapshot, session: str, leaf: int, seq: int) -> Iterator[LazyEvent]:
+    """Yield the entries of a path behind entry `seq`, all of them for 0."""
+    return (entry for entry in path(snapshot, session, leaf, first=max(seq, 1)) if entry.seq != seq)
+
+
 def path_of_kinds(
     snapshot: Snapshot, session: str, leaf: int, kinds: Collection[str], *, first: int = 1
 ) -> Iterator[LazyEvent]:

@@ -242,7 +242,7 @@ def _claims(
         yield _claim(compaction, view.tokens_before, _nearest_count(snapshot, at, view.tokens_before))
         return
     in_effect = event(snapshot, cursor.session, compaction.parent_seq).compaction_seq
-    above = paths.path(snapshot, cursor.session, at.leaf, first=in_effect + 1)
+    above = paths.behind(snapshot, cursor.session, at.leaf, in_effect)
     on_path = {entry.seq for entry in above}
     call = next((each for each in reversed(calls) if each.seq in on_path), None)
     if call is None:

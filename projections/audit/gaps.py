@@ -13,7 +13,7 @@ from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.formats import node_of
 from eventstore.log import Snapshot
-from eventstore.paths import event, path
+from eventstore.paths import behind, event, path
 from projections.audit.calls import (
     ModelCall,
     expected_prompt,
@@ -136,7 +136,7 @@ def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
 
 def _is_interrupted(snapshot: Snapshot, cursor: Cursor, before: ModelCall, call: ModelCall) -> bool:
     """Return True if an answer between two calls failed or was interrupted."""
-    between = path(snapshot, cursor.session, call.seq, first=before.seq + 1)
+    between = behind(snapshot, cursor.session, call.seq, before.seq)
     answers = (node_of(each) for each in between if each.role == "assistant" and each.seq < call.seq)
     return any(message.stop_reason in FAILED for view in answers for message in view.messages)
 

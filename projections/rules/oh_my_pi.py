@@ -11,7 +11,7 @@ from eventstore.event import Event
 from eventstore.formats.oh_my_pi.dialect import REQUEST_TYPES, native_provider
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, event, path, path_of_kinds, upward
+from eventstore.paths import LazyEvent, behind, event, path, path_of_kinds, upward
 from projections.context.parts import Part
 from projections.rules.base import Gap, Selection, select_kept_run
 from projections.rules.pi import PiRules
@@ -400,10 +400,10 @@ def _retained_since(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent, 
         return event(snapshot, session, seq).time
     if fields.get("firstKeptEntryId") == "":
         through = _place(snapshot, compaction, fields.get("providerReplayThroughEntryId"))
-        above = path(snapshot, session, compaction.parent_seq, first=through + 1) if through else iter(())
+        above = behind(snapshot, session, compaction.parent_seq, through) if through else iter(())
         if (first := next(above, None)) is not None:
             return first.time
-    following = path(snapshot, session, leaf.seq, first=compaction.seq + 1)
+    following = behind(snapshot, session, leaf.seq, compaction.seq)
     return next((entry.time for entry in following), None)
 
 

@@ -14,7 +14,7 @@ from eventstore.formats.claude_code.record import VERSION, fields_of, version_of
 from eventstore.formats.names import is_name
 from eventstore.javascript import tolerant_decoder
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, Order, event, path
+from eventstore.paths import LazyEvent, Order, behind, event, path
 from projections.rules.base import Rules
 from projections.rules.claude_code.turns import group_of
 
@@ -147,7 +147,7 @@ class Memory:
 
     def count(self, leaf: LazyEvent) -> int:
         before, joined = self._newest, self._joined
-        below = [] if before is None else list(self._path(leaf, before.seq + 1))
+        below = [] if before is None else list(behind(self._snapshot, leaf.session, leaf.seq, before.seq))
         end = below[0].parent_seq if below else leaf.seq
         if (
             before is None
