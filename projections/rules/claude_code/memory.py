@@ -86,14 +86,15 @@ class Joined:
 
     def _read(self, entry: Event | LazyEvent) -> None:
         """Detect whether a process begins at an entry that does not restore what was found."""
-        named, is_another = _versioned(entry.body).version, self._is_ended
+        body, is_another = entry.body, self._is_ended
+        named = _versioned(body).version
         version = self._version if named == self._named else version_of(named)
         if version is None:
             return
         is_another |= self._version is not None and version != self._version
         self._named, self._version = named, version
         # Versions that restore everything may begin anywhere.
-        self._is_ended = version < _REJOINS_ON_RESUME and _is_ending(entry)
+        self._is_ended = version < _REJOINS_ON_RESUME and _is_ending(entry.role, body)
         if is_another and version < _REJOINS_ON_RESUME and not self._is_ended:
             self.resumed = entry.seq
 
@@ -179,14 +180,13 @@ def group_at(entry: Event | LazyEvent) -> str:
     return "" if fields.is_unsent else fields.wire.id or ""
 
 
-def _is_ending(entry: Event | LazyEvent) -> bool:
+def _is_ending(role: str, record: bytes) -> bool:
     """Return True if a record is the last of the process that wrote it."""
-    body = entry.body
     # What a tool prints, and what the model writes, may quote such fields.
-    if entry.role == "toolResult" or not any(mark in body for mark in _MARKS_OF_ENDS):
+    if role == "toolResult" or not any(mark in record for mark in _MARKS_OF_ENDS):
         return False
-    ending = _RESUMED.search(body)
-    return ending is not None and (entry.role != "assistant" or ending[0].startswith(b'"model"'))
+    ending = _RESUMED.search(record)
+    return ending is not None and (role != "assistant" or ending[0].startswith(b'"model"'))
 
 
 class _Versioned(msgspec.Struct, frozen=True, gc=False):
