@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
+from eventstore.formats import node_of
 from eventstore.formats.oh_my_pi.dialect import REQUEST_TYPES, native_provider
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
@@ -157,8 +158,9 @@ def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
     if entry.kind == "custom":
         return ["context notes"] if _NOTES.encode() in body else []
     found = []
-    if entry.kind == "compaction" and (native := native_provider(_decoded(body).get("preserveData"))):
-        found.append(f"history in a form that only {native} can read")
+    view = node_of(entry).compaction if entry.kind == "compaction" else None
+    if view and view.native:
+        found.append(f"history in a form that only {view.native} can read")
     if (
         entry.kind == "compaction"
         and b'"snapcompact"' in body

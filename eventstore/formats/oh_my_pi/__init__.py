@@ -12,8 +12,7 @@ from typing import Final
 from eventstore.event import Event, NewEvent
 from eventstore.formats.base import Certainty, Export
 from eventstore.formats.oh_my_pi.dialect import DIALECT, as_sent
-from eventstore.formats.oh_my_pi.titled_export import export_titled
-from eventstore.formats.oh_my_pi.titled_file import TitledFile, has_marks
+from eventstore.formats.oh_my_pi.titled_file import TitledFile, export_titled, has_marks
 from eventstore.formats.pi import PiFormat
 from eventstore.formats.pi.export import is_exported
 from eventstore.formats.pi.file import PI

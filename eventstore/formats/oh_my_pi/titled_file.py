@@ -1,4 +1,4 @@
-"""Read oh-my-pi's session files, and distinguish them from pi's."""
+"""Read and write oh-my-pi's session files, and distinguish them from pi's."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from eventstore.event import EventFacts, Flag, NewEvent
+from eventstore.event import Event, EventFacts, Flag, NewEvent
 from eventstore.formats.lines import objects_in
 from eventstore.formats.names import is_name
 from eventstore.formats.oh_my_pi.dialect import ADDED_KINDS, DIALECT, HEADER_FIELDS, SLOT
+from eventstore.formats.pi.export import export_file
 from eventstore.formats.pi.file import Dialect, PiHeader
 from eventstore.formats.pi.session_file import PiFile, PiReading
 from eventstore.formats.refold.events import compose
@@ -31,8 +32,10 @@ from eventstore.formats.source import (
     SourceRecords,
     one_by_one,
 )
+from eventstore.frame import decode
 from eventstore.imports import origin_link, started_link
-from eventstore.javascript import TooDeepError, epoch_ms, stringify, tolerant_json
+from eventstore.javascript import TooDeepError, epoch_ms, iso_time, stringify, tolerant_json
+from eventstore.log import Snapshot
 from eventstore.records import Link, Resume, own_record
 
 SLOT_BYTES: Final = 256
@@ -248,3 +251,32 @@ def _references(value: Any, key: str = "") -> Iterator[str]:
         listed = ((key, each) for each in value) if isinstance(value, list) else ()
         for name, each in (*named, *listed):
             yield from _references(each, name)
+
+
+def export_titled(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    """Yield the lines of a version 3 file for a session, including what the store appended."""
+    yield title_slot(*_title(snapshot, session))
+    yield from export_file(snapshot, session, DIALECT)
+
+
+def _title(snapshot: Snapshot, session: str) -> tuple[str, str]:
+    """Return a session's newest title and its time, from an entry or from the imported file."""
+    titles = [snapshot.locate(session, each) for each in snapshot.ids(session, "title-")]
+    newest = snapshot.head(session).info_seq or max(titles, default=0)
+    event: Event | None = decode(snapshot.frame(session, newest), session) if newest else None
+    fields: Any = tolerant_json(event.body) if event else {}
+    title = fields.get("title", fields.get("name"))
+    return title if isinstance(title, str) else "", iso_time(event.time if event else None) or iso_time(
+        0
+    ) or ""
+
+
+def title_slot(title: str, updated_at: str) -> bytes:
+    """Return a file's first line: 256 bytes with its line end; a title that does not fit is cut."""
+    while True:
+        fields = {"type": SLOT, "v": 1, "title": title, "updatedAt": updated_at, "pad": ""}
+        line = stringify(fields).encode("utf-8", "replace")
+        room = SLOT_BYTES - 1 - len(line)
+        if room >= 0:
+            return line.removesuffix(b'"}') + b" " * room + b'"}\n'
+        title = title[: min(len(title) - 1, SLOT_BYTES)]

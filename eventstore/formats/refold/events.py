@@ -16,7 +16,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import NewEvent, Parent
 from eventstore.formats.names import is_reserved
-from eventstore.formats.refold.own_records import own_facts
+from eventstore.formats.refold import own_facts
 from eventstore.javascript import DEEPEST_RECORD, epoch_ms, is_deeper, parse_json, stringify, well_formed
 from eventstore.kinds import is_entry
 from eventstore.records import BOOKKEEPING, FORMAT, RECORDS, SEE_EVENTS, Record, check_record

@@ -16,7 +16,7 @@ from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_file
 from eventstore.formats import harness, node_of
 from eventstore.formats.base import Certainty
-from eventstore.formats.oh_my_pi.titled_export import title_slot
+from eventstore.formats.oh_my_pi.titled_file import title_slot
 from eventstore.formats.refold.events import compose
 from eventstore.imports import origin_of
 from eventstore.log import EventLog

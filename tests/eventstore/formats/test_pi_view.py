@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from eventstore.formats import format_of
 from eventstore.formats.pi.entry import READERS, entry_of, node_of_entry
-from eventstore.formats.refold.own_records import own_node
+from eventstore.formats.refold import FORMAT as REFOLD
 from eventstore.frame import FORMATS
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError
 from eventstore.node import NOTHING, LabelView, Node, PromptView, RequestView, SettingsView, TitleView
@@ -30,7 +30,7 @@ def seen(kind: str, **fields: Any) -> Node:
 
 
 def seen_of_refold(kind: str, **fields: Any) -> Node:
-    return own_node(kind, json.dumps({"type": kind, **fields}).encode())
+    return REFOLD.node("refold/1", kind, json.dumps({"type": kind, **fields}).encode())
 
 
 def test_a_persons_message_is_by_a_person_and_does_not_go_on() -> None:
@@ -195,7 +195,7 @@ def test_a_kind_that_nobody_knows_says_nothing() -> None:
 )
 def test_any_record_of_any_kind_has_a_view(kind: str, record: bytes) -> None:
     assert isinstance(view(kind, record), Node)
-    assert isinstance(own_node(kind, record), Node)
+    assert isinstance(REFOLD.node("refold/1", kind, record), Node)
 
 
 def test_kinds_that_refold_alone_writes_say_nothing_in_a_record_of_pi() -> None:
