@@ -6,7 +6,6 @@ A record is decoded once; whatever is asked of it comes from that.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final
@@ -18,7 +17,6 @@ from eventstore.event import Flag
 from eventstore.formats.pi.message import (
     WireMessage,
     content_blocks,
-    decode_wire,
     usage_view,
     view_of_wire,
     wire_of,
@@ -112,11 +110,6 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     targets: Any = ()
     unknown: Any = None
 
-    @property
-    def is_plain(self) -> bool:
-        """True for a message's record as pi writes it, with valid ids."""
-        return "plain" in self.__dict__
-
     @cached_property
     def wire(self) -> WireMessage | None:
         """The decoded message, None if the record has none."""
@@ -125,62 +118,10 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 _RAW: Final = ("message", "content", "details", "data", "preserveData")
-_ID: Final = rb'"id":"([\w-]{1,200})","parentId":(?:null|"([\w-]{1,200})")'
-_BEGINNING: Final = re.compile(
-    rb'\{"type":"message",(?:%b,)?"timestamp":"([\w:.+-]+)","message":(?=\{)' % _ID  # pi puts the ids first
-).match
-_END: Final = re.compile(rb",%b\}" % _ID).fullmatch
-"""The end of a record to which a migration gave its ids."""
-_LONGEST_END: Final = 450
-
-
-def plain_parts(body: bytes) -> tuple[bytes | None, bytes | None, bytes, int, int] | None:
-    """Split a message's record as pi writes it: id, parent, time, and the message's span.
-
-    The message itself is not parsed. A record of version 1 has no id. Returns None for any other record.
-    """
-    found = _BEGINNING(body)
-    if found is None:
-        return None
-    own, parent, time = found.groups()
-    stop = len(body) - 1
-    if not body.endswith(b"}}"):
-        stop = body.rfind(b'},"id":"', -_LONGEST_END) + 1
-        end = _END(body, stop) if own is None and stop else None
-        if end is None:
-            return None
-        own, parent = end.groups()
-    return own, parent, time, found.end(), stop
 
 
 def entry_of(body: bytes) -> Entry:
     """Parse a record. Raises msgspec.DecodeError unless it is a JSON object."""
-    return _plain_message(body) or _any_entry(body)
-
-
-def _plain_message(body: bytes) -> Entry | None:
-    """Parse a message's record as pi writes it in one pass; return None for any other."""
-    parts = plain_parts(body)
-    if parts is None:
-        return None
-    own, parent, time, start, stop = parts
-    raw = body[start:stop]
-    try:
-        wire = decode_wire(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    entry = Entry(
-        type="message",
-        id=UNSET if own is None else own.decode(),
-        parentId=UNSET if own is None else parent and parent.decode(),
-        timestamp=time.decode(),
-        message=Raw(raw),
-    )
-    entry.__dict__.update(wire=wire, plain=True)
-    return entry
-
-
-def _any_entry(body: bytes) -> Entry:
     try:
         return _decode_entry(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

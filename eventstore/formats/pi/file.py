@@ -16,7 +16,7 @@ from msgspec import UNSET
 from eventstore.event import Absent, EventFacts, Flag, NewEvent, Place
 from eventstore.formats.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.formats.names import is_name, is_reserved, stored_id
-from eventstore.formats.pi.entry import KINDS, READERS, Entry, Reader, entry_of, node_of_entry, plain_parts
+from eventstore.formats.pi.entry import KINDS, READERS, Entry, Reader, entry_of, node_of_entry
 from eventstore.formats.pi.message import measure
 from eventstore.formats.source import SeenRecords
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
@@ -129,6 +129,34 @@ class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
     differs: str = ""
 
 
+_ID: Final = rb'"id":"([\w-]{1,200})","parentId":(?:null|"([\w-]{1,200})")'
+_BEGINNING: Final = re.compile(
+    rb'\{"type":"message",(?:%b,)?"timestamp":"([\w:.+-]+)","message":(?=\{)' % _ID  # pi puts the ids first
+).match
+_END: Final = re.compile(rb",%b\}" % _ID).fullmatch
+"""The end of a record to which a migration gave its ids."""
+_LONGEST_END: Final = 450
+
+
+def _plain_parts(body: bytes) -> tuple[bytes | None, bytes | None, bytes, int, int] | None:
+    """Split a message's record as pi writes it: id, parent, time, and the message's span.
+
+    The message itself is not parsed. A record of version 1 has no id. Returns None for any other record.
+    """
+    found = _BEGINNING(body)
+    if found is None:
+        return None
+    own, parent, time = found.groups()
+    stop = len(body) - 1
+    if not body.endswith(b"}}"):
+        stop = body.rfind(b'},"id":"', -_LONGEST_END) + 1
+        end = _END(body, stop) if own is None and stop else None
+        if end is None:
+            return None
+        own, parent = end.groups()
+    return own, parent, time, found.end(), stop
+
+
 class PiReader:
     """Read a file's lines, including the header's.
 
@@ -203,7 +231,7 @@ class PiReader:
         The line comes without its end. Return None for any other line, and for one that needs a remark: `line`
         reads every line, with the same result.
         """
-        parts = plain_parts(body)
+        parts = _plain_parts(body)
         place = None if parts is None else self._plain_place(parts[0], parts[1])
         if parts is None or place is None:
             return None
@@ -381,8 +409,7 @@ class PiReader:
             event_id, parent = self._minted(self._records), None
         else:
             event_id, parent, flags = self._identity(found, body, entry, own)
-            if not entry.is_plain:
-                found.differs.extend([(found.number, problem) for problem in self._problems(kind, entry)])
+            found.differs.extend([(found.number, problem) for problem in self._problems(kind, entry)])
         is_by_place = self._header.version == 1 and kind == "compaction"
         target = self._kept_by_index(entry) if is_by_place else facts.target
         self._last, self._repeated = event_id, 0

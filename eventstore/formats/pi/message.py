@@ -90,7 +90,7 @@ class WireMessage(msgspec.Struct, frozen=True):
     files: Any = None
 
 
-decode_wire: Final = msgspec.json.Decoder(WireMessage).decode
+_decode_wire: Final = msgspec.json.Decoder(WireMessage).decode
 _Content = str | list[_Block] | None
 _content_decoder: Final[msgspec.json.Decoder[_Content]] = msgspec.json.Decoder(_Content)
 
@@ -103,7 +103,7 @@ def message_view(raw: bytes) -> Message:
 def wire_of(raw: bytes) -> WireMessage:
     """Return a message's meaningful fields as recorded."""
     try:
-        return decode_wire(raw)
+        return _decode_wire(raw)
     except RecursionError:
         raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeDecodeError):

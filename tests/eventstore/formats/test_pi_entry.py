@@ -363,30 +363,7 @@ MESSAGES = st.fixed_dictionaries(
 
 
 class TestAPlainMessage:
-    """A message's record as pi writes it is parsed in one pass, to the same result as any other record."""
-
-    @given(message=MESSAGES, is_ascii=st.booleans())
-    def test_it_has_the_facts_and_view_of_the_same_record_with_a_blank(
-        self, *, message: dict[str, Any], is_ascii: bool
-    ) -> None:
-        written = json.dumps(message, ensure_ascii=is_ascii, separators=(",", ":"))
-        plain = PLAIN % written.encode("utf-8", "surrogatepass")
-        blank = plain[:-1] + b" }"
-        expected = facts_of_body("pi/3", "message", blank)
-        assert facts_of_body("pi/3", "message", plain) == expected
-        one, other = entry_of(plain), entry_of(blank)
-        assert (one, message_of("message", one)) == (other, message_of("message", other))
-
-    @given(st.binary(max_size=12))
-    def test_a_damaged_one_is_refused_as_any_other(self, damage: bytes) -> None:
-        body = PLAIN % (b'{"role":"user","content":"a' + damage + b'"}')
-        try:
-            blank = entry_of(body[:-1] + b" }")
-        except msgspec.DecodeError:
-            with pytest.raises(msgspec.DecodeError):
-                entry_of(body)
-            return
-        assert entry_of(body) == blank
+    """A line of one message as pi writes it is measured, to the same event as any other way of writing it."""
 
     @given(
         message=MESSAGES,
