@@ -16,10 +16,12 @@ import pytest
 from bench.floor import environment_of
 from bench.sessions import entry_id, result_message, session_file
 from eventstore import open_store
+from eventstore.encoding import encode_head
 from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of
 from eventstore.lmdb.data_files import StoreFiles
+from eventstore.lmdb.keys import HOLDERS, holder_row
 from eventstore.records import MessageRecord
 
 GROUP = "append"
@@ -27,7 +29,7 @@ BEHIND = 10_000
 TURNS = 5
 ROUNDS = 500
 COUNTED = 50
-TABLES = {"events", "ids", "positions"}
+TABLES = {"events", "holders", "ids", "positions"}
 """The tables that an append adds a row to; it also updates the head in `sessions`."""
 PYTHON = "append-python"
 ONE_ROW = "one row"
@@ -36,7 +38,8 @@ TREES = {
     "event and head": ("sessions",),
     "event and id": ("ids",),
     "event and position": ("positions",),
-    "same rows": ("ids", "positions", "sessions"),
+    "event and holder": ("holders",),
+    "same rows": ("holders", "ids", "positions", "sessions"),
 }
 """The tables beside `events` that LMDB alone writes a row to; `ONE_ROW` has the bytes of all rows in one."""
 
@@ -121,11 +124,12 @@ def writer_of_rows(log, role, end=lmdb.Transaction.commit):
     """Return a function that writes a value to the tables of a role, and ends the transaction with `end`."""
     env, dbs = environment_of(log)
     head = head_of(log)
-    number, packed_head = head.number.to_bytes(4, "big"), msgspec.msgpack.encode(head)
+    number, packed_head = head.number.to_bytes(4, "big"), encode_head(head)
 
     def write(seq, value):
         place = seq.to_bytes(8, "big")
         others = {
+            "holders": (HOLDERS, holder_row(number + entry_id(seq).encode())),
             "ids": (number + entry_id(seq).encode(), place),
             "positions": (place, number + place),
             "sessions": (b"h" + number, packed_head),
