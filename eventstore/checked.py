@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Flag
-from eventstore.frame import Buffer, header_of, pointers_of
+from eventstore.frame import Buffer, header_of, pointers_of, seq_of
 from eventstore.log import EventLog, FeedItem, Head, Snapshot
 from eventstore.snapshot_wrapper import SnapshotWrapper
 from eventstore.verify import check_frame
@@ -94,6 +94,11 @@ class CheckedSnapshot(SnapshotWrapper):
             if leaf <= version:
                 raise CorruptionError(session, leaf, "an event on its path is missing") from error
             raise
+        if self.head(session).is_late:
+            # Entries with earlier numbers may be left out between others.
+            for frame in frames:
+                self._checked(session, seq_of(frame), frame)
+            return iter(frames)
         # Walk up first, to know each number before its frame is read; then verify in chain order.
         seq, numbers = leaf, []
         for frame in reversed(frames):
