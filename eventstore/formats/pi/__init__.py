@@ -40,7 +40,7 @@ class PiFormat(Format):
     exports: Mapping[str, Export] = {"pi": export_file}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
-        return self.dialect.node(int(version.rpartition("/")[2]), kind, entry_of(record))
+        return self.dialect.node(version, kind, entry_of(record))
 
     def converts(self, other: Format) -> bool:
         return isinstance(other, PiFormat)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +14,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.event import Flag
 from eventstore.formats.pi.message import (
-    WireMessage,
     content_blocks,
     usage_view,
     view_of_wire,
@@ -53,7 +51,7 @@ KINDS: Final = frozenset(
 """The types of entries that pi itself writes."""
 
 
-class Entry(msgspec.Struct, frozen=True, dict=True):
+class Entry(msgspec.Struct, frozen=True):
     """The fields that refold reads in records of pi, oh-my-pi and refold."""
 
     type: Any = None
@@ -110,11 +108,6 @@ class Entry(msgspec.Struct, frozen=True, dict=True):
     targets: Any = ()
     unknown: Any = None
 
-    @cached_property
-    def wire(self) -> WireMessage | None:
-        """The decoded message, None if the record has none."""
-        return None if isinstance(self.message, UnsetType) else wire_of(bytes(self.message))
-
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
 _RAW: Final = ("message", "content", "details", "data", "preserveData")
@@ -148,10 +141,11 @@ def node_of_entry(kind: str, entry: Entry, readers: Mapping[str, Reader]) -> Nod
 
 def read_message(entry: Entry) -> Node:
     """Read a message of any role."""
-    wire = entry.wire
-    if wire is None or isinstance(entry.message, UnsetType):
+    if isinstance(entry.message, UnsetType):
         return NOTHING
-    messages, raw = (view_of_wire(wire),), bytes(entry.message)
+    raw = bytes(entry.message)
+    wire = wire_of(raw)
+    messages = (view_of_wire(wire),)
     if wire.role == "user":
         goes_on = (
             _is_marked(entry.metadata)

@@ -24,6 +24,7 @@ from eventstore.kinds import CODE_OF_KIND
 from eventstore.node import Node, facts_of_node
 
 NEWEST_VERSION: Final = 3
+_NEWEST: Final = f"/{NEWEST_VERSION}"
 _LONGEST_QUOTE: Final = 40
 _SETS_MODEL: Final = int(Flag.SETS_MODEL)
 _SPREAD: Final = 0x9E3779B1
@@ -83,16 +84,17 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return f"{self.harness}:{type_}"
         return self.same.get(type_, type_)
 
-    def node(self, version: int, kind: str, entry: Entry) -> Node:
-        """Return what a record means, apart from its place."""
+    def node(self, version: str, kind: str, entry: Entry) -> Node:
+        """Return what a record of a version such as "pi/3" means, apart from its place."""
         node = node_of_entry(kind, entry, self.readers)
         if node.target is not None:
             node = msgspec.structs.replace(node, target=stored_id(node.target))
-        if version == 1 and kind == "compaction":
+        if version.endswith(_NEWEST):
+            return node
+        if kind == "compaction" and version.endswith("/1"):
             # It refers to its first kept entry by an index in the file.
             return msgspec.structs.replace(node, target=None, needs_source=True)
-        is_renamed = version < NEWEST_VERSION and kind == "message" and node.message is not None
-        if is_renamed and node.messages[0].role == "hookMessage":
+        if kind == "message" and node.message is not None and node.message.role == "hookMessage":
             return msgspec.structs.replace(node, flags=node.flags | Flag.MIGRATED_ROLE)
         return node
 
@@ -381,7 +383,7 @@ class PiReader:
     def _read(self, body: bytes, entry: Entry) -> tuple[str, EventFacts, int | None]:
         """Return a record's kind, facts and time; do not change the reader if this fails."""
         kind = self._dialect.kind(entry.type)
-        node = self._dialect.node(self._header.version, kind, entry)
+        node = self._dialect.node(self._format, kind, entry)
         return kind, facts_of_node(node, kind, body), epoch_ms(entry.timestamp)
 
     def _place(
