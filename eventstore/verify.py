@@ -203,6 +203,9 @@ class _Walk:
     def problems(self, seq: int, frame: Buffer) -> Iterator[str]:
         """Yield what is wrong with the next event's record."""
         event = decode(frame, self._head.name)
+        if event.seq > seq:
+            # A row is missing, unless it only says so; what follows would all be in a wrong place.
+            self._snapshot.frame(self._head.name, seq)
         if not is_intact(frame):
             yield _ALTERED
         yield from _event_problems(self._snapshot, event, seq, self._digest)
