@@ -21,7 +21,7 @@ from eventstore.files.importing import import_file
 from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of
 from eventstore.lmdb.data_files import StoreFiles
-from eventstore.lmdb.keys import HOLDERS, holder_row
+from eventstore.lmdb.keys import holder_key
 from eventstore.records import MessageRecord
 
 GROUP = "append"
@@ -129,7 +129,7 @@ def writer_of_rows(log, role, end=lmdb.Transaction.commit):
     def write(seq, value):
         place = seq.to_bytes(8, "big")
         others = {
-            "holders": (HOLDERS, holder_row(number + entry_id(seq).encode())),
+            "holders": (holder_key(number + entry_id(seq).encode()), b""),
             "ids": (number + entry_id(seq).encode(), place),
             "positions": (place, number + place),
             "sessions": (b"h" + number, packed_head),

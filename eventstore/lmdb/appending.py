@@ -12,10 +12,9 @@ from eventstore.errors import CorruptionError
 from eventstore.event import NewEvent
 from eventstore.frame import Buffer
 from eventstore.lmdb.keys import (
-    HOLDERS,
     Transaction,
     event_key,
-    holder_row,
+    holder_key,
     id_key,
     id_keys,
     number_key,
@@ -107,8 +106,8 @@ class Append(EventBuilder):
         keys = id_keys(number, self.numbers)
         self._put(self._dbs.ids, sorted(zip(keys, numbers, strict=True)))
         with self._transaction.cursor(self._dbs.holders) as holders:
-            # Two ids of a session may have the same row.
-            holders.putmulti([(HOLDERS, row) for row in sorted(map(holder_row, keys))])
+            # Two ids of a session may have the same key.
+            holders.putmulti([(key, b"") for key in sorted(map(holder_key, keys))])
         for seq, frame in self.moved.items():
             self._transaction.put(place.pack(number, seq), frame, db=self._dbs.events)
         positions = [position_key(seq + ahead) for seq in self.frames]

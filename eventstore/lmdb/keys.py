@@ -21,11 +21,6 @@ event_key: Final = place.pack
 number_key: Final = struct.Struct(">cI").pack
 position_key: Final = struct.Struct(">Q").pack
 sequence: Final = struct.Struct(">Q")
-HOLDERS: Final = b"id"
-"""The one key of the index from ids to sessions.
-
-Its rows are duplicates of one size, which lie in their pages without a node each.
-"""
 
 
 def id_key(number: int, event_id: str) -> bytes:
@@ -39,6 +34,6 @@ def id_keys(number: int, ids: Iterable[str]) -> list[bytes]:
     return [session + key for key in map(encoding.id_key, ids)]
 
 
-def holder_row(key: bytes) -> bytes:
-    """Return the row, a checksum of the id and the session's number, for a key of `id_key`."""
+def holder_key(key: bytes) -> bytes:
+    """Return the key, a checksum of the id and the session's number, for a key of `id_key`."""
     return crc32(key[4:]).to_bytes(4, "big") + key[:4]

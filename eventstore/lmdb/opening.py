@@ -312,7 +312,6 @@ def _make(file: str) -> None:
     ):
         for name in Databases._fields:
             # Duplicates of one size lie in their pages without the nodes of keys.
-            is_set = name == "holders"
-            db = env.open_db(name.encode(), txn=transaction, dupsort=is_set, dupfixed=is_set)
+            db = env.open_db(name.encode(), txn=transaction)
             if name == "meta":
                 transaction.put(_META_KEY, msgspec.msgpack.encode(StoreMeta(version=STORE_VERSION)), db=db)

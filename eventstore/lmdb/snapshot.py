@@ -18,10 +18,9 @@ from eventstore.encoding import decode_head, decode_source, encode_name, id_pref
 from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
 from eventstore.frame import Buffer
 from eventstore.lmdb.keys import (
-    HOLDERS,
     Transaction,
     event_key,
-    holder_row,
+    holder_key,
     id_key,
     number_key,
     place,
@@ -160,13 +159,13 @@ class LmdbSnapshot:
 
     def sessions_with(self, event_id: str, *, only: str = "") -> Sequence[str]:
         number = self._number(only) if only else 0
-        row = holder_row(id_key(number, event_id))
+        key = holder_key(id_key(number, event_id))
         cursor, numbers = self._transaction.cursor(self._dbs.holders), list[int]()
         if only:
-            numbers = [number] * cursor.set_key_dup(HOLDERS, row)
-        elif cursor.set_range_dup(HOLDERS, row):
-            rows = takewhile(lambda each: each[:4] == row[:4], cursor.iternext_dup())
-            numbers = [int.from_bytes(each[4:], "big") for each in rows]
+            numbers = [number] * cursor.set_key(key)
+        elif cursor.set_range(key):
+            keys = takewhile(lambda each: each[:4] == key[:4], cursor.iternext(values=False))
+            numbers = [int.from_bytes(each[4:], "big") for each in keys]
         # Another id may have the same checksum.
         found = self._transaction.cursor(self._dbs.ids).getmulti([id_key(each, event_id) for each in numbers])
         stored = (self._get(b"h" + bytes(place[:4]), db=self._dbs.sessions) for place, _ in found)

@@ -386,6 +386,13 @@ class TestLeftovers:
         assert set(gained) == {False}
 
 
+def test_a_store_of_many_events_has_a_backup(tmp_path: Path) -> None:
+    # LMDB copies a table of many duplicates wrongly, or crashes.
+    with open_store(tmp_path / "store") as log:
+        log.append("s", [message(f"m{number}") for number in range(3000)])
+        assert backup(log, tmp_path / "copy").verification.events == 3000
+
+
 def test_everything_is_flushed_before_a_backup_is_in_place_and_the_folder_then(
     filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

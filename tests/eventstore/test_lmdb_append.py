@@ -52,9 +52,9 @@ def test_verify_finds_an_id_of_no_event(path: Path) -> None:
 
 def test_verify_finds_an_event_that_no_session_holds(path: Path) -> None:
     with tables(path) as changing:
-        ((key, row),) = changing.items("holders")
+        ((key, nothing),) = changing.items("holders")
         changing.delete("holders", key)
-        changing.put("holders", key, bytes(4) + row[4:])
+        changing.put("holders", bytes(4) + key[4:], nothing)
     with open_store(path) as log:
         assert [(finding.session, finding.seq) for finding in verify(log).findings] == [("s", 1)]
 
