@@ -171,6 +171,8 @@ def _items(
     open_until: Sequence[int],
 ) -> list[WindowItem]:
     seqs = [entry.seq for entry in entries]
+    # Where a parent came late, a path is not in the order of its numbers.
+    places = {seq: place for place, seq in enumerate(seqs)}
     words = {entry.seq for entry in entries if is_bare_continuation(entry)}
     items = []
     before: Part | None = None
@@ -179,7 +181,8 @@ def _items(
         is_own = part.session == session
         begins = is_own and (before is None or not before.is_of(part.session, part.seq))
         may_begin = begins and part.role != "toolResult" and waiting < len(parts)
-        first = _first(entries, bisect_left(seqs, part.seq)) if is_own else 0
+        at = places.get(part.seq, min(bisect_left(seqs, part.seq), len(seqs) - 1))
+        first = _first(entries, at) if is_own else 0
         items.append(
             WindowItem(
                 id=part.id,
