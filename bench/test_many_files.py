@@ -32,7 +32,7 @@ def write_home(home, name):
 
 
 @pytest.mark.parametrize("role", SESSIONS)
-def test_the_time_of_a_file_is_that_in_a_small_store(measure, tmp_path, role):
+def test_a_file_takes_the_same_time_everywhere(measure, tmp_path, role):
     with open_store(tmp_path / "store") as log:
         for number in range(SESSIONS[role]):
             log.append(f"s{number}", [message(f"e{number}"), message(f"f{number}")])

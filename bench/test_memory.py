@@ -51,7 +51,7 @@ def test_memory_does_not_follow_the_store(benchmark, tmp_path, what):
 
 
 @pytest.mark.parametrize("harness", ["pi", "claude-code"])
-def test_a_large_file_of_small_records_takes_little_memory(benchmark, tmp_path, harness):
+def test_a_large_file_takes_little_memory(benchmark, tmp_path, harness):
     write_large_file(tmp_path / "home", harness)
     used = peak(tmp_path / "store", "sync", "--home", str(tmp_path / "home"))
     benchmark.group = f"private-memory-large-file-{harness}"

@@ -393,7 +393,7 @@ def test_a_store_of_many_events_has_a_backup(tmp_path: Path) -> None:
         assert backup(log, tmp_path / "copy").verification.events == 3000
 
 
-def test_everything_is_flushed_before_a_backup_is_in_place_and_the_folder_then(
+def test_everything_is_flushed_before_a_backup_appears(
     filled: LmdbLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fsync, target = os.fsync, tmp_path / "copy"

@@ -82,7 +82,7 @@ def test_one_record_of_a_circle_is_a_root() -> None:
 
 
 @pytest.mark.parametrize(("place", "parent"), [(ROOTED, None), (CHAINED, "a")])
-def test_a_missing_parent_is_what_its_harness_makes_of_it(place: Place, parent: str | None) -> None:
+def test_a_missing_parent_is_as_harnesses_do(place: Place, parent: str | None) -> None:
     log = MemoryLog()
     assert placed(record("a", None), record("b", "gone", place=place), log=log)["b"] == parent
     assert events(log, "s")[1].flags & Flag.ORPHAN
@@ -99,12 +99,12 @@ def test_a_record_may_continue_from_the_newest() -> None:
     assert placed(record("a", None, place=follows), record("b", None, place=follows))["b"] == "a"
 
 
-def test_a_second_record_of_an_id_stands_for_the_first() -> None:
+def test_a_second_record_of_an_id_replaces_it() -> None:
     second = record("a~2", None, place=Place(absent=Absent.PREVIOUS, named="a"))
     assert placed(record("a", None), second, record("b", "a"))["b"] == "a~2"
 
 
-def test_a_rewrite_without_an_id_stands_for_its_parent() -> None:
+def test_a_rewrite_without_id_replaces_its_parent() -> None:
     beside = Place(absent=Absent.PREVIOUS, continues=True, stands_in=True)
     found = placed(record("a", None), record("r", None, place=beside, kind="rewrite"), record("b", "a"))
     assert found == {"a": None, "r": "a", "b": "r"}
@@ -120,7 +120,7 @@ SUMMARY = record("s", "x", kind="compaction", place=CHAINED)
 
 
 @pytest.mark.parametrize("which", [{}, {"ids": ("b", "c")}], ids=["a run", "a list"])
-def test_what_continues_from_a_kept_message_follows_the_summary(which: dict[str, Any]) -> None:
+def test_what_continues_a_kept_message_follows_its_summary(which: dict[str, Any]) -> None:
     log = MemoryLog()
     boundary = record("x", "c", place=kept(**which), kind="custom")
     found = placed(*TALK, boundary, SUMMARY, record("d", "c"), record("e", "b"), record("f", "a"), log=log)
@@ -140,7 +140,7 @@ def test_a_broken_run_keeps_nothing() -> None:
     assert events(log, "s")[4].target_seq == 0
 
 
-def test_a_note_moves_to_the_leaf_that_it_names(log: EventLog) -> None:
+def test_a_note_moves_to_its_leaf(log: EventLog) -> None:
     note = record("n", None, kind="note", place=Place(absent=Absent.PREVIOUS, moves_to="a"))
     placed(*TALK, note, log=log)
     assert leaf(log) == "a"
@@ -169,7 +169,7 @@ def test_what_was_appended_here_stays_the_leaf(log: EventLog) -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4))
-def test_a_file_read_in_any_cuts_is_read_alike(seed: int, cuts: int) -> None:
+def test_a_file_is_read_alike_in_any_cuts(seed: int, cuts: int) -> None:
     chance = random.Random(seed)
     lines = [each + b"\n" for each in (START, *some_session(chance, 12))]
     ends = sorted(chance.randint(1, len(lines)) for _ in range(cuts))

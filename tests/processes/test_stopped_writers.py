@@ -93,7 +93,7 @@ def test_a_read_only_store_refuses_appends(store: Path) -> None:
 
 
 @pytest.mark.usefixtures("writer")
-def test_a_reader_cannot_become_a_writer_while_another_process_writes(store: Path) -> None:
+def test_a_reader_cannot_write_while_another_does(store: Path) -> None:
     with open_store(store, read_only=True) as log:
         with pytest.raises(StoreError):
             open_store(store)

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from eventstore import EventLog, NewEvent
-from eventstore.event import OWN_FLAGS, Event, EventFacts
+from eventstore.event import Event
+from eventstore.formats import as_new
 from projections.context.build import build_context, context_json
 from projections.context.cursor import Leaf, resolve_cursor
 from projections.files import files_at
@@ -42,28 +43,7 @@ def views_at(
     }
 
 
-def again(event: Event, target: str | None) -> NewEvent:
-    """A stored event as one to append, `target` the id that it points at."""
-    return NewEvent(
-        id=event.id,
-        kind=event.kind,
-        body=event.body,
-        format=event.format,
-        parent=event.parent,
-        time=event.time,
-        cause=event.cause,
-        facts=EventFacts(
-            role=event.role,
-            message=event.message_span,
-            utf16=event.utf16,
-            utf8=event.utf8,
-            target=target,
-            flags=event.flags & OWN_FLAGS,
-        ),
-    )
-
-
 def replayed(events: list[Event]) -> list[NewEvent]:
     """Stored events as ones to append to another log."""
     id_of = {event.seq: event.id for event in events}
-    return [again(event, id_of.get(event.target_seq)) for event in events]
+    return [as_new(event, parent=event.parent, target=id_of.get(event.target_seq)) for event in events]

@@ -19,7 +19,7 @@ from tests.support.patience import PATIENCE
 TIMES = ("rebuildSeconds", "openRebuildSeconds", "importSeconds", "parseSeconds")
 
 
-def test_a_session_is_measured_beside_the_parsing_of_its_file(told: Refold) -> None:
+def test_a_session_is_measured_beside_its_parsing(told: Refold) -> None:
     (found,) = told("bench", "--json").json["sessions"]
     context = told("context", SESSION, "--format", "pi").json
     assert (found["session"], found["messages"]) == (SESSION, len(context["messages"]))

@@ -106,7 +106,7 @@ def test_a_hook_that_raises_is_logged_once(story):
     assert [outcome for outcome, _ in decisions(story)] == ["hook failed", "triggered"]
 
 
-def test_an_idle_session_that_waits_is_put_down_once(story):
+def test_a_waiting_idle_session_is_told_once(story):
     turns(story, 5)
     for seconds in range(3):
         maintainer(settings=Settings(idle_enabled=True)).on_idle(story.writer, seconds)

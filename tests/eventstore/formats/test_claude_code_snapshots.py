@@ -274,7 +274,7 @@ def test_a_label_stays_where_a_parent_comes_late(tmp_path: Path) -> None:
     assert {"u3", "l"} <= labels.keys()
 
 
-def test_contexts_as_of_earlier_events_stay_as_they_were(tmp_path: Path) -> None:
+def test_contexts_as_of_earlier_events_stay(tmp_path: Path) -> None:
     log, lines = MemoryLog(), [*_BEFORE, *_WAITING]
     bring(log, tmp_path / "s.jsonl", *lines)
     with log.snapshot() as snapshot:

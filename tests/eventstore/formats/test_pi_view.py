@@ -172,7 +172,7 @@ def test_a_header_names_the_working_folder() -> None:
     assert seen("session", cwd=5).folder == ""
 
 
-def test_a_rewrite_has_its_replacements_if_they_are_valid() -> None:
+def test_a_rewrite_has_its_valid_replacements() -> None:
     found = seen_of_refold("rewrite", reason="micro", targets=[{"target": "e1", "shown": ""}])
     assert (found.rewrites, found.line) == ((TextReplacement(target="e1", text=""),), "micro")
     assert seen_of_refold("rewrite", reason="micro", targets=[{"target": 5}]).rewrites == ()
