@@ -22,7 +22,7 @@ from bench.report import span, table, times
 from bench.test_scale import message
 from eventstore import EventLog, open_store
 from eventstore.event import NewEvent
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import Compaction
 from projections.context.build import context_json
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from eventstore.formats.claude_code.attachments import attachment_text
+from eventstore.harnesses.claude_code.attachments import attachment_text
 
 Json = dict[str, Any]
 

@@ -18,8 +18,8 @@ from bench.sessions import entry_id, result_message, session_file
 from eventstore import open_store
 from eventstore.encoding import encode_head
 from eventstore.files.importing import import_file
-from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of
+from eventstore.harnesses.refold.events import compose
 from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.keys import holder_key
 from eventstore.records import MessageRecord

@@ -16,8 +16,8 @@ import pytest
 from bench.floor import environment_of
 from bench.sessions import result_message, session_file
 from eventstore import open_store
-from eventstore.formats.refold.events import compose
 from eventstore.frame import body_of
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import Compaction, MessageRecord
 from projections import tree
 from projections.context.build import context_json

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from eventstore import open_store
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.paths import LazyEvent, events
 from projections.search import search
 from projections.search.full_text import open_index

@@ -118,7 +118,7 @@ since_option: Final[Decorator] = click.option(
 
 
 def _harness_names() -> list[str]:
-    from eventstore.formats import format_of, harnesses
+    from eventstore.harnesses import format_of, harnesses
     from eventstore.records import FORMAT
 
     return [*(each.name for each in harnesses()), format_of(FORMAT).name]

@@ -12,7 +12,7 @@ from cli.store import chosen_sessions, opened, store_path
 from eventstore import is_store
 from eventstore.files.discovery import session_files
 from eventstore.files.syncing import compare_sources, is_reported
-from eventstore.formats import harnesses
+from eventstore.harnesses import harnesses
 from eventstore.memory import MemoryLog
 from projections.overview import SessionFilter
 

@@ -28,7 +28,7 @@ def watch_files(ctx: click.Context, paths: Sequence[str], homes: Sequence[str], 
     from cli.store import opened
     from eventstore.files.discovery import named_files, session_files, session_places
     from eventstore.files.watching import Watcher
-    from eventstore.formats import harnesses
+    from eventstore.harnesses import harnesses
     from eventstore.workers import cores
 
     named = [os.path.abspath(path) for path in paths]
@@ -83,7 +83,7 @@ class _Remarks:
         import msgspec
 
         from cli.store import remarks_on
-        from eventstore.formats.lines import TORN
+        from eventstore.harnesses.lines import TORN
 
         path = imported.file.path
         for session in imported.sessions:
@@ -107,7 +107,7 @@ def _print(imported: FileImport, *, as_json: bool) -> None:
     """Print a line for each session with news of a file, or for the file's error."""
     from cli.output import counted, echo_json, echo_problem, echo_text, safe_line
     from cli.views.imports import problem_text
-    from eventstore.formats import format_of
+    from eventstore.harnesses import format_of
 
     if imported.error is not None:
         echo_problem(problem_text(imported))

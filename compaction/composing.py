@@ -21,7 +21,7 @@ from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.errors import NotFoundError
 from eventstore.event import Parent
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.log import Snapshot
 from eventstore.preview import Preview
 from eventstore.records import Compaction, CustomMessage, FileOperations, Record, Rewrite

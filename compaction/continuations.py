@@ -13,7 +13,7 @@ import msgspec
 
 from compaction.part import Reason
 from eventstore.event import Event
-from eventstore.formats import format_of, node_of
+from eventstore.harnesses import format_of, node_of
 from eventstore.javascript import stringify
 from eventstore.node import CONTINUES
 from eventstore.records import FORMAT, CustomMessage, MessageRecord

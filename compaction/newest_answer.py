@@ -12,7 +12,7 @@ from compaction.window import is_compacted
 from eventstore.checked import checked
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.javascript import stringify
 from eventstore.log import Snapshot
 from eventstore.paths import event, events

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from compaction.policy.model import Restoring
 from compaction.rewrites.supersede import read_of
 from eventstore.event import Event
-from eventstore.formats import format_of, node_of
-from eventstore.formats.base import Tools
+from eventstore.harnesses import format_of, node_of
+from eventstore.harnesses.base import Tools
 from eventstore.records import RESTORED_FILE, RESTORED_PLAN, CustomMessage, own_record
 from eventstore.views import Message, ToolCall
 from projections.context.parts import Fate, Part

@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, append_with, event
 from eventstore.views import call_indexes

@@ -144,7 +144,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event to append. `time` is in epoch milliseconds, None if unknown.
 
     `parent` is an id as written, None for none, or `Parent.LEAF`; off-path kinds ignore it. `place` is what else the
-    record says of its place, None to read it from the body. `format` says how to read `body` (`eventstore.formats`).
+    record says of its place, None to read it from the body. `format` says how to read `body` (`eventstore.harnesses`).
     `is_clocked` means that the time is the clock's at creation: the same event may be sent again under its id with
     another time.
     """

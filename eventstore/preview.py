@@ -9,8 +9,8 @@ from itertools import chain
 
 from eventstore.append import check_expected, head_of, place_frame, to_place, written_of
 from eventstore.event import NewEvent
-from eventstore.formats import place_of
 from eventstore.frame import Buffer, decode, header_of, id_of
+from eventstore.harnesses import place_of
 from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState
 from eventstore.paths import entry_id
 from eventstore.placing import Placer

@@ -12,8 +12,8 @@ import msgspec
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import NewEvent
 from eventstore.files.glue import segment_digests
-from eventstore.formats import as_new
 from eventstore.frame import decode, digest_of
+from eventstore.harnesses import as_new
 from eventstore.imports import earlier_generation, generations, import_parts, newest_import, started_link
 from eventstore.log import EventLog, Head, Progress, Snapshot
 from eventstore.records import Import, Link, own_record, record_of

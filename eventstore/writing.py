@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.event import Parent, epoch_milliseconds, random_id
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.javascript import DEEPEST_RECORD, stringify
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Expected

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import format_of, node_of
-from eventstore.formats.base import Tools
+from eventstore.harnesses import format_of, node_of
+from eventstore.harnesses.base import Tools
 from eventstore.imports import origin_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, event, events

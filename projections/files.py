@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from eventstore import paths
 from eventstore.event import Event
-from eventstore.formats import format_of, node_of
-from eventstore.formats.base import Tools
+from eventstore.harnesses import format_of, node_of
+from eventstore.harnesses.base import Tools
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent
 from eventstore.records import FileOperations, FileSets

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from eventstore.formats import format_of, node_of
-from eventstore.formats.base import NO_TOOLS, Tools
+from eventstore.harnesses import format_of, node_of
+from eventstore.harnesses.base import NO_TOOLS, Tools
 from eventstore.javascript import iso_time
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, Node

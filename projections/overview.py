@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from eventstore.errors import CorruptionError, StoreError
-from eventstore.formats import format_of, node_of
+from eventstore.harnesses import format_of, node_of
 from eventstore.imports import (
     copied_through,
     earlier_generation,

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
 

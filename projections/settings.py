@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.as_of import as_of_event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.javascript import stringify
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import PromptView, SettingsView

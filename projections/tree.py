@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.as_of import as_of_event
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, events_of_kinds, parents_first
 from eventstore.paths import event as event_at

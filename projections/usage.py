@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage

@@ -40,8 +40,8 @@ from eventstore.errors import (
 from eventstore.event import epoch_milliseconds
 from eventstore.files.discovery import ForeignSessionError
 from eventstore.files.exporting import export_formats
-from eventstore.formats import node_of
-from eventstore.formats.refold.messages import PROVIDER, stored_messages
+from eventstore.harnesses import node_of
+from eventstore.harnesses.refold.messages import PROVIDER, stored_messages
 from eventstore.log import Snapshot
 from eventstore.views import ToolCall
 from eventstore.writing import message_record

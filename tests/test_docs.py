@@ -20,7 +20,7 @@ from rich.console import Console
 from cli.demo.player import play
 from cli.views.model import audit_view
 from cli.views.screen import print_screen
-from eventstore.formats import harnesses
+from eventstore.harnesses import harnesses
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from projections.audit.session import Audit, audit

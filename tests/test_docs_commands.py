@@ -21,7 +21,7 @@ from cli.demo.player import SESSION as DEMO
 from cli.main import COMMANDS, GROUPS
 from cli.main import refold as group
 from eventstore.files.exporting import export_formats
-from eventstore.formats import harnesses
+from eventstore.harnesses import harnesses
 from eventstore.records import FORMAT
 from tests.cli.running import PROJECT, Outcome, Refold
 from tests.cli.tale import SESSION, tale

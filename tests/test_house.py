@@ -14,14 +14,14 @@ from pathlib import Path
 import grimp
 import pytest
 
-from eventstore import formats
-from eventstore.formats import harnesses
+from eventstore import harnesses as registry
+from eventstore.harnesses import harnesses
 from projections.rules import HARNESS_RULES
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("eventstore", "projections", "compaction", "cli")
 FRONT = "refold"
-OF_HARNESSES = ("eventstore/formats/", "projections/rules/")
+OF_HARNESSES = ("eventstore/harnesses/", "projections/rules/")
 NAMES = {version for each in harnesses() for version in (each.name, *each.versions)}
 """The names of harnesses and of the versions of their records."""
 MAY_NAME = {
@@ -38,7 +38,7 @@ FIELDS = (
 
 
 REGISTRIES = (
-    "eventstore.formats",
+    "eventstore.harnesses",
     "projections.rules",
     "projections.requests.anthropic",
     "compaction.summarizers.registry",
@@ -124,7 +124,7 @@ def test_a_harness_is_named_by_its_format_and_its_rules_alone() -> None:
     assert named == set(MAY_NAME)
 
 
-REGISTERED_IN = {"eventstore/formats/__init__.py", "projections/rules/__init__.py"}
+REGISTERED_IN = {"eventstore/harnesses/__init__.py", "projections/rules/__init__.py"}
 EXTENDS = {"oh-my-pi": {"pi"}, "refold": {"pi"}}
 """Harnesses whose records have another one's shape: they build on its format and its rules."""
 
@@ -149,7 +149,7 @@ def as_words(text: str) -> str:
 def test_a_harness_is_unknown_to_the_formats_and_rules_of_others() -> None:
     harnesses_named = {each.name: as_words(each.name) for each in harnesses()}
     found = []
-    for module in modules("eventstore/formats", "projections/rules"):
+    for module in modules("eventstore/harnesses", "projections/rules"):
         path = as_words(module.removesuffix(".py"))
         # The longest name in the path owns it: a folder of oh-my-pi is none of pi.
         own = max(
@@ -186,7 +186,7 @@ def test_every_module_is_three_imports_from_a_command_or_from_a_registry() -> No
     modules = {module for module in graph.modules if not graph.find_children(module)}
     reached = {FRONT, "cli.main", *REGISTRIES, *graph.find_children("cli.commands")}
     # These are imported by their names on first use.
-    reached |= {*formats._FORMATS.values(), *HARNESS_RULES.values()}
+    reached |= {*registry._FORMATS.values(), *HARNESS_RULES.values()}
     for _ in range(3):
         reached |= {each for module in reached for each in graph.find_modules_directly_imported_by(module)}
     assert modules - reached == {"refold.__main__", "cli.start"}
@@ -250,7 +250,7 @@ def members(module: str) -> Iterator[tuple[str, str]]:
 
 
 HOW_TO_ADD = {
-    "a harness": {"eventstore/formats/__init__.py", "eventstore/frame.py", "projections/rules/__init__.py"},
+    "a harness": {"eventstore/harnesses/__init__.py", "eventstore/frame.py", "projections/rules/__init__.py"},
     "a part of a policy": {"compaction/triggers.py", "compaction/cuts.py", "compaction/rewrites/__init__.py"},
     "a template": {"compaction/templates/texts/NAME.md"},
     "a renderer": {"projections/requests/rendered.py"},

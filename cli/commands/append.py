@@ -79,7 +79,7 @@ def _named(log: StoredLog, name: str, *, is_new: bool) -> str:
 
 def _append(log: StoredLog, session: str, line: bytes, number: int, expected: int | None) -> dict[str, Any]:
     from eventstore.event import epoch_milliseconds, random_id
-    from eventstore.formats.refold.events import event_of_line
+    from eventstore.harnesses.refold.events import event_of_line
 
     event = event_of_line(line, number=number, clock=epoch_milliseconds, new_id=random_id)
     _check_target(log, session, event, number)

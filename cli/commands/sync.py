@@ -160,7 +160,7 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
     from cli.views.imports import print_imported
     from eventstore.errors import RefoldError, StoreError
     from eventstore.files.syncing import compare_sources, reported_before
-    from eventstore.formats import format_of
+    from eventstore.harnesses import format_of
 
     if name is not None:
         check_new_name(name)
@@ -221,7 +221,7 @@ def _import(ctx: click.Context, summary: ImportSummary) -> None:
     from eventstore.errors import StoreError
     from eventstore.files.discovery import SessionFile
     from eventstore.files.syncing import compare_sources, import_files, keep_reported, reported_before
-    from eventstore.formats import format_of
+    from eventstore.harnesses import format_of
     from eventstore.workers import WorkerLostError, cores
 
     with opened(ctx, create=True) as log:

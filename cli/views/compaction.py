@@ -183,7 +183,7 @@ def _print_compacted(log: EventLog, session: str, compactor: Compactor, done: Co
 
 def _made_by(log: EventLog, session: str, done: CompactionResult) -> str:
     """Describe policy, template and answering models from a compaction's own record."""
-    from eventstore.formats import node_of
+    from eventstore.harnesses import node_of
     from eventstore.paths import event
 
     with log.snapshot() as snapshot:

@@ -34,7 +34,7 @@ class ImportSummary:
     """
 
     def __init__(self, files: list[SessionFile]) -> None:
-        from eventstore.formats import harnesses
+        from eventstore.harnesses import harnesses
 
         readable = {"", *(each.name for each in harnesses())}
         self.files = [file for file in files if file.harness in readable]
@@ -214,7 +214,7 @@ def print_summary(summary: ImportSummary, *, is_dry: bool) -> None:
 def print_searched(searched: list[tuple[str, str]]) -> None:
     """Print that no session file was found in these folders, each with its harness."""
     from cli.output import command_line, echo_text, safe_line
-    from eventstore.formats.unread import UNREAD
+    from eventstore.harnesses.unread import UNREAD
 
     unread = {each.name for each in UNREAD}
     echo_text("no session files found; looked in:")

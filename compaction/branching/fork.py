@@ -10,8 +10,8 @@ from eventstore import paths
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, EventConflictError, NotFoundError, VersionConflictError
 from eventstore.event import NewEvent, Parent, epoch_milliseconds, random_id
-from eventstore.formats import as_new, node_of
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses import as_new, node_of
+from eventstore.harnesses.refold.events import compose
 from eventstore.kinds import is_entry
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import LabelView

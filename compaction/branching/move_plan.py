@@ -7,7 +7,7 @@ import msgspec
 from compaction.branching.summarize import NO_CONTENT_KINDS
 from eventstore.checked import checked
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import entry_id, event, path

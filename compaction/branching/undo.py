@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.errors import BadInputError, NotFoundError, no_event, shell_command
 from eventstore.event import Event, Parent
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, append_with, entry_id, event, events_of_kinds, in_effect_on, path
 from eventstore.records import Label, Undone

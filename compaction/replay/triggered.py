@@ -19,7 +19,7 @@ from compaction.replay.variants import RECORDED, Variant, identity_of, trial_key
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.dependencies import StoredResults
 from eventstore.event import Event, NewEvent, Parent
-from eventstore.formats import as_new
+from eventstore.harnesses import as_new
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
 from eventstore.preview import Preview, PreviewLog

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from eventstore.estimates import fragments
-from eventstore.formats import format_of
-from eventstore.formats.base import Tools
+from eventstore.harnesses import format_of
+from eventstore.harnesses.base import Tools
 from eventstore.records import TextReplacement
 from eventstore.views import Message, ToolCall
 from projections.context.overlay import apply_rewrites

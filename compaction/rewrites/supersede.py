@@ -14,8 +14,8 @@ from compaction.rewrites.sized_context import (
     path_of,
     spares_cache,
 )
-from eventstore.formats import format_of
-from eventstore.formats.base import Tools
+from eventstore.harnesses import format_of
+from eventstore.harnesses.base import Tools
 from eventstore.records import TextReplacement
 from eventstore.views import Message, ToolCall
 from projections.files import SCHEME, without_selector

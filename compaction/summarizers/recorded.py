@@ -11,7 +11,7 @@ import msgspec
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, SummarizerError
 from compaction.summarizers.chain import strip_tag
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Head, Snapshot
 from eventstore.node import RequestView
 from eventstore.paths import events_of_kinds

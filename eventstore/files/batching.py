@@ -10,8 +10,9 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.glue import SegmentWriter
 from eventstore.files.matching import ImportTarget, last_entry
-from eventstore.formats.refold.events import compose
-from eventstore.formats.source import (
+from eventstore.frame import decode
+from eventstore.harnesses.refold.events import compose
+from eventstore.harnesses.source import (
     LINE_END,
     DerivedEvent,
     Glue,
@@ -20,7 +21,6 @@ from eventstore.formats.source import (
     SourceRecords,
     SourceRemark,
 )
-from eventstore.frame import decode
 from eventstore.imports import generations
 from eventstore.log import EventLog
 from eventstore.records import ObservedRewrite, Remark, embed

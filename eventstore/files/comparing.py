@@ -9,8 +9,8 @@ import msgspec
 
 from eventstore.append import is_same
 from eventstore.event import Event, NewEvent
-from eventstore.formats.source import SourceRecord
 from eventstore.frame import decode
+from eventstore.harnesses.source import SourceRecord
 from eventstore.imports import observed_rewrites
 from eventstore.kinds import is_entry
 from eventstore.log import Snapshot

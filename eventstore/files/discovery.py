@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from eventstore.errors import BadInputError, NoSessionError
-from eventstore.formats import harnesses
-from eventstore.formats.base import Certainty, Format
-from eventstore.formats.source import BEGINNING_BYTES, SessionLocation, Source, SourceContents
-from eventstore.formats.unread import UNREAD, unread_harness
+from eventstore.harnesses import harnesses
+from eventstore.harnesses.base import Certainty, Format
+from eventstore.harnesses.source import BEGINNING_BYTES, SessionLocation, Source, SourceContents
+from eventstore.harnesses.unread import UNREAD, unread_harness
 
 
 class ForeignSessionError(BadInputError):

@@ -8,8 +8,8 @@ from hashlib import sha256
 
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.glue import segment_bytes
-from eventstore.formats import format_of, harnesses
-from eventstore.formats.base import Export
+from eventstore.harnesses import format_of, harnesses
+from eventstore.harnesses.base import Export
 from eventstore.imports import import_parts, newest_import
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import events

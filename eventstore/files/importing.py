@@ -29,9 +29,9 @@ from eventstore.files.matching import (
     SessionMatcher,
 )
 from eventstore.files.settling import is_on_path, settle
-from eventstore.formats import format_of
-from eventstore.formats.refold.events import compose
-from eventstore.formats.source import (
+from eventstore.harnesses import format_of
+from eventstore.harnesses.refold.events import compose
+from eventstore.harnesses.source import (
     SessionReader,
     Source,
     SourceContents,

@@ -14,8 +14,9 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Event, NewEvent
 from eventstore.files.comparing import ComparisonResult, EventComparer
 from eventstore.files.glue import SegmentWriter
-from eventstore.formats import format_of
-from eventstore.formats.source import (
+from eventstore.frame import body_of, decode
+from eventstore.harnesses import format_of
+from eventstore.harnesses.source import (
     SessionReader,
     Source,
     SourceContents,
@@ -25,7 +26,6 @@ from eventstore.formats.source import (
     SourceSession,
     one_by_one,
 )
-from eventstore.frame import body_of, decode
 from eventstore.imports import (
     earlier_generation,
     generations,

@@ -6,8 +6,8 @@ from typing import Final
 
 from eventstore.event import NewEvent
 from eventstore.files.matching import ImportTarget
-from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, header_of
+from eventstore.harnesses.refold.events import compose
 from eventstore.log import Snapshot
 from eventstore.records import Import, LeafMoved, embedded
 

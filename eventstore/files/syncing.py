@@ -16,7 +16,7 @@ from eventstore.event import NewEvent
 from eventstore.files.discovery import SessionFile, open_source
 from eventstore.files.importing import ImportResult, import_sessions, opened_source
 from eventstore.files.matching import FROM_START, SessionMatcher
-from eventstore.formats.source import SourceGrowth, SourceRecord, one_by_one, source_path
+from eventstore.harnesses.source import SourceGrowth, SourceRecord, one_by_one, source_path
 from eventstore.log import AppendResult, EventLog, Expected, Progress, Snapshot, SourceState, StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.workers import SendRequest, work_in_order, worker_store

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from eventstore import paths
 from eventstore.checked import checked
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import CompactionView
 from eventstore.paths import LazyEvent, event, events, events_of_kinds

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import Node, RequestView

@@ -11,7 +11,7 @@ import msgspec
 
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import behind, event, path
 from projections.audit.calls import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from projections.audit.measure import EventRef, MetricStruct
 from projections.person_text import person_text
 from projections.replacement import Replacement, entries_in_effect

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from eventstore.event import Event
-from eventstore.formats import format_of, node_of
-from eventstore.formats.base import Tools
+from eventstore.harnesses import format_of, node_of
+from eventstore.harnesses.base import Tools
 from eventstore.views import Message, Text, ToolCall
 from projections.audit.measure import EventRef, MetricStruct
 from projections.context.parts import Fate, Part, view_of_part

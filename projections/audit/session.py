@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from eventstore.checked import require_sound
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.imports import copied_through, earlier_generation, original_of
 from eventstore.javascript import iso_time, utf16_order
 from eventstore.log import EventLog, Snapshot

@@ -14,7 +14,7 @@ from eventstore.as_of import as_of_event
 from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import LazyEvent, Order, SnapshotCache, event, in_effect_on, messages_of_path, path

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
 from eventstore.node import ResultReplacement

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache
 from eventstore.records import TextReplacement

@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.estimates import estimates
 from eventstore.event import ROLES, Event
-from eventstore.formats import format_of, node_of
+from eventstore.harnesses import format_of, node_of
 from eventstore.paths import LazyEvent
 from eventstore.views import Message, Text
 from projections.settings import ModelSettings

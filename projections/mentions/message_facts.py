@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from eventstore.formats import format_of
-from eventstore.formats.base import NO_TOOLS, Tools
+from eventstore.harnesses import format_of
+from eventstore.harnesses.base import NO_TOOLS, Tools
 from eventstore.views import Message, Text, Thinking, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.files import files_of_call

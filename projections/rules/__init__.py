@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Final
 
 from eventstore.errors import NotFoundError
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path
 from eventstore.records import FORMAT, Import, own_record

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from eventstore.event import Event, Flag
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.node import PromptView
 from eventstore.paths import LazyEvent, Order, event

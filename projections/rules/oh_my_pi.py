@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats import node_of
-from eventstore.formats.oh_my_pi.dialect import REQUEST_TYPES, native_provider
+from eventstore.harnesses import node_of
+from eventstore.harnesses.oh_my_pi.dialect import REQUEST_TYPES, native_provider
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, behind, event, path, path_of_kinds, upward

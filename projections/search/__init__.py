@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from eventstore.errors import NotFoundError
-from eventstore.formats import format_of, node_of
+from eventstore.harnesses import format_of, node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event, events, path
 from projections.context.build import context_at, parts_in_native_history

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from eventstore.errors import StoreError
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event
 from projections.search.words import divided_names, normalized, text_of_node

@@ -15,8 +15,8 @@ import pytest
 from eventstore import open_store
 from eventstore.files.discovery import session_files
 from eventstore.files.watching import Watcher
-from eventstore.formats import harnesses
-from eventstore.formats.base import Format
+from eventstore.harnesses import harnesses
+from eventstore.harnesses.base import Format
 from tests.cli.running import Refold
 from tests.cli.test_every_harness import FILES, HARNESSES, STORY, TITLE
 from tests.support.madeup.format import HEADER

@@ -14,8 +14,8 @@ import pytest
 from cli.demo.player import POLICY, SESSION, play
 from eventstore.event import Event
 from eventstore.files.exporting import export_session
-from eventstore.formats import node_of
 from eventstore.frame import decode
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify

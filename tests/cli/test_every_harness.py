@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from eventstore.formats import harnesses
+from eventstore.harnesses import harnesses
 from tests.cli.running import Refold
 from tests.support import claude_code, oh_my_pi_sessions
 from tests.support.pi_files import header, line

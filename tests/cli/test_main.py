@@ -78,8 +78,8 @@ except SystemExit:
 """
     unneeded = (
         "eventstore.files.importing",
-        "eventstore.formats.claude_code",
-        "eventstore.formats.oh_my_pi",
+        "eventstore.harnesses.claude_code",
+        "eventstore.harnesses.oh_my_pi",
         "projections.audit",
         "projections.mentions",
         "projections.requests",

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from eventstore.formats import harness, harnesses
+from eventstore.harnesses import harness, harnesses
 from eventstore.redaction import Masks
 from eventstore.secrets import all_rules, find_secrets
 from tests.cli.running import Refold

@@ -24,7 +24,7 @@ from compaction.rewrites import (
     Useless,
 )
 from eventstore import NewEvent, Parent
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import (
     BranchSummary,
     Compaction,

@@ -14,7 +14,7 @@ from compaction.cuts import AnyCut, LastMessages
 from compaction.part import Limits
 from compaction.plan import ALL_KEPT, Plan
 from compaction.summarizers.chain import SummarizerChain
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from eventstore.memory import MemoryLog
 from eventstore.records import FORMAT, FileOperations, MessageRecord
 from eventstore.writing import SessionWriter

@@ -12,7 +12,7 @@ from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summary import SummaryOptions
 from eventstore.errors import CorruptionError
-from eventstore.formats.pi.export import pi_line
+from eventstore.harnesses.pi.export import pi_line
 from eventstore.records import ModelChange, record_of
 from projections.context.build import build_context
 from tests.compaction.scripted import (

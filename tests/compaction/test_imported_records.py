@@ -16,8 +16,8 @@ from compaction.summarizers import SummarizerError
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.templates import find_template, with_session
 from eventstore.files.importing import import_file
-from eventstore.formats.pi.entry import KINDS as PI_KINDS
-from eventstore.formats.refold.events import event_of_line
+from eventstore.harnesses.pi.entry import KINDS as PI_KINDS
+from eventstore.harnesses.refold.events import event_of_line
 from eventstore.imports import origin_of
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog

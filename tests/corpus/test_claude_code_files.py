@@ -11,7 +11,7 @@ import pytest
 from bench.plain_claude_code import plain_context
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
-from eventstore.formats.claude_code.api_message import content_of, items_of, wire_of
+from eventstore.harnesses.claude_code.api_message import content_of, items_of, wire_of
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.audit.calls import session_calls

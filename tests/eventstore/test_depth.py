@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.formats.pi.entry import entry_of
-from eventstore.formats.pi.message import message_view
+from eventstore.harnesses.pi.entry import entry_of
+from eventstore.harnesses.pi.message import message_view
 from eventstore.javascript import TooDeepError, is_deeper, tolerant_json
 from eventstore.records import record_of
 from tests.support import sentences

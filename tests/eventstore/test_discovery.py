@@ -11,8 +11,8 @@ import pytest
 from eventstore.errors import NoSessionError
 from eventstore.files.discovery import ForeignSessionError, SessionFile, writer_of
 from eventstore.files.importing import import_file, import_sessions
-from eventstore.formats import format_of, harness, harnesses
-from eventstore.formats.base import Certainty
+from eventstore.harnesses import format_of, harness, harnesses
+from eventstore.harnesses.base import Certainty
 from eventstore.memory import MemoryLog
 from tests.support.pi_files import header, said
 

@@ -14,8 +14,8 @@ from eventstore import EventLog, open_store
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import import_file, import_sessions
-from eventstore.formats.refold.events import compose
 from eventstore.frame import decode, encode
+from eventstore.harnesses.refold.events import compose
 from eventstore.memory import MemoryLog
 from eventstore.records import (
     BranchSummary,

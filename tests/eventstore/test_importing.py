@@ -13,9 +13,9 @@ import pytest
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError, EventConflictError
 from eventstore.files.importing import ImportResult, import_file, import_sessions
-from eventstore.formats import facts_of
-from eventstore.formats.lines import REPEAT, objects_in
-from eventstore.formats.pi.file import PI
+from eventstore.harnesses import facts_of
+from eventstore.harnesses.lines import REPEAT, objects_in
+from eventstore.harnesses.pi.file import PI
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult, SourceState
 from eventstore.records import Import, Remark, record_of

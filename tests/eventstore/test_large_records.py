@@ -12,7 +12,7 @@ from eventstore import append
 from eventstore.errors import BadInputError
 from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_file
-from eventstore.formats import source
+from eventstore.harnesses import source
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support import claude_code

@@ -6,7 +6,7 @@ import pytest
 
 from eventstore.errors import BadInputError
 from eventstore.event import Parent
-from eventstore.formats.refold.events import event_of_line
+from eventstore.harnesses.refold.events import event_of_line
 from tests.support import sentences
 
 WORDS = [

@@ -10,7 +10,7 @@ import pytest
 
 from eventstore import EventLog, Parent
 from eventstore.event import Flag
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import (
     FORMAT,
     RECORDS,

@@ -16,7 +16,7 @@ from eventstore.files.batching import BATCH_EVENTS
 from eventstore.files.comparing import ComparisonResult
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_file
-from eventstore.formats.names import is_reserved
+from eventstore.harnesses.names import is_reserved
 from eventstore.imports import earlier_generation, generations, observed_rewrites
 from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label

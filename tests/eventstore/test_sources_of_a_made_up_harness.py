@@ -19,7 +19,7 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
 from eventstore.files import batching
 from eventstore.files.importing import ImportResult, import_sessions
-from eventstore.formats import harnesses, node_of, source
+from eventstore.harnesses import harnesses, node_of, source
 from eventstore.imports import newest_import, origin_of
 from eventstore.memory import MemoryLog
 from eventstore.records import Remark

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from eventstore.views import call_indexes
 from tests.support.talk import assistant, call, result, user
 

@@ -21,7 +21,7 @@ from eventstore import records
 from eventstore.backup import backup
 from eventstore.event import NewEvent, Parent
 from eventstore.files.importing import import_file
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.lmdb.opening import STORE_VERSION
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import AppendResult, Expected, Snapshot, SourceState

@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from eventstore.formats.claude_code.api_message import wire_of
-from eventstore.formats.claude_code.meaning import facts_of, node_of, shown_messages
-from eventstore.formats.claude_code.record import (
+from eventstore.harnesses.claude_code.api_message import wire_of
+from eventstore.harnesses.claude_code.meaning import facts_of, node_of, shown_messages
+from eventstore.harnesses.claude_code.record import (
     VERSION,
     Fields,
     fields_of,
@@ -24,7 +24,7 @@ from eventstore.formats.claude_code.record import (
     shown_by,
     version_of,
 )
-from eventstore.formats.names import is_name
+from eventstore.harnesses.names import is_name
 from eventstore.node import ResultReplacement
 from eventstore.records import TextReplacement
 from projections.context.overlay import Rewrites

@@ -10,7 +10,7 @@ import pytest
 
 from compaction.plan import LEFT
 from eventstore import open_store
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import LeafMoved
 from eventstore.verify import verify
 from tests.cli import long_talk

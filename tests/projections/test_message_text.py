@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from projections.message_text import message_text
 from tests.support.talk import assistant, call, image, result, shell, text, thinking, user
 

@@ -15,8 +15,8 @@ from compaction.branching.undo import undo
 from eventstore import EventLog, open_store
 from eventstore.errors import StoreError
 from eventstore.files.importing import import_sessions
-from eventstore.formats import harnesses
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses import harnesses
+from eventstore.harnesses.refold.events import compose
 from eventstore.imports import generation_link, origin_link
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction, Link, SessionInfo

@@ -11,7 +11,7 @@ import pytest
 from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from eventstore.javascript import TooDeepError
 from eventstore.log import EventLog
 from eventstore.node import facts_of_node

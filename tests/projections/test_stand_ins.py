@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from projections.placements import substitute_text
 from tests.support.talk import assistant, result, shell, user
 

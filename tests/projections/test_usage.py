@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from eventstore.records import LeafMoved
 from eventstore.views import Usage
 from projections.context.cursor import path, resolve_cursor

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import refold
-from eventstore.formats.refold import messages
+from eventstore.harnesses.refold import messages
 from projections.requests.anthropic import render
 from tests.support.examples import examples
 from tests.support.pictures import base64, png

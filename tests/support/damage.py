@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 from eventstore.errors import RefoldError
 from eventstore.files.exporting import export_formats, export_original, export_session
 from eventstore.files.importing import import_sessions
-from eventstore.formats import harnesses, node_of
-from eventstore.formats.oh_my_pi.dialect import ADDED_KINDS
-from eventstore.formats.pi.entry import KINDS
+from eventstore.harnesses import harnesses, node_of
+from eventstore.harnesses.oh_my_pi.dialect import ADDED_KINDS
+from eventstore.harnesses.pi.entry import KINDS
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify

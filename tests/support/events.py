@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from eventstore import Event, EventLog, NewEvent, Parent
-from eventstore.formats import format_of
 from eventstore.frame import decode
+from eventstore.harnesses import format_of
 from eventstore.node import facts_of_node
 
 NOW = 1_700_000_000_000

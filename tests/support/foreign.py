@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from eventstore import EventLog, NewEvent
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.javascript import epoch_ms
 from eventstore.records import Compaction, CustomMessage, MessageRecord, ModelChange, Record, SessionInfo
 

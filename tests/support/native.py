@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from eventstore import NewEvent
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.kinds import is_entry
 from eventstore.records import (
     BranchSummary,

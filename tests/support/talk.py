@@ -11,8 +11,8 @@ from typing import Any, Final
 from eventstore import EventLog, Parent
 from eventstore.event import Event
 from eventstore.files.importing import import_file
-from eventstore.formats.refold.events import compose
 from eventstore.frame import decode
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import ObservedRewrite, Record
 from eventstore.writing import SessionWriter
 from projections.context.parts import Context

@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore import EventLog, NewEvent
 from eventstore.event import Event
-from eventstore.formats import as_new
+from eventstore.harnesses import as_new
 from projections.context.build import build_context, context_json
 from projections.context.cursor import Leaf, resolve_cursor
 from projections.files import files_at

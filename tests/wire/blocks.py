@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from eventstore.formats import format_of
+from eventstore.harnesses import format_of
 from projections.context.build import harness_json
 from projections.context.parts import Context
 from projections.placements import substitute_text

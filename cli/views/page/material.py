@@ -12,7 +12,7 @@ from cli.views.model import AuditView, audit_view
 from eventstore import paths
 from eventstore.as_of import as_of_event
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.measure import EventRef

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.errors import BadInputError
-from eventstore.formats.refold.blocks import COMPACTION
+from eventstore.harnesses.refold.blocks import COMPACTION
 from eventstore.views import Message
 from projections.context.parts import Context
 from projections.placements import substitute_text

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from eventstore.formats.refold.blocks import COMPACTION, OF_ASSISTANTS, OF_RESULTS, OF_USERS, Shapes
+from eventstore.harnesses.refold.blocks import COMPACTION, OF_ASSISTANTS, OF_RESULTS, OF_USERS, Shapes
 from eventstore.views import Block as RecordedBlock
 from eventstore.views import Image, Opaque, Payload, Text, Thinking, ToolCall
 from projections.requests.anthropic.blocks import (

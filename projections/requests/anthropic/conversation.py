@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.formats.refold.blocks import COMPACTION
+from eventstore.harnesses.refold.blocks import COMPACTION
 from eventstore.views import Message
 from projections.requests.anthropic.blocks import (
     Block,

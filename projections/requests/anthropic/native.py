@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eventstore.formats import format_of
-from eventstore.formats.refold.blocks import (
+from eventstore.harnesses import format_of
+from eventstore.harnesses.refold.blocks import (
     COMPACTION,
     SERVER_TOOL_RESULTS,
     SERVER_TOOL_USE,

@@ -11,16 +11,16 @@ import msgspec
 
 from eventstore.errors import NotFoundError
 from eventstore.event import Event
-from eventstore.formats import node_of
-from eventstore.formats.claude_code.api_requests import (
+from eventstore.harnesses import node_of
+from eventstore.harnesses.claude_code.api_requests import (
     ApiRequests,
     message_hash,
     prompt_of,
     request_of,
 )
-from eventstore.formats.claude_code.links import CONTEXT_LINK
-from eventstore.formats.claude_code.meaning import shown_messages
-from eventstore.formats.claude_code.record import VERSION, fields_of, is_boundary
+from eventstore.harnesses.claude_code.links import CONTEXT_LINK
+from eventstore.harnesses.claude_code.meaning import shown_messages
+from eventstore.harnesses.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView, ResultReplacement
 from eventstore.paths import LazyEvent, Order, SnapshotCache, event, events_of_kinds, path, upward

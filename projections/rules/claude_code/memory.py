@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event
-from eventstore.formats.claude_code.record import VERSION, fields_of, version_of
-from eventstore.formats.names import is_name
+from eventstore.harnesses.claude_code.record import VERSION, fields_of, version_of
+from eventstore.harnesses.names import is_name
 from eventstore.javascript import tolerant_decoder
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, Order, behind, event, path

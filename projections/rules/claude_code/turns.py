@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from eventstore.formats import format_of
-from eventstore.formats.claude_code.api_message import content_of, is_result, items_of, wire_of
-from eventstore.formats.claude_code.meaning import RENDERED, Rendered, rendered_of
-from eventstore.formats.claude_code.record import VERSION
+from eventstore.harnesses import format_of
+from eventstore.harnesses.claude_code.api_message import content_of, is_result, items_of, wire_of
+from eventstore.harnesses.claude_code.meaning import RENDERED, Rendered, rendered_of
+from eventstore.harnesses.claude_code.record import VERSION
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.node import ResultReplacement
 from eventstore.records import FORMAT, TextReplacement

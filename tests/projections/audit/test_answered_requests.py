@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.node import RequestView
 from eventstore.records import Compaction
 from eventstore.views import Usage

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.memory import MemoryLog
 from eventstore.records import BranchSummary, Compaction, LeafMoved, Rewrite, TextReplacement, Undone
 from projections.context.build import build_context

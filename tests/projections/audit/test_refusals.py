@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.memory import MemoryLog
 from tests.support.claude_code import SESSION, Json, answer, bring, call, result, said
 from tests.support.events import events

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from eventstore.formats.refold.events import compose
+from eventstore.harnesses.refold.events import compose
 from eventstore.records import (
     BranchSummary,
     Compaction,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from eventstore.files.importing import import_file
-from eventstore.formats import format_of
-from eventstore.formats.pi.tools import TOOLS
+from eventstore.harnesses import format_of
+from eventstore.harnesses.pi.tools import TOOLS
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, TextReplacement
 from eventstore.views import Message, ToolCall

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from eventstore.errors import NotFoundError
-from eventstore.formats import format_of
 from eventstore.frame import FORMATS
+from eventstore.harnesses import format_of
 from eventstore.records import TextReplacement
 from projections.rules import HARNESS_RULES, harness_names, pi, rules_named, rules_of_format
 from projections.rules.pi import (

@@ -13,12 +13,12 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from eventstore import append, formats, frame
+from eventstore import append, frame, harnesses
 from eventstore.errors import BadInputError
 from eventstore.event import Absent, Event, KeptMessages, NewEvent, Place
-from eventstore.formats.base import Certainty, Export, Format, Tools
-from eventstore.formats.refold.events import compose
-from eventstore.formats.source import (
+from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.harnesses.refold.events import compose
+from eventstore.harnesses.source import (
     DerivedEvent,
     Glue,
     KnownEvents,
@@ -146,7 +146,7 @@ def register(patch: pytest.MonkeyPatch) -> None:
     for module in (frame, append):
         patch.setattr(module, "FORMATS", names)
     patch.setitem(frame._FORMAT_CODE, VERSION, len(names) - 1)
-    patch.setitem(formats._FORMATS, FORMAT.name, __name__)
+    patch.setitem(harnesses._FORMATS, FORMAT.name, __name__)
 
 
 def _replacements(fields: dict[str, Any]) -> Iterator[TextReplacement]:

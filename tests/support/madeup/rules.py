@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from eventstore.event import Event
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, event, events_of_kinds

@@ -23,7 +23,7 @@ from cli.views.page.material import (
 from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
-from eventstore.formats import node_of
+from eventstore.harnesses import node_of
 from eventstore.records import Decision, ModelChange, TextReplacement, Undone
 from eventstore.views import Usage
 from projections.audit.prices import FilePrices, Price, library_prices

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eventstore.files.importing import import_sessions
-from eventstore.formats.claude_code.api_requests import message_hash
+from eventstore.harnesses.claude_code.api_requests import message_hash
 from eventstore.memory import MemoryLog
 from projections.audit.checks import CheckResult, check_session
 from projections.audit.gaps import context_gaps

@@ -1,0 +1,99 @@
+"""Register the formats: how each harness writes its sessions.
+
+To add a harness, write a folder with its `Format` (`eventstore.harnesses.base`), a line in `_FORMATS`, its
+records' names at the end of `eventstore.frame.FORMATS`, and its rules (`projections.rules`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal
+
+from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent, Place
+from eventstore.frame import body_of
+from eventstore.harnesses.base import Format
+from eventstore.log import Snapshot
+from eventstore.node import Node, facts_of_node
+
+if TYPE_CHECKING:
+    from eventstore.paths import LazyEvent
+
+_REFOLD: Final = "refold"
+# A harness that extends another's files comes before it.
+_FORMATS: Final = {
+    _REFOLD: "eventstore.harnesses.refold",
+    "oh-my-pi": "eventstore.harnesses.oh_my_pi",
+    "pi": "eventstore.harnesses.pi",
+    "claude-code": "eventstore.harnesses.claude_code",
+}
+"""Each harness's module, imported on first use: commands load only the formats they need."""
+
+
+@cache
+def format_of(version: str) -> Format:
+    """Return the format of records with this name, such as "pi/3". Raises KeyError."""
+    its = harness(version.partition("/")[0])
+    if version not in its.versions:
+        raise KeyError(version)
+    return its
+
+
+def harness(name: str) -> Format:
+    """Return a harness's format by name, such as "pi". Raises KeyError for an unknown one."""
+    its: Format = import_module(_FORMATS[name]).FORMAT
+    return its
+
+
+def harnesses() -> tuple[Format, ...]:
+    """Return the formats of all harnesses, without refold's own."""
+    return tuple(harness(name) for name in _FORMATS if name != _REFOLD)
+
+
+def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:
+    """Return what an event means.
+
+    That of some harnesses' compactions is also in their parent's record, which is read from `snapshot`.
+    """
+    above = None if snapshot is None else _record_above(event, snapshot)
+    return format_of(event.format).node(event.format, event.kind, event.body, above)
+
+
+def _record_above(event: Event | LazyEvent, snapshot: Snapshot) -> bytes | None:
+    """Return the record above a compaction, None for others."""
+    if event.kind != "compaction" or not event.parent_seq:
+        return None
+    return bytes(body_of(snapshot.frame(event.session, event.parent_seq)))
+
+
+def facts_of(event: Event | LazyEvent) -> EventFacts:
+    """Extract again the facts that the log stores beside an event's record."""
+    return facts_of_node(node_of(event), event.kind, event.body)
+
+
+def place_of(event: Event | NewEvent) -> Place:
+    """Return what an event's record says of its place in the tree."""
+    return format_of(event.format).place(event.format, event.id, event.body)
+
+
+def as_new(event: Event, *, parent: str | Literal[Parent.LEAF] | None, target: str | None) -> NewEvent:
+    """Return a stored event as a new one below `parent`; `target` is the id that it refers to."""
+    own = OWN_FLAGS if parent is None and event.parent is None else OWN_FLAGS & ~Flag.ORPHAN
+    return NewEvent(
+        id=event.id,
+        kind=event.kind,
+        body=event.body,
+        format=event.format,
+        parent=parent,
+        time=event.time,
+        cause=event.cause,
+        facts=EventFacts(
+            role=event.role,
+            message=event.message_span,
+            utf16=event.utf16,
+            utf8=event.utf8,
+            target=target,
+            flags=event.flags & own,
+        ),
+        place=place_of(event),
+    )

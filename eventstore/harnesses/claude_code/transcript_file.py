@@ -1,0 +1,167 @@
+"""Read Claude Code's session files: their sessions, records, and the bytes in between.
+
+A file is a session with the sidechains in it, or a subagent's. Records name their parent, which may come later in the
+file; metadata without a place in the tree stands between them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+from eventstore.errors import NoSessionError, NoSessionYetError
+from eventstore.harnesses.claude_code.links import session_of_agent, session_of_sidechain
+from eventstore.harnesses.claude_code.record import (
+    VERSION,
+    Fields,
+)
+from eventstore.harnesses.claude_code.transcript_lines import parse
+from eventstore.harnesses.claude_code.transcript_reader import TranscriptReader
+from eventstore.harnesses.names import is_name
+from eventstore.harnesses.source import (
+    KnownEvents,
+    SessionReader,
+    Source,
+    SourceContents,
+    SourceGrowth,
+    SourceSession,
+)
+from eventstore.records import Resume
+
+_SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
+_PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
+_BLOCK: Final = 256 << 10
+"""Bytes of a file to search at a time."""
+_REMEDY: Final = "name a session file of Claude Code"
+SNAPSHOT: Final = "file-history-snapshot"
+"""The type of a record of files' states; it can precede any message, and names no session."""
+
+
+class ClaudeCodeFile(SourceContents):
+    """An open session file of Claude Code."""
+
+    growth = SourceGrowth.APPENDED
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.sides: dict[str, int] = {}
+        """The index of each sidechain record's session, by record id."""
+        self._names: list[str] = []
+        self.session = ""
+        """The session that the file belongs to, also if it is an agent's."""
+        self.is_of_agent = False
+        self._find_sessions()
+        self.sessions: Sequence[SourceSession] = [
+            SourceSession(name=name, format=VERSION) for name in self._names
+        ]
+
+    def _find_sessions(self) -> None:
+        """Find the file's own session, and the sidechains in it.
+
+        The own session is the one that the file is named after, where it holds records of it: an old version copied
+        another's into it. Else it is that of the first record.
+        """
+        stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
+        named = b'"%b"' % stem.encode("ascii", "ignore")
+        sidechains: list[Fields] = []
+        has_only_snapshots = True
+        is_plain = _PLAIN.fullmatch(stem) is not None
+
+        def says_nothing_new(data: bytes) -> bool:
+            """Return True for lines that neither name another session nor have a sidechain's record."""
+            # Escaped, a name in the record may differ from the file's.
+            may_be_named = name != stem and (named in data or not is_plain)
+            return bool(name) and head.is_chained and not may_be_named and not _SIDECHAIN.search(data)
+
+        for block in self._blocks():
+            # Most of a long file says nothing new, which a search of many lines at once finds out faster.
+            for line in () if says_nothing_new(block) else BytesIO(block):
+                if says_nothing_new(line):
+                    continue
+                for start, stop, fields in parse(line).records:
+                    first = first or line[start:stop]
+                    name = _better(name, fields, stem)
+                    head = _earlier(head, fields)
+                    has_only_snapshots &= fields.type == SNAPSHOT
+                    if fields.is_chained and fields.isSidechain is True:
+                        sidechains.append(fields)
+        if not first:
+            problem = "contains no readable record" if self.source.size else "is empty"
+            raise NoSessionError(self.source.name, problem, _REMEDY)
+        if not name and has_only_snapshots:
+            problem = "holds only snapshots of files"
+            raise NoSessionYetError(self.source.name, problem, "there is nothing to import yet")
+        name = name or f"noid-{sha256(first).hexdigest()[:16]}"
+        agent = _name(head.agentId)
+        is_side = head.isSidechain is True or head.type == "fork-context-ref" or stem == f"agent-{agent}"
+        self.is_of_agent = is_side and agent != ""
+        self.session = name
+        self._names = [session_of_agent(name, head.agentId) if self.is_of_agent else name]
+        if not self.is_of_agent:
+            self._divide(name, sidechains)
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield the file in blocks of whole lines."""
+        file = self.source.file
+        file.seek(0)
+        while block := file.read(_BLOCK):
+            yield block + file.readline()
+
+    def _divide(self, name: str, sidechains: list[Fields]) -> None:
+        """Find each sidechain record's session: its agent's, or the one that starts at its root."""
+        places = {name: 0}
+        newest = 0
+        parents = {_name(fields.parentUuid) for fields in sidechains} - {""}
+        main = self._main_records(parents - {fields.uuid for fields in sidechains})
+        for fields in sidechains:
+            agent, parent = _name(fields.agentId), _name(fields.parentUuid)
+            if agent:
+                key = session_of_agent(name, agent)
+            elif parent in self.sides:
+                key = self._names[self.sides[parent]]
+            elif fields.parentUuid is not None and newest and parent not in main:
+                key = self._names[newest]
+            else:
+                key = session_of_sidechain(name, fields.uuid)
+            if key not in places:
+                places[key] = len(self._names)
+                self._names.append(key)
+            newest = self.sides[fields.uuid] = places[key]
+
+    def _main_records(self, names: set[str]) -> set[str]:
+        """Return the ids among `names` that records outside sidechains have."""
+        if not names:
+            return names
+        named = re.compile(b"|".join(re.escape(name.encode("utf-8", "replace")) for name in names))
+        lines = (line for block in self._blocks() if named.search(block) for line in BytesIO(block))
+        records = (fields for line in lines if named.search(line) for *_, fields in parse(line).records)
+        return {each.uuid for each in records if each.is_chained and each.isSidechain is not True} & names
+
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
+        return TranscriptReader(self, resume, known)
+
+
+def _better(name: str, fields: Fields, stem: str) -> str:
+    """Return a file's session: the one it is named after if its records have it, else the first."""
+    session = _name(fields.sessionId) or _name(fields.parentSessionId)
+    return session if session == stem else name or session
+
+
+def _earlier(head: Fields, fields: Fields) -> Fields:
+    """Return the record that identifies the file's session.
+
+    It is the first one in the tree, or the one that a fork's file names before it.
+    """
+    if head.is_chained or not (fields.is_chained or fields.type == "fork-context-ref"):
+        return head
+    return fields if _name(fields.agentId) or not _name(head.agentId) else head
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) and is_name(value) else ""
