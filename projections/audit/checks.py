@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import Final
-
-from msgspec import UNSET
 
 from eventstore import paths
 from eventstore.checked import checked
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Snapshot
-from eventstore.node import CompactionView
-from eventstore.paths import LazyEvent, event, events, events_of_kinds
+from eventstore.paths import event, events, events_of_kinds
 from projections.audit.calls import (
     ModelCall,
     SessionCall,
@@ -25,11 +21,12 @@ from projections.audit.calls import (
     session_calls,
     tokens_per_estimate,
 )
+from projections.audit.coverage import kept_entries
 from projections.audit.measure import MetricStruct
 from projections.audit.recorded_requests import RECORDED, check_requests
 from projections.context.build import context_at, parts_of
 from projections.context.cursor import Cursor, path, resolve_cursor
-from projections.rules import beside_path, rules_at
+from projections.rules import rules_at
 from projections.rules.base import Check
 from projections.tokens import COUNTERS, Counter, counter
 from projections.usage import answers
@@ -170,7 +167,7 @@ def _prefixes(calls: Iterable[ModelCall]) -> Iterator[Check]:
 def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterator[Check]:
     """Check that the context at a compaction is its summary and the kept messages, nothing else.
 
-    `expected` counts the messages that the record keeps, and its summary; `found` the ones that the context has.
+    `expected` counts the summary and the kept messages that the log has; `found` the ones that the context has.
     """
     view = node_of(compaction, snapshot).compaction
     if view is None or view.native:
@@ -178,18 +175,18 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
         return
     at = cursor.at_leaf(compaction.seq)
     leaf = event(snapshot, cursor.session, compaction.seq)
-    kept, lacking = _kept(snapshot, compaction, view)
+    kept, _ = kept_entries(snapshot, compaction, view)
     parts = context_at(snapshot, at).parts
     mine = [part for part in parts if part.session == cursor.session]
     summaries = [place for place, part in enumerate(mine) if part.seq == compaction.seq]
     others = [part for part in mine if part.seq != compaction.seq]
     strange = [part for part in others if not any(seq in kept for _, seq in part.events)]
-    missing = lacking
+    missing = 0
     if not (leaf.is_overlaid or cursor.has_observed):
         shown = {seq for part in others for _, seq in part.events}
         alone = [part for entry in kept.values() for part in parts_of(entry)]
         due = rules_at(snapshot, leaf).arrange(snapshot, leaf, alone)
-        missing += sum(not any(seq in shown for _, seq in part.events) for part in due)
+        missing = sum(not any(seq in shown for _, seq in part.events) for part in due)
     first_place = len(mine) - len(summaries) if view.keeps_before else 0
     is_in_place = summaries == list(range(first_place, first_place + len(summaries)))
     yield Check(
@@ -199,30 +196,7 @@ def _structure(snapshot: Snapshot, cursor: Cursor, compaction: Event) -> Iterato
         expected=len(mine) - len(strange) + missing,
         found=len(mine),
         passed=not strange and not missing and bool(summaries) and is_in_place and len(mine) == len(parts),
-        difference="kept messages that are in no record" if lacking else UNSET,
     )
-
-
-def _kept(snapshot: Snapshot, compaction: Event, view: CompactionView) -> tuple[dict[int, LazyEvent], int]:
-    """Return the entries that a compaction's record keeps, in order, and the number missing."""
-    session, above, lacking = compaction.session, compaction.parent_seq, 0
-    if view.kept is not None:
-        places = [snapshot.locate(session, name) for name in view.kept]
-        found = [event(snapshot, session, seq) for seq in sorted(filter(None, places))]
-        lacking = places.count(0)
-    else:
-        if view.last_kept:
-            above = snapshot.locate(session, view.last_kept)
-            lacking = int(not above or not compaction.target_seq)
-        first = compaction.target_seq or compaction.seq
-        run = [] if lacking else list(paths.path(snapshot, session, above, first=first))
-        # Results of parallel calls stand beside the path and show with it.
-        end = run[-1] if run else None
-        beside = beside_path(snapshot, end, first) if end else []
-        others = (event(snapshot, session, seq) for seq in beside)
-        kept = [each for each in (*run, *others) if each.id not in view.removed]
-        found = sorted(kept, key=attrgetter("seq"))
-    return {entry.seq: entry for entry in found}, lacking
 
 
 def _claims(

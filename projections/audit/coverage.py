@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
+from eventstore import paths
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
+from eventstore.node import CompactionView
 from eventstore.paths import LazyEvent
 from eventstore.paths import event as event_at
 from projections.context.parts import has_message
@@ -88,3 +91,27 @@ def _beside(snapshot: Snapshot, compaction: Event, first: int) -> list[LazyEvent
     above = event_at(snapshot, compaction.session, compaction.parent_seq)
     found = beside_path(snapshot, above, max(first, 1))
     return [event_at(snapshot, compaction.session, seq) for seq in found]
+
+
+def kept_entries(
+    snapshot: Snapshot, compaction: Event | LazyEvent, view: CompactionView
+) -> tuple[dict[int, LazyEvent], int]:
+    """Return the entries that a compaction keeps, by number; count those not there."""
+    session, above, lacking = compaction.session, compaction.parent_seq, 0
+    if view.kept is not None:
+        places = [snapshot.locate(session, name) for name in view.kept]
+        found = [event_at(snapshot, session, seq) for seq in sorted(filter(None, places))]
+        lacking = places.count(0)
+    else:
+        if view.last_kept:
+            above = snapshot.locate(session, view.last_kept)
+            lacking = int(not above or not compaction.target_seq)
+        first = compaction.target_seq or compaction.seq
+        run = [] if lacking else list(paths.path(snapshot, session, above, first=first))
+        # Results of parallel calls stand beside the path and show with it.
+        end = run[-1] if run else None
+        beside = beside_path(snapshot, end, first) if end else []
+        others = (event_at(snapshot, session, seq) for seq in beside)
+        kept = [each for each in (*run, *others) if each.id not in view.removed]
+        found = sorted(kept, key=attrgetter("seq"))
+    return {entry.seq: entry for entry in found}, lacking

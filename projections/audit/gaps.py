@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 import msgspec
@@ -13,7 +13,7 @@ from eventstore.checked import checked
 from eventstore.errors import CorruptionError
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
-from eventstore.paths import behind, event, path
+from eventstore.paths import LazyEvent, behind, event, path
 from projections.audit.calls import (
     ModelCall,
     expected_prompt,
@@ -23,6 +23,7 @@ from projections.audit.calls import (
     ratio_along,
     sized_calls,
 )
+from projections.audit.coverage import kept_entries
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context
 from projections.rules import rules_named
@@ -33,6 +34,7 @@ from projections.usage import FAILED
 
 UNRECORDED: Final = "unrecorded content"
 CLEARED: Final = "content removed without a record"
+KEPT: Final = "kept messages that no record has"
 INTERRUPTED: Final = f"{CLEARED}, after an interrupted answer"
 _NOISE: Final = 500
 """Minimum tokens of a gap; below this, the estimate's error is larger."""
@@ -95,7 +97,7 @@ def path_gaps(
     # Messages before the file's beginning would count as part of the prompt.
     is_whole = not rules.begins_midway(snapshot, entries[0])
     fixed = fixed_tokens(calls, first, ratio=ratio) if first and is_whole else None
-    found = [_scaled(gap, ratio) for gap in rules.gaps(snapshot, entries)]
+    found = [_scaled(gap, ratio) for gap in chain(rules.gaps(snapshot, entries), _kept(snapshot, entries))]
     missing = _missing_prompt(snapshot, cursor, rules)
     if missing:
         found.insert(0, Gap(what=missing, tokens=fixed))
@@ -108,6 +110,14 @@ def path_gaps(
         cleared = INTERRUPTED if is_jump_down and _is_interrupted(snapshot, cursor, before, call) else CLEARED
         found = list(_explained(found, before, call, unexplained, cleared))
     return sorted(found, key=lambda gap: gap.seq)
+
+
+def _kept(snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterator[Gap]:
+    """Yield a gap for each compaction that keeps messages which the log lacks."""
+    for entry in entries:
+        view = node_of(entry, snapshot).compaction if entry.kind == "compaction" else None
+        if view is not None and kept_entries(snapshot, entry, view)[1]:
+            yield Gap(what=KEPT, event=entry.id, seq=entry.seq)
 
 
 def reckoned_restored(gaps: Iterable[Gap], calls: Sequence[ModelCall]) -> dict[int, int]:

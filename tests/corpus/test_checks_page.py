@@ -28,7 +28,7 @@ def checked(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Refold:
 def sums(checked: Refold) -> dict[str, dict[str, Any]]:
     """The sums of a check over the sessions of each harness, from the command's JSON."""
     found: dict[str, dict[str, Any]] = {each: defaultdict(lambda: [0, 0]) for each in HARNESSES}
-    for session in checked("check", "--all", "--json", code=1).json["sessions"]:
+    for session in checked("check", "--all", "--json", code=0).json["sessions"]:
         of = found[session["harness"]]
         of["sessions"][0] += 1
         for result in session["results"]:
@@ -49,7 +49,7 @@ def test_the_page_has_what_the_command_says(sums: dict[str, dict[str, Any]], har
 def test_the_commands_own_table_ends_with_the_same_sums(
     checked: Refold, sums: dict[str, dict[str, Any]]
 ) -> None:
-    lines = checked("check", "--all", code=1).lines
+    lines = checked("check", "--all", code=0).lines
     for harness, of in sums.items():
         (row,) = (line.split()[3:] for line in lines if line.startswith(f"all of {harness} "))
         shares = [f"{of[name][0]:,}/{of[name][1]:,}" if of[name][1] else "-" for name in COLUMNS]

@@ -70,12 +70,9 @@ def sessions(refold: Refold) -> list[str]:
 
 
 def problem(refold: Refold, line: str) -> str:
-    """Return how a command fails without a word why; "" if it does not.
-
-    A check that fails says so in its output, with the same exit code as a refusal.
-    """
+    """Return how a command fails, unless it refuses in one line what it cannot do; "" if it does not."""
     done = refold(*shlex.split(line), code=None)
-    is_refused = done.code == 1 and bool(done.out or done.errors.startswith("refold: "))
+    is_refused = done.code == 1 and done.errors.startswith("refold: ")
     return "" if done.code == 0 or is_refused else f"{line}: {done.code}: {done.errors}"
 
 
