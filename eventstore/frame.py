@@ -61,7 +61,10 @@ FORMATS: Final = (
     "oh-my-pi/2",
     "oh-my-pi/3",
 )
-"""The formats of bodies; the index is the code on disk: append only."""
+"""Register the names of all harnesses' records.
+
+The index is the code on disk: append only.
+"""
 _FORMAT_CODE: Final = {name: code for code, name in enumerate(FORMATS)}
 
 

@@ -1,7 +1,7 @@
-"""Register the formats: how each harness writes its sessions.
+"""Find the reader of a harness's files and records.
 
-To add a harness, write a folder with its `Format` (`eventstore.harnesses.base`), a line in `_FORMATS`, its
-records' names at the end of `eventstore.frame.FORMATS`, and its rules (`projections.rules`).
+To add a harness, write a module or folder here with its `Format` (`eventstore.harnesses.base`), one with its rules
+(`projections.rules`), both named as the harness, and a line for its records in `eventstore.frame.FORMATS`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
 from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent, Place
-from eventstore.frame import body_of
+from eventstore.frame import FORMATS, body_of
 from eventstore.harnesses.base import Format
 from eventstore.log import Snapshot
 from eventstore.node import Node, facts_of_node
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from eventstore.paths import LazyEvent
 
 _REFOLD: Final = "refold"
-# A harness that extends another's files comes before it.
-_FORMATS: Final = {
-    _REFOLD: "eventstore.harnesses.refold",
-    "oh-my-pi": "eventstore.harnesses.oh_my_pi",
-    "pi": "eventstore.harnesses.pi",
-    "claude-code": "eventstore.harnesses.claude_code",
-}
-"""Each harness's module, imported on first use: commands load only the formats they need."""
 
 
 @cache
@@ -39,15 +31,27 @@ def format_of(version: str) -> Format:
     return its
 
 
+@cache
 def harness(name: str) -> Format:
     """Return a harness's format by name, such as "pi". Raises KeyError for an unknown one."""
-    its: Format = import_module(_FORMATS[name]).FORMAT
+    if name not in all_names():
+        raise KeyError(name)
+    # Imported on first use: commands load only the formats that they need.
+    its: Format = import_module(f"{__name__}.{name.replace('-', '_')}").FORMAT
     return its
+
+
+def all_names() -> tuple[str, ...]:
+    """Return the names of all harnesses, and refold's own, the newest first.
+
+    So one that extends another's files comes before it.
+    """
+    return tuple(dict.fromkeys(version.partition("/")[0] for version in reversed(FORMATS)))
 
 
 def harnesses() -> tuple[Format, ...]:
     """Return the formats of all harnesses, without refold's own."""
-    return tuple(harness(name) for name in _FORMATS if name != _REFOLD)
+    return tuple(harness(name) for name in all_names() if name != _REFOLD)
 
 
 def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:

@@ -1,51 +1,41 @@
-"""The rules by which each harness builds a request from a path.
-
-To add a harness: a module with its `Rules`, a line here, tests and docs.
-"""
+"""Find the rules by which a harness builds a request, in the module with its name."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Final
 
 from eventstore.errors import NotFoundError
-from eventstore.harnesses import format_of
+from eventstore.harnesses import all_names, format_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, path
 from eventstore.records import FORMAT, Import, own_record
 from projections.rules.base import Rules, Selection, native_provider
 
-# refold's own records have the same shape as pi's.
-HARNESS_RULES: Final = {
-    "refold": "projections.rules.pi",
-    "pi": "projections.rules.pi",
-    "claude-code": "projections.rules.claude_code",
-    "oh-my-pi": "projections.rules.oh_my_pi",
-}
-"""The module of each harness's rules, which is imported on first use."""
 
-
+@cache
 def _rules_of(harness: str) -> Rules:
-    rules: Rules = import_module(HARNESS_RULES[harness]).RULES
+    # refold's own records have the same shape as pi's.
+    name = "pi" if harness == "refold" else harness.replace("-", "_")
+    rules: Rules = import_module(f"{__name__}.{name}").RULES
     return rules
 
 
 def rules_named(name: str) -> Rules:
     """Return the rules with the given name. Raises NotFoundError."""
-    if name in HARNESS_RULES and (rules := _rules_of(name)).name == name:
+    if name in all_names() and (rules := _rules_of(name)).name == name:
         return rules
     raise NotFoundError("harness rules", name, f"choose from: {', '.join(harness_names())}")
 
 
 def harness_names() -> list[str]:
     """Return the names of harnesses that have rules, sorted."""
-    return sorted({_rules_of(harness).name for harness in HARNESS_RULES})
+    return sorted({_rules_of(harness).name for harness in all_names()})
 
 
 def format_names() -> list[str]:
     """Return the names that select a harness's own context format, sorted."""
-    return sorted(frozenset[str]().union(*(_rules_of(harness).format_names for harness in HARNESS_RULES)))
+    return sorted(frozenset[str]().union(*(_rules_of(harness).format_names for harness in all_names())))
 
 
 @cache

@@ -8,9 +8,9 @@ import pytest
 
 from eventstore.errors import NotFoundError
 from eventstore.frame import FORMATS
-from eventstore.harnesses import format_of
+from eventstore.harnesses import all_names
 from eventstore.records import TextReplacement
-from projections.rules import HARNESS_RULES, harness_names, pi, rules_named, rules_of_format
+from projections.rules import _rules_of, harness_names, pi, rules_named, rules_of_format
 from projections.rules.pi import (
     rewrite,
     show_branch_summary,
@@ -152,7 +152,7 @@ def test_rules_are_found_by_their_harnesss_name():
 def test_rules_that_are_not_there_are_refused_by_name():
     with pytest.raises(NotFoundError) as refused:
         rules_named("emacs")
-    assert (refused.value.name, sentences.names(refused.value.remedy, HARNESS_RULES)) == (
+    assert (refused.value.name, sentences.names(refused.value.remedy, all_names())) == (
         "emacs",
         harness_names(),
     )
@@ -166,4 +166,4 @@ def test_rules_are_found_by_the_format_that_their_harness_writes():
 
 
 def test_each_harness_has_rules() -> None:
-    assert set(HARNESS_RULES) == {format_of(version).name for version in FORMATS}
+    assert {_rules_of(name).name for name in all_names()} == set(all_names()) - {"refold"}
