@@ -90,7 +90,7 @@ class Format(Protocol):
         """Return the view of a message in a context: JSON in the harness's shape."""
 
     def api_message(self, raw: bytes) -> ApiMessage | None:  # noqa: ARG002  others are asked
-        """Read such a message if it has the Messages API's shape; None for other shapes."""
+        """Read such a message in the Messages API's shape; None if view and payloads say it all."""
         return None
 
     def payloads(self, raw: bytes) -> list[Payload]:  # noqa: ARG002  others are asked

@@ -10,6 +10,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.harnesses.oh_my_pi.dialect import REQUEST_TYPES, native_provider
+from eventstore.harnesses.oh_my_pi.snapcompact import history_blocks
 from eventstore.javascript import stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, behind, event, path, path_of_kinds, upward
@@ -24,6 +25,8 @@ _INTERRUPTED: Final = "interrupted-thinking"
 """The type of a message after an answer interrupted while thinking; it keeps the answer."""
 _BROKEN: Final = ("aborted", "error")
 _BLOB: Final = "blob:sha256:"
+_PRUNED: Final = "prunedAt"
+"""The field of a result that was rewritten in the file; earlier contexts had all of it."""
 
 Json = dict[str, Any]
 
@@ -161,12 +164,8 @@ def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
     view = node_of(entry).compaction if entry.kind == "compaction" else None
     if view and view.native:
         found.append(f"history in a form that only {view.native} can read")
-    if (
-        entry.kind == "compaction"
-        and b'"snapcompact"' in body
-        and _object(_object(_decoded(body).get("preserveData")).get("snapcompact"))
-    ):
-        found.append("pages of history as images")
+    if _PRUNED.encode() in body and _object(_decoded(body).get("message")).get(_PRUNED):
+        found.append("result as it was before oh-my-pi pruned it")
     if _BLOB.encode() in body:
         missing = [ref for ref in _references(_decoded(body)) if _blob(snapshot, entry.session, ref) is None]
         found += ["image that was not found"] * len(missing)
@@ -179,6 +178,10 @@ def _summary(fields: Json) -> Json:
     shown = _some(fields, "summary", "shortSummary", "tokensBefore", "tokensAfter", "method")
     if payload is not None:
         shown["providerPayload"] = payload
+    if blocks := history_blocks(preserved):
+        shown["blocks"] = blocks
+        if images := [block for block in blocks if block["type"] == "image"]:
+            shown["images"] = images
     return shown | _some(fields, "warning")
 
 

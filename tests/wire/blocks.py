@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -44,33 +44,44 @@ def request_blocks(api: str, body: Json) -> list[Block]:
     return [block for message in mask(body["messages"]) for block in reader(message)]
 
 
-def context_blocks(context: Context) -> list[Block]:
-    """Return the blocks of a context as refold exports it, in the harness's own shape."""
+def context_blocks(context: Context, time: int) -> list[Block]:
+    """Return the blocks of a context as refold exports it, in the harness's own shape.
+
+    Results that oh-my-pi pruned in its file after `time`, in epoch milliseconds, are `REWRITTEN`.
+    """
     shape = rules_named(context.rules).format
     messages = msgspec.json.decode(harness_json(context), type=_Document).messages
-    return [block for message in messages for block in _of_own(bytes(message), shape)]
+    return [block for message in messages for block in _of_own(bytes(message), shape, time)]
 
 
 class _Document(msgspec.Struct):
     messages: list[msgspec.Raw]
 
 
-def _of_own(raw: bytes, shape: str) -> list[Block]:
+def _of_own(raw: bytes, shape: str, time: int) -> list[Block]:
     view, message = format_of(shape).message(raw), mask(json.loads(raw))
     if message.get("role") == "system":
         return []
+    role = "assistant" if message["role"] == "assistant" else "user"
+    if (worded := format_of(shape).api_message(raw)) and worded.blocks:
+        return list(_contents(role, [mask(json.loads(block)) for block in worded.blocks]))
     if (text := substitute_text(view)) is not None:
         return [Block("user", "text", mask(text))] if text else []
+    if message.get("prunedAt", 0) > time:
+        return [Block("user", "result", REWRITTEN, _call_id(message["toolCallId"]))]
     if message["role"] == "toolResult":
         content = list(_contents("user", message["content"]))
         return [_result(_call_id(message["toolCallId"]), content, is_error=message["isError"])]
-    role = "assistant" if message["role"] == "assistant" else "user"
     return list(_contents(role, message["content"]))
 
 
 def _of_message(message: Json) -> Iterator[Block]:
     if message["role"] != "system":
         yield from _contents(message["role"], message["content"])
+
+
+REWRITTEN: Final = "rewritten"
+"""The text of a result in a context that is older than what the harness's file now says of it."""
 
 
 def _contents(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
@@ -174,6 +185,8 @@ def as_held_by(api: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _in_openai(api: str, block: Block) -> Block:
+    if block.text == REWRITTEN:
+        return block
     if block.kind == "thinking" and api == "chat":
         return block._replace(name="")
     if block.kind != "result":

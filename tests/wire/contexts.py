@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from eventstore.errors import RefoldError
+from eventstore.event import Event
 from eventstore.files.importing import import_sessions
 from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
@@ -37,10 +38,10 @@ def contexts_in(folder: Path) -> dict[str, list[Block]]:
                 answers = _ANSWER.findall(entry.body) if entry.role == "assistant" else ()
                 for answer in map(bytes.decode, answers):
                     if answer not in found:
-                        found[answer] = _context(snapshot, head.name, entry.parent_seq, entry.seq - 1)
+                        found[answer] = _context(snapshot, entry)
     return found
 
 
-def _context(snapshot: Snapshot, session: str, leaf: int, as_of: int) -> list[Block]:
-    cursor = resolve_cursor(snapshot, session, as_of=as_of).at_leaf(leaf)
-    return context_blocks(context_at(snapshot, cursor))
+def _context(snapshot: Snapshot, answer: Event) -> list[Block]:
+    cursor = resolve_cursor(snapshot, answer.session, as_of=answer.seq - 1).at_leaf(answer.parent_seq)
+    return context_blocks(context_at(snapshot, cursor), answer.time or 0)

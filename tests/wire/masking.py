@@ -22,6 +22,9 @@ _DIGEST: Final = re.compile(r"\[#[0-9a-f]{12}\]")
 _NUMBERED: Final = re.compile(r"[^<]*\d[^<]*")
 _NUMBER: Final = re.compile(r"\{\w*\}|\d+")
 """A number in a text, or its place in a scenario's."""
+_LINE_END: Final = "\N{FULL BLOCK}"
+_OF_SNAPCOMPACT: Final = str.maketrans({_LINE_END: "\n", "\x0e": None, "\x0f": None})
+"""The line ends and marks in histories that oh-my-pi keeps, which it sends as usual text."""
 _SCRIPTED: Final = "\n".join(
     _NUMBER.sub("#", path.read_text("utf-8")) for path in Path(__file__).parent.glob("scenarios/*.py")
 )
@@ -72,6 +75,8 @@ def _mask_text(text: str) -> str:
             return json.dumps(mask(json.loads(text)), ensure_ascii=False)
         except ValueError:
             pass  # only looks like JSON
+    if _LINE_END in text:
+        return _mask_text(text.translate(_OF_SNAPCOMPACT)).replace("\n", _LINE_END)
     masked: list[str] = []
     for is_numbered, run in groupby(text.split("\n"), key=_is_numbered):
         lines = list(run)

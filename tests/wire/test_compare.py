@@ -84,12 +84,12 @@ def sent(number: int, *messages: Json, api: str = "messages") -> Json:
     return {"number": number, "rule": "", "answer": answer, "api": api, "body": {"messages": list(messages)}}
 
 
-def run_of(folder: Path, *requests: Json) -> Path:
+def run_of(folder: Path, *requests: Json, entries: list[Json] = SESSION) -> Path:
     sessions = folder / "one" / "sessions"
     sessions.mkdir(parents=True)
     entries = [
-        SESSION[0],
-        *({"type": "message", "timestamp": "2026-01-01T00:00:00.000Z", **e} for e in SESSION[1:]),
+        entries[0],
+        *({"type": "message", "timestamp": "2026-01-01T00:00:00.000Z", **e} for e in entries[1:]),
     ]
     (sessions / "s.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in entries))
     (folder / "one" / "requests.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in requests))
@@ -146,6 +146,14 @@ def test_a_reminder_is_a_gap_unless_recorded(context: list[Block]) -> None:
 def test_a_reminder_that_refold_makes_up_differs(context: list[Block]) -> None:
     built = [Block("user", "text", REMINDER), *context]
     assert differences_of(sent(2, ASKED, CALLED, result()), built, never) == {"reminders +"}
+
+
+def test_a_result_that_was_rewritten_later_is_a_gap(tmp_path: Path) -> None:
+    requests = (sent(1, ASKED), sent(2, ASKED, CALLED, result("return 2")))
+    pruned = {**SESSION[3], "message": {**SESSION[3]["message"], "prunedAt": 1_767_225_600_001}}
+    run = run_of(tmp_path, *requests, entries=[*SESSION[:3], pruned, SESSION[4]])
+    assert compare(run).equal == 2
+    assert compare(run_of(tmp_path / "unpruned", *requests)).equal == 1
 
 
 def test_a_prefix_of_tools_is_a_gap(context: list[Block]) -> None:

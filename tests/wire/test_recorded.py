@@ -42,7 +42,7 @@ def test_the_page_says_what_is_equal(runs: dict[tuple[str, str], Path], release:
 
 @pytest.mark.slow
 def test_a_falling_count_fails(runs: dict[tuple[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.wire.contexts.context_blocks", lambda context: context_blocks(context)[1:])
+    monkeypatch.setattr("tests.wire.contexts.context_blocks", lambda *given: context_blocks(*given)[1:])
     with pytest.raises(AssertionError, match="fewer are equal"):
         test_the_page_says_what_is_equal(runs, ("pi", "0.87.1"))
 

@@ -13,13 +13,14 @@ from eventstore.event import Event, NewEvent
 from eventstore.harnesses.base import Certainty, Export
 from eventstore.harnesses.oh_my_pi.dialect import DIALECT, as_sent
 from eventstore.harnesses.oh_my_pi.titled_file import TitledFile, export_titled, has_marks
+from eventstore.harnesses.oh_my_pi.wording import worded
 from eventstore.harnesses.pi import PiFormat
 from eventstore.harnesses.pi.export import is_exported
 from eventstore.harnesses.pi.file import PI
 from eventstore.harnesses.pi.message import message_view
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
-from eventstore.views import Message
+from eventstore.views import ApiMessage, Message
 
 _FILES: Final = "*/**/*.jsonl"
 """One folder per project; a subagent's session is in a folder named after its parent's file."""
@@ -51,7 +52,10 @@ class OhMyPiFormat(PiFormat):
     exports: Mapping[str, Export] = {"oh-my-pi": export_titled}
 
     def message(self, raw: bytes) -> Message:
-        return as_sent(message_view(raw))
+        return as_sent(message_view(raw), raw)
+
+    def api_message(self, raw: bytes) -> ApiMessage | None:
+        return worded(raw)
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.SURE if has_marks(beginning) else Certainty.NONE

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.event import Flag
+from eventstore.harnesses.oh_my_pi.snapcompact import history_blocks
 from eventstore.harnesses.pi import entry
 from eventstore.harnesses.pi.entry import Entry, Reader
 from eventstore.harnesses.pi.file import Conversion, Dialect
-from eventstore.harnesses.pi.message import usage_view
-from eventstore.javascript import text_or_empty
+from eventstore.harnesses.pi.message import content_blocks, usage_view
+from eventstore.javascript import stringify, text_or_empty, tolerant_json
 from eventstore.node import Node, RequestView, SettingsView, TitleView
 from eventstore.views import Message
 
@@ -50,12 +51,20 @@ def native_provider(preserved: object) -> str:
     return text_or_empty(history.get("provider"))
 
 
-def as_sent(message: Message) -> Message:
+def as_sent(message: Message, raw: bytes) -> Message:
     """Return a message with a role that requests accept.
 
-    Messages of the developer and of hooks, and mentioned files, are sent as extension messages.
+    Messages of the developer and of hooks, and mentioned files, are sent as extension messages. The history of a
+    `snapcompact` belongs to its summary.
     """
+    if message.role == "compactionSummary" and b'"blocks"' in raw:
+        return _with_history(message, tolerant_json(raw).get("blocks"))
     return msgspec.structs.replace(message, role="custom") if message.role in _SENT_AS_CUSTOM else message
+
+
+def _with_history(summary: Message, blocks: object) -> Message:
+    history = content_blocks(stringify(blocks).encode())
+    return msgspec.structs.replace(summary, blocks=(*summary.blocks, *history))
 
 
 def _message(record: Entry) -> Node:
@@ -66,8 +75,10 @@ def _message(record: Entry) -> Node:
 
 
 def _compaction(record: Entry) -> Node:
-    node = entry.read_compaction(record)
-    native = native_provider(entry.value_of(record.preserveData))
+    node, preserved = entry.read_compaction(record), entry.value_of(record.preserveData)
+    if history := history_blocks(preserved):
+        node = msgspec.structs.replace(node, messages=(_with_history(node.messages[0], history),))
+    native = native_provider(preserved)
     if not native or node.compaction is None:
         return node
     return msgspec.structs.replace(node, compaction=msgspec.structs.replace(node.compaction, native=native))

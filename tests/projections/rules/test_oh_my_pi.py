@@ -19,6 +19,7 @@ from projections.context.build import build_context, context_at, context_json
 from projections.context.cursor import resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.context.parts import Part
+from projections.requests.anthropic import render
 from projections.rules import rules_of_format
 from projections.rules.oh_my_pi import OhMyPiRules
 from projections.settings import settings
@@ -297,6 +298,37 @@ def test_along_a_path_a_call_that_nothing_answers_costs_no_more(
         found = [along.context_at(each.seq).parts for each in way]
         assert arranged < 6 * len(told)
         assert found == [context_at(snapshot, cursor.at_leaf(each.seq)).parts for each in way]
+
+
+def test_a_history_is_shown_behind_its_summary(tmp_path: Path) -> None:
+    page = {"data": BLOB, "mimeType": "image/png"}
+    archive = {"frames": [page], "textHead": "began\u2588on"}
+    compaction = {"type": "compaction", "summary": "s", "preserveData": {"snapcompact": archive}}
+    [found] = contexts(tmp_path, said("a"), compaction)
+    image = {"type": "image", **page}
+    head = {"type": "text", "text": "began\non\n-------------- imaged middle below\n"}
+    assert list(found.items())[1:-1] == [("summary", "s"), ("blocks", [head, image]), ("images", [image])]
+
+
+def test_a_pruned_result_is_a_gap(tmp_path: Path) -> None:
+    pruned = result("a")
+    pruned["message"] |= {"prunedAt": 1, "content": [{"type": "text", "text": "[Output truncated]"}]}
+    log = MemoryLog()
+    session = bring(log, tmp_path, file_of(chained(answered(call("a")), pruned))).id
+    with log.snapshot() as snapshot:
+        entries = path(snapshot, session, resolve_cursor(snapshot, session).leaf)
+        [gap] = OhMyPiRules().gaps(snapshot, entries)
+    assert (gap.what, gap.seq, gap.tokens) == ("result as it was before oh-my-pi pruned it", 3, None)
+
+
+def test_a_request_has_the_words_of_oh_my_pi(tmp_path: Path) -> None:
+    log = MemoryLog()
+    compaction = {"type": "compaction", "summary": "s", "method": "soft"}
+    session = bring(log, tmp_path, file_of(chained(compaction, said("wait", steering=True)))).id
+    body = json.loads(render(build_context(log, session), model="m").body)
+    [summary, notice] = body["messages"][0]["content"]
+    assert summary["text"].startswith("Prior model work/tool state available.\n")
+    assert notice["text"].startswith("<system-notice>\nUser interjection during work: ")
 
 
 def test_an_image_that_is_not_there_is_a_gap(tmp_path: Path) -> None:
