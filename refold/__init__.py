@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import msgspec
 
@@ -141,6 +141,8 @@ _MODULES: Final = {
 }
 """Names that are imported on first use: reading a session loads no summarizer."""
 
+Api = Literal["anthropic", "openai-responses", "openai-chat"]
+"""The APIs whose messages a context can be."""
 _ORIGINAL: Final = "original"
 _Window = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -254,19 +256,26 @@ class Store:
 class Context(RecordedContext, frozen=True, kw_only=True):
     """The messages that a model is sent, with the event that each comes from: see `parts`."""
 
-    def messages(self) -> list[MessageParam]:
-        """Return the messages for `client.messages.create` of the `anthropic` client.
+    def messages(self, api: Api = "anthropic") -> list[Any]:
+        """Return the messages for a request to an API.
 
-        They are valid for the API: a call without a result gets one, for example. Thinking goes back to the model
-        that it is of, signature included. `projections.requests.anthropic.render` also says what was repaired.
+        For `anthropic` they are those of `client.messages.create`; for `openai-responses` the `input` of
+        `client.responses.create`; for `openai-chat` the `messages` of `client.chat.completions.create`. They are valid
+        for the API: a call without a result gets one, for example. Thinking goes back to the model that it is of,
+        signature included. `projections.requests` also says what was repaired.
         """
         from projections.requests.anthropic import render
+        from projections.requests.openai import render_chat, render_responses
 
+        name = _converted("api", api, Api)
         used = self.settings.model
-        is_anthropic = used is None or used.provider in (PROVIDER, msgspec.UNSET)
-        body = render(self, model=None if is_anthropic else "").body
-        messages: list[MessageParam] = msgspec.json.decode(body)["messages"]
-        return messages
+        if name == "anthropic":
+            is_its_own = used is None or used.provider in (PROVIDER, msgspec.UNSET)
+            body = render(self, model=None if is_its_own else "").body
+        else:
+            body = (render_chat if name == "openai-chat" else render_responses)(self).body
+        found: list[Any] = msgspec.json.decode(body)["input" if name == "openai-responses" else "messages"]
+        return found
 
 
 class Session:

@@ -184,7 +184,9 @@ def _counts(repairs: Sequence[Repair]) -> Iterator[str]:
 
 _NATIVE: Final = "native"
 """The format that the session's own harness builds."""
-_FORMATS: Final = ("text", _NATIVE, "anthropic")
+_OF_APIS: Final = ("anthropic", "openai-responses", "openai-chat")
+"""The formats that are bodies of requests."""
+_FORMATS: Final = ("text", _NATIVE, *_OF_APIS)
 """The formats that any session has."""
 
 
@@ -204,18 +206,16 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats, always=_FORMATS),
     default="text",
     show_default=True,
-    help="text: for people; native: as the session's harness builds it; pi: as pi does; anthropic: the body of a"
-    " Messages API request.",
+    help="text: for people; native: as the session's harness builds it; pi: as pi does; anthropic,"
+    " openai-responses, openai-chat: the body of a request to that API.",
 )
-@click.option(
-    "--model", metavar="NAME", callback=utf8, help="With anthropic: the model, if not the context's."
-)
-@click.option("--system", type=click.File("rb"), metavar="FILE", help="With anthropic: the system prompt.")
+@click.option("--model", metavar="NAME", callback=utf8, help="With an API: the model, if not the context's.")
+@click.option("--system", type=click.File("rb"), metavar="FILE", help="With an API: the system prompt.")
 @click.option(
     "--tools",
     type=click.File("rb"),
     metavar="FILE",
-    help="With anthropic: the tool definitions as a JSON list.",
+    help="With an API: the tool definitions as a JSON list.",
 )
 @click.option(
     "--cache-breakpoints",
@@ -229,13 +229,13 @@ def _formats() -> list[str]:
 @click.option(
     "--full",
     is_flag=True,
-    help="With text: whole messages instead of first lines; with anthropic: a line per repair.",
+    help="With text: whole messages instead of first lines; with an API: a line per repair.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print JSON: every message with its event, fate and tokens; with anthropic the body, repairs, violations.",
+    help="Print JSON: every message with its event, fate and tokens; with an API the body, repairs, violations.",
 )
 @click.pass_context
 def command(
@@ -261,8 +261,7 @@ def command(
     from projections.context.build import harness_json
     from projections.tokens import counter as counter_named
 
-    if form != "anthropic":
-        _refuse_options_of_requests(ctx, form)
+    _refuse_options_of_requests(ctx, form)
     masks = masks_if(redact)
     with (
         opened_session(ctx, session) as (log, name),
@@ -272,12 +271,11 @@ def command(
         at = resolve_leaf(snapshot, name, leaf)
         is_for_people = form == "text" and not as_json
         context, is_refused = _read(
-            snapshot, name, at, as_of, readable=form == "anthropic", is_for_people=is_for_people
+            snapshot, name, at, as_of, readable=form in _OF_APIS, is_for_people=is_for_people
         )
-        if form == "anthropic":
-            from projections.requests.anthropic import render
-
-            api_request = render(
+        if form in _OF_APIS:
+            api_request = _rendered(
+                form,
                 context,
                 model=model,
                 system=text_of(system) if system else None,
@@ -299,6 +297,17 @@ def command(
     ctx.exit(1 if is_refused else 0)
 
 
+def _rendered(form: str, context: Context, *, cache_breakpoints: int, **options: Any) -> Rendered:
+    """Return the body of a request to an API."""
+    if form == "anthropic":
+        from projections.requests.anthropic import render
+
+        return render(context, cache_breakpoints=cache_breakpoints, **options)
+    from projections.requests.openai import render_chat, render_responses
+
+    return (render_chat if form == "openai-chat" else render_responses)(context, **options)
+
+
 def _read(
     snapshot: Snapshot, session: str, leaf: Leaf, as_of: int | None, *, readable: bool, is_for_people: bool
 ) -> tuple[Context, bool]:
@@ -317,11 +326,16 @@ def _read(
 
 
 def _refuse_options_of_requests(ctx: click.Context, form: str) -> None:
-    """Raise UsageError for an option that only affects the body of a request."""
-    for name in ("model", "max_tokens", "system", "tools", "cache_breakpoints"):
+    """Raise UsageError for an option that only affects the body of another request."""
+    if form == "anthropic":
+        return
+    names = ("cache_breakpoints",) if form in _OF_APIS else ("model", "system", "tools", "cache_breakpoints")
+    for name in names:
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} needs --format anthropic, not {form}", ctx)
+            *others, last = _OF_APIS if name != "cache_breakpoints" else ("anthropic",)
+            needed = f"{', '.join(others)} or {last}" if others else last
+            raise click.UsageError(f"--{option} needs --format {needed}, not {form}", ctx)
 
 
 def _refuse_another_harness(ctx: click.Context, form: str, context: Context) -> None:

@@ -93,6 +93,10 @@ class Format(Protocol):
         """Read such a message in the Messages API's shape; None if view and payloads say it all."""
         return None
 
+    def response_item(self, raw: bytes) -> bytes:  # noqa: ARG002  others are asked
+        """Return such a message as an item of the Responses API; b"" if it has another shape."""
+        return b""
+
     def payloads(self, raw: bytes) -> list[Payload]:  # noqa: ARG002  others are asked
         """Return what the view of a message of another shape omits, block by block."""
         return []

@@ -450,3 +450,15 @@ def test_thinking_of_another_provider_is_not_sent(tmp_path: Path, provider: str)
         sent: Any = session.context().messages()
     kinds = [block["type"] for block in sent[1]["content"]]
     assert kinds == (["text"] if provider == "openai" else ["thinking", "text"])
+
+
+def test_messages_go_to_openai_too(tmp_path: Path) -> None:
+    with refold.open(tmp_path / "store") as store:
+        session = store.new()
+        session.append({"role": "user", "content": "hi"})
+        context = session.context()
+        assert context.messages("openai-chat") == [{"role": "user", "content": "hi"}]
+        parts = [{"type": "input_text", "text": "hi"}]
+        assert context.messages("openai-responses") == [{"type": "message", "role": "user", "content": parts}]
+        with pytest.raises(refold.BadInputError):
+            context.messages("gemini")  # type: ignore[arg-type]

@@ -392,3 +392,14 @@ def test_an_unrecorded_thinking_level_is_not_claimed(refold: Refold, tmp_path: P
     refold("sync", "said.jsonl")
     assert "thinking" not in refold("context", claude_code.SESSION).lines[-1]
     assert refold("context", claude_code.SESSION, "--json").json["thinkingLevel"] is None
+
+
+@pytest.mark.parametrize(("form", "place"), [("openai-responses", "input"), ("openai-chat", "messages")])
+def test_context_prints_bodies_for_openai(told: Refold, form: str, place: str) -> None:
+    body = told("context", SESSION, "--format", form, "--model", "m").json
+    assert (body["model"], len(body[place]) > 0) == ("m", True)
+
+
+def test_breakpoints_are_for_anthropic_alone(told: Refold) -> None:
+    done = told("context", SESSION, "--format", "openai-chat", "--cache-breakpoints", "2", code=2)
+    assert "--cache-breakpoints needs --format anthropic, not openai-chat" in done.errors
