@@ -20,16 +20,16 @@ from eventstore.event import MAX_RECORD_BYTES, OWN_PLACE, Event, Flag, NewEvent,
 from eventstore.frame import (
     FORMATS,
     Buffer,
-    Header,
     Written,
+    cause_of,
     decode,
     encode_place,
     encode_record,
     header_of,
     header_only,
     id_of,
-    names_of,
     pointers_of,
+    seq_of,
     with_body,
     written_in,
 )
@@ -291,11 +291,10 @@ def _effective_compaction(leaf: int, target_seq: int, read: ReadFrame) -> int:
         # Without an undo above, the newest compaction is in effect, unless this append undoes it.
         if not above.compaction_seq:
             return 0
-        newest = read(above.compaction_seq)
-        if append_of(newest, header_of(newest)) != append_at(target_seq, read):
+        if append_at(above.compaction_seq, read) != append_at(target_seq, read):
             return above.compaction_seq
     effective = in_effect(_upward(leaf, read), read, undoing=target_seq)
-    return next((head.seq for _, head in effective if head.kind == COMPACTION), 0)
+    return next((seq_of(frame) for frame in effective if frame[1] == COMPACTION), 0)
 
 
 def link_of(previous: bytes, event: Event) -> bytes:
@@ -463,8 +462,7 @@ class EventBuilder(ABC):
         return place_of(decode(self.whole_frame(seq), self.session))
 
     def _id(self, seq: int) -> str:
-        frame = self.stored_frame(seq)
-        return id_of(frame, header_of(frame))
+        return id_of(self.stored_frame(seq))
 
     def _locate(self, event_id: str) -> int:
         return self.numbers.get(event_id) or self.other_number(event_id)
@@ -514,8 +512,7 @@ def place_frame(written: Written, placed: Placed, read: ReadFrame) -> bytes:
     flags, run_start, compaction, model, thinking, target = resolve_pointers(event, seq, parent, target, read)
     other = b""
     if parent and not is_as_written and event.kind not in OFF_PATH:
-        above = read(parent)
-        other = id_of(above, header_of(above)).encode()
+        other = id_of(read(parent)).encode()
     return encode_place(
         written,
         kind=event.kind,
@@ -551,31 +548,26 @@ def placed_event(event: Event, id_of_event: Callable[[int], str]) -> NewEvent:
     )
 
 
-def append_of(frame: Buffer, head: Header) -> str:
+def append_of(frame: Buffer) -> str:
     """Return the key of an event's append: the common cause, else the event's own id."""
-    event_id, cause = names_of(frame, head)
-    return cause or event_id
+    return cause_of(frame) or id_of(frame)
 
 
-def in_effect(
-    newest_first: Iterable[Buffer], read: ReadFrame, *, undoing: int = 0
-) -> Iterator[tuple[Buffer, Header]]:
-    """Yield frames and headers of a path's entries in effect, newest first.
+def in_effect(newest_first: Iterable[Buffer], read: ReadFrame, *, undoing: int = 0) -> Iterator[Buffer]:
+    """Yield the frames of a path's entries in effect, newest first.
 
     From newest to oldest, an undo comes before what it undoes, and an undo of an undo before that one.
     `undoing` is the number of an event whose append counts as undone from the start, 0 for none.
     """
     undone = {append_at(undoing, read)} if undoing else set()
     for frame in newest_first:
-        head = header_of(frame)
-        if undone and append_of(frame, head) in undone:
+        if undone and append_of(frame) in undone:
             continue
-        if head.kind == UNDONE and head.target_seq:
-            undone.add(append_at(head.target_seq, read))
-        yield frame, head
+        if frame[1] == UNDONE and (target := pointers_of(frame)[-1]):
+            undone.add(append_at(target, read))
+        yield frame
 
 
 def append_at(seq: int, read: ReadFrame) -> str:
     """Return the key of the append that event number `seq` belongs to; see `append_of`."""
-    frame = read(seq)
-    return append_of(frame, header_of(frame))
+    return append_of(read(seq))

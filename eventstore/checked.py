@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -37,7 +38,7 @@ class CheckedSnapshot(SnapshotWrapper):
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
-        self._digests: dict[tuple[str, int], bytes] = {}
+        self._digests = defaultdict[str, dict[int, bytes]](dict)
         self._heads: dict[str, Head] = {}
 
     def heads(self) -> Iterator[Head]:
@@ -70,9 +71,10 @@ class CheckedSnapshot(SnapshotWrapper):
     def _checked(self, session: str, seq: int, frame: Buffer | None) -> Buffer:
         if frame is None:
             raise CorruptionError(session, seq, "is missing")
-        if (session, seq) not in self._digests:
-            previous = self._digests.get((session, seq - 1))
-            self._digests[session, seq] = check_frame(self._snapshot, session, seq, frame, previous=previous)
+        digests = self._digests[session]
+        if seq not in digests:
+            previous = digests.get(seq - 1)
+            digests[seq] = check_frame(self._snapshot, session, seq, frame, previous=previous)
         return frame
 
     def frames(

@@ -45,10 +45,18 @@ _CHECKSUM_SIZE: Final = 4
 
 _DIGEST_AT: Final = HEADER_SIZE - 32
 _POSITION_AT: Final = _DIGEST_AT - 24
-_position_of: Final = struct.Struct(f"<{_POSITION_AT}xQ").unpack_from
+_position_of: Final[Callable[[Buffer], tuple[int]]] = struct.Struct(f"<{_POSITION_AT}xQ").unpack_from
 _digest_of: Final[Callable[[Buffer], tuple[bytes]]] = struct.Struct(f"<{_DIGEST_AT}x32s").unpack_from
 _time_of: Final = struct.Struct(f"<{_DIGEST_AT - 16}xq").unpack_from
 _seq_of: Final[Callable[[Buffer], tuple[int]]] = struct.Struct(f"<{_DIGEST_AT - 32}xQ").unpack_from
+_sizes_of: Final[Callable[[Buffer], tuple[int, int, int, int, int, int]]] = struct.Struct(
+    f"<6xHH{_PLACE.size - 10 + 2}xHHHH"
+).unpack_from
+"""Returns the sizes of the names in a place, then of those in a record."""
+
+estimates_of: Final[Callable[[Buffer], tuple[int, int]]] = struct.Struct("<20xII").unpack_from
+"""Returns the token estimates of a frame's message; see `EventFacts`."""
+
 _ROLE_CODE: Final = {role: code for code, role in enumerate(ROLES)}
 _OTHER_ROLE: Final = _ROLE_CODE["other"]
 FORMATS: Final = (
@@ -240,17 +248,21 @@ def encode(event: Event) -> bytes:
     )
 
 
-def is_intact(frame: Buffer) -> bool:
-    """Return True if both parts of a frame match their checksums."""
+def sound_header(frame: Buffer) -> Header | None:
+    """Return the fixed parts of a frame, None unless both its parts match their checksums."""
     if len(frame) < HEADER_SIZE:
-        return False
+        return None
     head = header_of(frame)
-    placed, names_at, body_at = head.record_at - _CHECKSUM_SIZE, head.record_at, head.body_at
-    place = crc32(frame[HEADER_SIZE:placed], crc32(frame[: _PLACE.size]))
-    record = crc32(frame[names_at : body_at - _CHECKSUM_SIZE], crc32(frame[_PLACE.size : HEADER_SIZE]))
-    return frame[placed:names_at] == place.to_bytes(_CHECKSUM_SIZE, "little") and frame[
-        body_at - _CHECKSUM_SIZE : body_at
-    ] == record.to_bytes(_CHECKSUM_SIZE, "little")
+    names_at, body_at = head.record_at, head.body_at
+    front = bytes(frame[:body_at])
+    placed, named = names_at - _CHECKSUM_SIZE, body_at - _CHECKSUM_SIZE
+    place = crc32(front[HEADER_SIZE:placed], crc32(front[: _PLACE.size]))
+    record = crc32(front[names_at:named], crc32(front[_PLACE.size : HEADER_SIZE]))
+    found = front[placed:names_at] + front[named:]
+    return head if found == _CHECKSUMS(place, record) else None
+
+
+_CHECKSUMS: Final = struct.Struct("<II").pack
 
 
 def decode(frame: Buffer, session: str) -> Event:
@@ -288,7 +300,7 @@ def _decoded(frame: Buffer, head: Header, session: str) -> Event:
         parent=parent if head.parent_seq else None,
         written_parent=written,
         parent_seq=head.parent_seq,
-        kind=kind_of(frame, head),
+        kind=kind_of(frame),
         role=ROLES[head.role],
         time=None if head.time == UNKNOWN_TIME else head.time,
         recorded=head.recorded,
@@ -324,34 +336,42 @@ def format_of(frame: Buffer) -> str:
         raise CorruptionError("", header_of(frame).seq, "has an unknown format") from error
 
 
-def id_of(frame: Buffer, head: Header) -> str:
+def id_of(frame: Buffer) -> str:
     """Return the id of a frame's event without decoding the rest. Raises CorruptionError."""
+    parent, kind, size, *_ = _sizes_of(frame)
+    at = HEADER_SIZE + parent + kind + _CHECKSUM_SIZE
+    return _name(frame, at, size)
+
+
+def written_parent_of(frame: Buffer) -> str:
+    """Return the id that a frame's record names as its parent, "" for none. Raises CorruptionError."""
+    parent, kind, before, size, *_ = _sizes_of(frame)
+    return _name(frame, HEADER_SIZE + parent + kind + _CHECKSUM_SIZE + before, size)
+
+
+def cause_of(frame: Buffer) -> str:
+    """Return the cause of a frame's event without decoding the rest. Raises CorruptionError."""
+    parent, kind, before, written, size, _ = _sizes_of(frame)
+    return _name(frame, HEADER_SIZE + parent + kind + _CHECKSUM_SIZE + before + written, size)
+
+
+def _name(frame: Buffer, at: int, size: int) -> str:
     try:
-        return str(frame[head.record_at : head.record_at + head.id_size], "utf-8")
+        return str(frame[at : at + size], "utf-8")
     except UnicodeDecodeError as error:
-        raise CorruptionError("", head.seq, f"its id cannot be read ({error})") from error
+        raise CorruptionError("", seq_of(frame), f"its names cannot be read ({error})") from error
 
 
-def names_of(frame: Buffer, head: Header) -> tuple[str, str]:
-    """Return the id and cause of a frame without decoding the rest. Raises CorruptionError."""
-    cause_at = head.record_at + head.id_size + head.written_size
-    try:
-        return id_of(frame, head), str(frame[cause_at : cause_at + head.cause_size], "utf-8")
-    except UnicodeDecodeError as error:
-        raise CorruptionError("", head.seq, f"its names cannot be read ({error})") from error
-
-
-def kind_of(frame: Buffer, head: Header) -> str:
+def kind_of(frame: Buffer) -> str:
     """Return the kind of a frame's event. Raises CorruptionError."""
     try:
-        if head.kind:
-            return kind_of_code(head.kind)
-        at, size = HEADER_SIZE + head.parent_size, head.kind_size
-        if not size:
-            at, size = head.body_at - _CHECKSUM_SIZE - head.type_size, head.type_size
-        return str(frame[at : at + size], "utf-8")
-    except (IndexError, UnicodeDecodeError) as error:
-        raise CorruptionError("", head.seq, "its kind cannot be read") from error
+        if code := frame[1]:
+            return kind_of_code(code)
+    except IndexError as error:
+        raise CorruptionError("", seq_of(frame), "its kind cannot be read") from error
+    parent, kind, *names, tag = _sizes_of(frame)
+    at = HEADER_SIZE + parent
+    return _name(frame, at, kind) if kind else _name(frame, at + _CHECKSUM_SIZE + sum(names), tag)
 
 
 def digest_of(frame: Buffer) -> bytes:
@@ -392,14 +412,20 @@ def time_of(frame: Buffer) -> int | None:
     return None if time == UNKNOWN_TIME else time
 
 
+def position_of(frame: Buffer) -> int:
+    """Return the place of a frame's event in the store."""
+    (position,) = _position_of(frame)
+    return position
+
+
 def body_of(frame: Buffer) -> Buffer:
     """Return the body of a frame, as a slice of it."""
-    return frame[header_of(frame).body_at :]
+    return frame[HEADER_SIZE + sum(_sizes_of(frame)) + 2 * _CHECKSUM_SIZE :]
 
 
 def with_position(frame: bytes, position: int) -> bytes:
     """Return a frame with another place in the store; a checksum that was wrong stays wrong."""
-    if len(frame) < HEADER_SIZE or _position_of(frame) == (position,):
+    if len(frame) < HEADER_SIZE or position_of(frame) == position:
         return frame
     head = header_of(frame)
     names, body = frame[head.record_at : head.body_at - _CHECKSUM_SIZE], frame[head.body_at :]

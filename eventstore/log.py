@@ -72,7 +72,7 @@ class HeadFold:
         """Add the session's next event."""
         head = header_of(frame)
         time = None if head.time == UNKNOWN_TIME else head.time
-        kind = kind_of(frame, head)
+        kind = kind_of(frame)
         self.add(seq, head.position, head.digest, kind, ROLES[head.role], time, head.flags)
 
     def add(  # noqa: PLR0917  every event of an import comes here

@@ -15,20 +15,21 @@ from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
 from eventstore.frame import (
     Buffer,
-    Header,
     body_of,
+    cause_of,
     decode,
     digest_of,
+    estimates_of,
     format_of,
-    header_of,
     id_of,
     kind_of,
-    names_of,
     pointers_of,
+    position_of,
     role_of,
     seq_of,
     span_of,
     time_of,
+    written_parent_of,
 )
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
@@ -41,22 +42,15 @@ _OFF_PATH: Final = Flag.OFF_PATH.value
 class LazyEvent:
     """An event whose fields are read on access; valid until the snapshot closes.
 
-    Names follow `Event`. An unreadable field raises CorruptionError. Pointers and flags, which contexts need
-    of a few events, are unpacked separately, because that costs less than a whole header.
+    Names follow `Event`. An unreadable field raises CorruptionError. Each is unpacked separately, because that costs
+    less than a whole header.
     """
 
-    __slots__ = ("_frame", "_header", "session")
+    __slots__ = ("_frame", "session")
 
     def __init__(self, frame: Buffer, session: str) -> None:
         self.session = session
         self._frame = frame
-        self._header: Header | None = None
-
-    @property
-    def _head(self) -> Header:
-        if self._header is None:
-            self._header = header_of(self._frame)
-        return self._header
 
     def decode(self) -> Event:
         """Return the event with a copy of its bytes. Raises CorruptionError."""
@@ -68,25 +62,29 @@ class LazyEvent:
 
     @property
     def position(self) -> int:
-        return self._head.position
+        return position_of(self._frame)
 
     @property
     def id(self) -> str:
-        return id_of(self._frame, self._head)
+        return id_of(self._frame)
+
+    @property
+    def written_parent(self) -> str | None:
+        return written_parent_of(self._frame) or None
 
     @property
     def cause(self) -> str:
-        return names_of(self._frame, self._head)[1]
+        return cause_of(self._frame)
 
     @property
     def append(self) -> str:
         """The key of the event's append: the common cause, else the event's own id."""
-        return append_of(self._frame, self._head)
+        return append_of(self._frame)
 
     @property
     def kind(self) -> str:
         code = self._frame[1]
-        return KINDS[code] if 0 < code < len(KINDS) else kind_of(self._frame, self._head)
+        return KINDS[code] if 0 < code < len(KINDS) else kind_of(self._frame)
 
     @property
     def role(self) -> str:
@@ -120,11 +118,11 @@ class LazyEvent:
 
     @property
     def utf16(self) -> int:
-        return self._head.utf16
+        return estimates_of(self._frame)[0]
 
     @property
     def utf8(self) -> int:
-        return self._head.utf8
+        return estimates_of(self._frame)[1]
 
     @property
     def parent_seq(self) -> int:
@@ -283,7 +281,7 @@ def in_effect_on(snapshot: Snapshot, session: str, leaf: int, *, first: int = 1)
     """Yield the entries in effect on a path, newest first."""
     newest_first = reversed(list(snapshot.path(session, leaf, first=first)))
     found = in_effect(newest_first, lambda seq: snapshot.frame(session, seq))
-    return (LazyEvent(frame, session) for frame, _ in found)
+    return (LazyEvent(frame, session) for frame in found)
 
 
 def append_with(snapshot: Snapshot, session: str, seq: int) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from eventstore.errors import no_parent
 from eventstore.event import OWN_PLACE, Absent, Flag, KeptMessages, NewEvent, Parent, Place
-from eventstore.frame import Buffer, header_of, id_of, pointers_of
+from eventstore.frame import Buffer, id_of, pointers_of
 from eventstore.kinds import CODE_OF_KIND, OFF_PATH
 
 _MESSAGE: Final = CODE_OF_KIND["message"]
@@ -238,11 +238,10 @@ class Placer:
         while first and at and at not in seen:
             seen.add(at)
             frame = self._read(at)
-            head = header_of(frame)
-            names.append(id_of(frame, head))
+            names.append(id_of(frame))
             if at == first:
                 return names
-            at = head.parent_seq
+            _, _, at, *_ = pointers_of(frame)
         return []
 
     def _move(self, name: str) -> None:

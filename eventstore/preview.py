@@ -100,8 +100,7 @@ class Preview(SnapshotWrapper):
         stored = self._snapshot.ids(session, prefix)
         if session != self._head.name:
             return stored
-        names = (id_of(frame, header_of(frame)) for frame in self._new)
-        new = [name for name in names if name.startswith(prefix)]
+        new = [name for name in map(id_of, self._new) if name.startswith(prefix)]
         return iter(sorted([*stored, *new], key=str.encode)) if new else stored
 
     def feed(self, after: int = 0) -> Iterator[FeedItem]:

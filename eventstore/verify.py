@@ -20,8 +20,8 @@ from eventstore.frame import (
     digest_of,
     header_of,
     header_only,
-    is_intact,
     linked_digest_of,
+    sound_header,
     written_in,
 )
 from eventstore.log import EventLog, Head, Progress, Snapshot
@@ -206,7 +206,7 @@ class _Walk:
         if event.seq > seq:
             # A row is missing, unless it only says so; what follows would all be in a wrong place.
             self._snapshot.frame(self._head.name, seq)
-        if not is_intact(frame):
+        if sound_header(frame) is None:
             yield _ALTERED
         yield from _event_problems(self._snapshot, event, seq, self._digest)
         self._events.append(placed_event(event, self._id))
@@ -263,11 +263,11 @@ def check_frame(
     Both parts must match their checksums, and what was written, together with the previous digest (`previous`, None to
     look it up), must match the digest. Raises CorruptionError.
     """
-    if not is_intact(frame):
+    head = sound_header(frame)
+    if head is None:
         raise CorruptionError(session, seq, _ALTERED)
     if previous is None:
         previous = _digest_before(snapshot, session, seq)
-    head = header_of(frame)
     if head.seq != seq:
         raise CorruptionError(session, seq, f"is event {head.seq}")
     if linked_digest_of(frame, head, previous) != head.digest:
@@ -282,9 +282,10 @@ def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
         before = snapshot.frame(session, seq - 1)
     except NotFoundError as error:
         raise CorruptionError(session, seq - 1, "is missing") from error
-    if not is_intact(before):
+    head = sound_header(before)
+    if head is None:
         raise CorruptionError(session, seq - 1, _ALTERED)
-    return digest_of(before)
+    return head.digest
 
 
 def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:

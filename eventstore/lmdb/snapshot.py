@@ -72,9 +72,9 @@ class LmdbSnapshot:
             digest = START
             try:
                 for seq, frame in enumerate(self.frames(session), 1):
-                    head = frames_.header_of(frame)
-                    linked = frames_.linked_digest_of(frame, head, digest)
-                    if not frames_.is_intact(frame) or (head.seq, head.digest) != (seq, linked):
+                    head = frames_.sound_header(frame)
+                    linked = b"" if head is None else frames_.linked_digest_of(frame, head, digest)
+                    if head is None or (head.seq, head.digest) != (seq, linked):
                         return CorruptionError(session, seq, "has been altered since it was appended")
                     digest = linked
             except CorruptionError as error:
@@ -179,8 +179,7 @@ class LmdbSnapshot:
             for found, seq in cursor:
                 if bytes(found[: len(key)]) != key:
                     return
-                frame = self.frame(session, int.from_bytes(seq, "big"))
-                event_id, _ = frames_.names_of(frame, frames_.header_of(frame))
+                event_id = frames_.id_of(self.frame(session, int.from_bytes(seq, "big")))
                 if event_id.startswith(prefix):
                     yield event_id
 

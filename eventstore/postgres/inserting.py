@@ -179,7 +179,7 @@ class PostgresAppend(EventBuilder):
         )
         if head.leaf:
             frame = self._read(head.leaf)
-            after.keep(head.leaf, id_key(id_of(frame, header_of(frame))), bytes(frame[:_CLIPPED]))
+            after.keep(head.leaf, id_key(id_of(frame)), bytes(frame[:_CLIPPED]))
         values = {
             "name": self.session.encode(),
             "before": known.packed,

@@ -251,7 +251,7 @@ class PostgresSnapshot:
                 event_id = str(key, "utf-8")
             else:
                 frame = self.frame(session, seq)
-                event_id = frames_.id_of(frame, frames_.header_of(frame))
+                event_id = frames_.id_of(frame)
             if event_id.startswith(prefix):
                 yield event_id
 
