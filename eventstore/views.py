@@ -18,12 +18,14 @@ from eventstore.javascript import parse_json
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """A recorded block of a message: JSON, an image's base64 text, if thinking is encrypted.
 
-    The encrypted text of redacted thinking is its signature.
+    The encrypted text of redacted thinking is its signature. `is_sound`: the Messages API takes the JSON as it is,
+    apart from a call's input.
     """
 
     raw: bytes
     image: str = ""
     is_redacted: bool = False
+    is_sound: bool = False
 
 
 class Text(msgspec.Struct, frozen=True, gc=False):
@@ -155,14 +157,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ApiMessage(NamedTuple):
-    """A message in the shape of the Messages API: its view, and the JSON of its blocks.
+    """A message in the shape of the Messages API: its view, without what no request has.
 
-    `payloads` are what the view omits, block by block. A tool's result is a single block.
+    `payloads` are what the view omits, block by block. `result` is the JSON of a tool's result if the API takes it as
+    it is, else b"".
     """
 
     view: Message
-    payloads: list[Payload]
-    blocks: Sequence[bytes]
+    payloads: Sequence[Payload]
+    result: bytes = b""
 
 
 def shell_text(shell: Shell) -> str:

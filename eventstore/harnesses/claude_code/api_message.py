@@ -12,6 +12,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from eventstore.harnesses.refold.blocks import (
+    SoundRedactedThinking,
+    SoundText,
+    SoundThinking,
+    SoundToolResult,
+    SoundToolUse,
+    sound_block,
+)
 from eventstore.javascript import (
     stringify,
     tolerant_decoder,
@@ -213,15 +221,54 @@ def is_result(block: bytes) -> bool:
 
 
 def read(raw: bytes) -> ApiMessage:
-    """Return such a message's view, with the JSON of its blocks."""
+    """Return such a message with the JSON of its blocks."""
     wire = wire_of(raw)
-    wire_blocks, items = _wire_blocks(bytes(wire.content)), items_of(bytes(wire.content))
-    content = _content(wire, wire_blocks)
-    within, blocks = items, wire_blocks
-    if content.result is not None:
-        within = items_of(bytes(content.result.content))
-        blocks = _wire_blocks(bytes(content.result.content))
-    return ApiMessage(view_of_content(content, wire), list(map(_payload, within, blocks)), items)
+    content = bytes(wire.content)
+    items = items_of(content)
+    if wire.role == "assistant":
+        role, provider, model = "assistant", PROVIDER, wire.model or ""
+    else:
+        role, provider, model = "custom" if wire.isMeta else "user", "", ""
+        if role == "user" and items and is_result(items[0]):
+            return _read_result(items)
+    if not items:
+        view = Message(role=role, blocks=blocks_of(content), provider=provider, model=model)
+        return ApiMessage(view, [])
+    blocks, payloads = zip(*map(_read_block, items), strict=True)
+    return ApiMessage(Message(role=role, blocks=blocks, provider=provider, model=model), payloads)
+
+
+def _read_result(items: Sequence[bytes]) -> ApiMessage:
+    """Read a call's result, the first of these blocks."""
+    blocks: tuple[Block, ...]
+    sound = sound_block(items[0])
+    if isinstance(sound, SoundToolResult):
+        texts = [sound.content] if isinstance(sound.content, str) else [each.text for each in sound.content]
+        blocks, call, is_error, payloads = tuple(map(Text, texts)), sound.tool_use_id, sound.is_error, []
+    else:
+        result = _block_of(items[0])
+        content = bytes(result.content)
+        wire_blocks = _wire_blocks(content)
+        blocks, call, is_error = blocks_of(content), result.tool_use_id or "", result.is_error is True
+        payloads = list(map(_payload, items_of(content), wire_blocks))
+    view = Message(role="toolResult", blocks=blocks, tool_call_id=call, is_error=is_error)
+    return ApiMessage(view, payloads, items[0] if sound and len(items) == 1 else b"")
+
+
+def _read_block(raw: bytes) -> tuple[Block, Payload]:
+    """Return a block's view, and what that omits."""
+    sound = sound_block(raw)
+    match sound:
+        case SoundText(text=text):
+            return Text(text), Payload(raw=raw, is_sound=True)
+        case SoundThinking(thinking=text, signature=signature):
+            return Thinking(text, signature), Payload(raw=raw, is_sound=True)
+        case SoundRedactedThinking(data=data):
+            return Thinking("", data), Payload(raw=raw, is_sound=True, is_redacted=True)
+        case SoundToolUse(id=call, name=name, input=input_):
+            return ToolCall(call, name, bytes(input_)), Payload(raw=raw, is_sound=True)
+    block = _block_of(raw)
+    return _block(block), _payload(raw, block)
 
 
 def _payload(raw: bytes, block: _Block) -> Payload:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 Shapes = Mapping[str, type[msgspec.Struct]]
 """Block types and their required fields; other fields are the API's own and stay unchanged."""
@@ -119,3 +120,60 @@ OF_ASSISTANTS: Final[Shapes] = {
     **_UPLOADS,
 }
 """Blocks that are sent back unchanged. Texts, images, thinking and calls have views."""
+
+LONGEST_CALL_ID: Final = 64
+LONGEST_TOOL_NAME: Final = 128
+_Written = Annotated[str, msgspec.Meta(pattern=r"[^\s\ufeff]")]
+
+
+class _Sound(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A block that the API takes as it is: with only the fields that it accepts."""
+
+
+class SoundText(_Sound, frozen=True, gc=False, tag_field="type", tag="text"):
+    """A text that is not blank."""
+
+    text: _Written
+
+
+class SoundThinking(_Sound, frozen=True, gc=False, tag_field="type", tag="thinking"):
+    """Signed reasoning."""
+
+    thinking: str
+    signature: Filled
+
+
+class SoundRedactedThinking(_Sound, frozen=True, gc=False, tag_field="type", tag="redacted_thinking"):
+    """Encrypted reasoning."""
+
+    data: Filled
+
+
+class SoundToolUse(_Sound, frozen=True, gc=False, tag_field="type", tag="tool_use"):
+    """A call; its input is still to be checked."""
+
+    id: Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9_-]{{1,{LONGEST_CALL_ID}}}\Z")]
+    name: Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9_-]{{1,{LONGEST_TOOL_NAME}}}\Z")]
+    input: msgspec.Raw
+    caller: dict[str, str] | UnsetType = UNSET
+    toolset_name: str | UnsetType = UNSET
+
+
+class SoundToolResult(_Sound, frozen=True, gc=False, tag_field="type", tag="tool_result"):
+    """A call's result in words."""
+
+    tool_use_id: str
+    content: _Written | Annotated[list[SoundText], msgspec.Meta(min_length=1)]
+    is_error: bool = False
+
+
+SoundBlock = SoundText | SoundThinking | SoundRedactedThinking | SoundToolUse | SoundToolResult
+_decode_sound: Final[Callable[[bytes], SoundBlock]] = msgspec.json.Decoder(SoundBlock).decode
+
+
+def sound_block(raw: bytes) -> SoundBlock | None:
+    """Return a block if the API takes its JSON as it is, apart from a call's input; None for others."""
+    try:
+        return _decode_sound(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -170,7 +171,7 @@ def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs
             else:
                 note(RepairRule.EMPTY_MESSAGE, _NOTHING_IN_IT)
         elif view.role == "toolResult":
-            conversation.result(message, contents.of_user(number, note))
+            conversation.result(message, partial(contents.of_user, number, note))
         elif view.role in _SENT_AS_USER:
             if user_blocks := contents.of_user(number, note):
                 conversation.user(user_blocks)

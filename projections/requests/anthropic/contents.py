@@ -77,7 +77,7 @@ class Contents:
         blocks: list[Block] = []
         for place, block, payload in message.blocks:
             if isinstance(block, Text):
-                blocks += _text(block, message.unchanged(place), note)
+                blocks += _text(block, payload, note)
             elif isinstance(block, Image):
                 blocks.append(_image_in_error(note) if is_failed else self._image((number, place), note))
             elif message.is_compacted and place == 0:
@@ -98,13 +98,12 @@ class Contents:
         is_own = Author(message.view.provider, message.view.model) == self._author
         blocks: list[Block | ToolUse] = []
         for place, block, payload in message.blocks:
-            recorded = message.unchanged(place)
             if isinstance(block, Text):
-                blocks += _cited(payload) or _text(block, recorded, note)
+                blocks += _cited(payload) or _text(block, payload, note)
             elif isinstance(block, Thinking):
-                blocks += _thinking(block, payload, recorded, note, is_own=is_own)
+                blocks += _thinking(block, payload, note, is_own=is_own)
             elif isinstance(block, ToolCall):
-                blocks.append(_call(block, payload, recorded, note, is_own=is_own))
+                blocks.append(_call(block, payload, note, is_own=is_own))
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
@@ -142,9 +141,9 @@ def _image_in_error(note: Note) -> Block:
     return plain_text("[image left out: the call failed]")
 
 
-def _text(block: Text, recorded: bytes, note: Note) -> list[Block]:
-    if recorded:
-        return [Block("text", recorded)]
+def _text(block: Text, payload: Payload, note: Note) -> list[Block]:
+    if payload.is_sound:
+        return [Block("text", payload.raw)]
     if is_blank(block.text):
         note(RepairRule.BLANK_TEXT, "a blank text is left out")
         return []
@@ -167,12 +166,13 @@ def _cited(payload: Payload) -> list[Block]:
         return []
 
 
-def _call(call: ToolCall, payload: Payload, recorded: bytes, note: Note, *, is_own: bool) -> ToolUse:
+def _call(call: ToolCall, payload: Payload, note: Note, *, is_own: bool) -> ToolUse:
     extra = _extra(payload) if is_own else b""
     input_ = input_json(call.arguments, note)
-    is_unchanged = input_ is call.arguments and (is_own or not (CALLER in recorded or TOOLSET in recorded))
+    is_whole = is_own or not (CALLER in payload.raw or TOOLSET in payload.raw)
+    is_unchanged = payload.is_sound and input_ is call.arguments and is_whole
     name = tool_name(call.name, note)
-    return ToolUse(call.id, name, input_, extra, recorded if is_unchanged else b"")
+    return ToolUse(call.id, name, input_, extra, payload.raw if is_unchanged else b"")
 
 
 def _extra(payload: Payload) -> bytes:
@@ -192,13 +192,13 @@ class _Extra(msgspec.Struct, omit_defaults=True):
     toolset_name: str | None = None
 
 
-def _thinking(block: Thinking, payload: Payload, recorded: bytes, note: Note, *, is_own: bool) -> list[Block]:
+def _thinking(block: Thinking, payload: Payload, note: Note, *, is_own: bool) -> list[Block]:
     if not block.signature:
         note(RepairRule.UNSIGNED_THINKING, "thinking without a signature is left out")
     elif not is_own:
         _leave_foreign_thinking(note)
-    elif recorded:
-        return [Block("redacted_thinking" if payload.is_redacted else "thinking", recorded)]
+    elif payload.is_sound:
+        return [Block("redacted_thinking" if payload.is_redacted else "thinking", payload.raw)]
     else:
         try:
             if payload.is_redacted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -83,10 +84,15 @@ class Conversation:
             self._called(event, block) if isinstance(block, ToolUse) else block for block in blocks
         )
 
-    def result(self, message: RenderedMessage, content: list[Block]) -> None:
-        """Add a tool result. It becomes text if no call of the previous message waits for it."""
+    def result(self, message: RenderedMessage, read: Callable[[], list[Block]]) -> None:
+        """Add a tool result, whose content `read` returns if the result is not sent as it was recorded.
+
+        It becomes text if no call of the previous message waits for it.
+        """
         view, note = message.view, self._repairs.of(message.event)
         waiting = next((each for each in self._waiting if each.recorded == view.tool_call_id), None)
+        is_unchanged = message.result != b"" and waiting is not None and waiting.sent == waiting.recorded
+        content = [] if is_unchanged else read()
         if waiting is None:
             is_second = view.tool_call_id in self._answered
             note(
@@ -98,7 +104,7 @@ class Conversation:
         turn = self._users_turn()
         if turn.others:
             note(RepairRule.RESULT_ORDER, "the result is moved before later content")
-        if message.result and waiting.sent == waiting.recorded:
+        if is_unchanged:
             turn.results.append(Block("tool_result", message.result))
         else:
             turn.results.append(tool_result_block(waiting.sent, content, is_error=view.is_error))

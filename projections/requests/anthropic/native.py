@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count, repeat
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from eventstore.harnesses import format_of
 from eventstore.harnesses.refold.blocks import (
@@ -15,7 +14,6 @@ from eventstore.harnesses.refold.blocks import (
     SERVER_TOOL_RESULTS,
     SERVER_TOOL_USE,
     ApiCompaction,
-    Filled,
     Shapes,
 )
 from eventstore.views import Block as RecordedBlock
@@ -23,7 +21,7 @@ from eventstore.views import Message, Opaque, Payload, Text, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.requests.anthropic.blocks import Block
 from projections.requests.anthropic.repairs import Note, RepairRule
-from projections.requests.anthropic.tool_calls import LONGEST_CALL_ID, LONGEST_TOOL_NAME, is_too_deep
+from projections.requests.anthropic.tool_calls import is_too_deep
 from projections.requests.rendered import Repair
 
 
@@ -75,6 +73,9 @@ def without_breakpoints(type_: str, raw: bytes) -> bytes:
     return msgspec.json.encode(block) if marked else raw
 
 
+_OF_SERVER_TOOLS: Final = frozenset({SERVER_TOOL_USE, *SERVER_TOOL_RESULTS})
+
+
 def unpaired(blocks: Sequence[object]) -> set[int]:
     """Return the indexes of server tool calls without a result and results without a call."""
     waiting: dict[str, int] = {}
@@ -93,33 +94,28 @@ def unpaired(blocks: Sequence[object]) -> set[int]:
 
 def _server_blocks(blocks: Sequence[object]) -> Iterator[tuple[int, Block]]:
     for place, block in enumerate(blocks):
-        if isinstance(block, Block) and block.type in (SERVER_TOOL_USE, *SERVER_TOOL_RESULTS):
+        if isinstance(block, Block) and block.type in _OF_SERVER_TOOLS:
             yield place, block
 
 
-class RenderedMessage(msgspec.Struct, frozen=True):
+class RenderedMessage(msgspec.Struct, frozen=True, gc=False):
     """A message to render: its event, its view, and what the view omits.
 
     `payloads` has what is omitted of each block; it is empty if the view describes them all. `is_compacted`: its first
-    block is a compaction by the provider, which replaces everything before it. `recorded` has the JSON of each block
-    if the API takes it unchanged, b"" for the others; `result` that of a tool's result.
+    block is a compaction by the provider, which replaces everything before it. `result` is the JSON of a tool's result
+    if the API takes it as it was recorded.
     """
 
     event: str
     view: Message
-    payloads: list[Payload]
+    payloads: Sequence[Payload]
     is_compacted: bool = False
-    recorded: Sequence[bytes] = ()
     result: bytes = b""
 
     @property
     def blocks(self) -> Iterator[tuple[int, RecordedBlock, Payload]]:
         """Each block with its index and payload; the payload may be empty."""
         return zip(count(), self.view.blocks, self.payloads or repeat(_NO_PAYLOAD), strict=False)
-
-    def unchanged(self, place: int) -> bytes:
-        """Return the JSON of a block if the API takes it as it was recorded, else b""."""
-        return self.recorded[place] if self.recorded else b""
 
 
 _NO_PAYLOAD: Final = Payload(raw=b"")
@@ -135,64 +131,12 @@ _MAY_BE_COMPACTED: Final = ("user", "custom", "assistant")
 def read_part(part: Part) -> RenderedMessage:
     """Read a part of a context for rendering."""
     if (found := format_of(part.format).api_message(part.raw)) is not None:
-        recorded = [each if _is_sound(each) else b"" for each in found.blocks]
-        if found.view.role != "toolResult":
-            return RenderedMessage(part.id, found.view, found.payloads, recorded=recorded)
-        result = recorded[0] if len(recorded) == 1 else b""
-        return RenderedMessage(part.id, found.view, found.payloads, result=result)
+        return RenderedMessage(part.id, found.view, found.payloads, result=found.result)
     view = view_of_part(part)
     is_read_only = _READ_ONLY.issuperset(map(type, view.blocks)) and (
         view.role != "assistant" or not (CITATIONS in part.raw or CALLER in part.raw or TOOLSET in part.raw)
     )
     return RenderedMessage(part.id, view, [] if is_read_only else format_of(part.format).payloads(part.raw))
-
-
-class _Strict(msgspec.Struct, forbid_unknown_fields=True):
-    """A block of the API with only the fields that it accepts."""
-
-
-_Written = Annotated[str, msgspec.Meta(pattern=r"[^\s\ufeff]")]
-
-
-class _Text(_Strict, tag_field="type", tag="text"):
-    text: _Written
-
-
-class _Thinking(_Strict, tag_field="type", tag="thinking"):
-    thinking: str
-    signature: Filled
-
-
-class _RedactedThinking(_Strict, tag_field="type", tag="redacted_thinking"):
-    data: Filled
-
-
-class _ToolUse(_Strict, tag_field="type", tag="tool_use"):
-    id: Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9_-]{{1,{LONGEST_CALL_ID}}}\Z")]
-    name: Annotated[str, msgspec.Meta(pattern=rf"^[a-zA-Z0-9_-]{{1,{LONGEST_TOOL_NAME}}}\Z")]
-    input: msgspec.Raw
-    caller: dict[str, str] | UnsetType = UNSET
-    toolset_name: str | UnsetType = UNSET
-
-
-class _ToolResult(_Strict, tag_field="type", tag="tool_result"):
-    tool_use_id: str
-    content: _Written | Annotated[list[_Text], msgspec.Meta(min_length=1)]
-    is_error: bool = False
-
-
-_decode_sound: Final = msgspec.json.Decoder(
-    _Text | _Thinking | _RedactedThinking | _ToolUse | _ToolResult
-).decode
-
-
-def _is_sound(block: bytes) -> bool:
-    """Return True if the API takes a block as it was recorded, apart from a call's input."""
-    try:
-        _decode_sound(block)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
 
 
 def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMessage], list[Repair]]:
@@ -219,7 +163,4 @@ def _compaction_in(message: RenderedMessage) -> int | None:
 
 def _from_block(message: RenderedMessage, place: int) -> RenderedMessage:
     view = msgspec.structs.replace(message.view, blocks=message.view.blocks[place:])
-    recorded = message.recorded[place:]
-    return RenderedMessage(
-        message.event, view, message.payloads[place:], is_compacted=True, recorded=recorded
-    )
+    return RenderedMessage(message.event, view, message.payloads[place:], is_compacted=True)

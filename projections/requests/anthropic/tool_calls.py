@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.harnesses.refold.blocks import LONGEST_CALL_ID, LONGEST_TOOL_NAME
 from eventstore.javascript import is_deeper, parse_json, stringify
 from projections.requests.anthropic.repairs import Note, RepairRule
 
@@ -20,8 +21,6 @@ def is_too_deep(raw: bytes) -> bool:
     return is_deeper(raw, DEEPEST)
 
 
-LONGEST_CALL_ID: Final = 64
-LONGEST_TOOL_NAME: Final = 128
 _OTHERS: Final = re.compile("[^a-zA-Z0-9_-]")
 _SHOWN: Final = 80
 """Characters of a name to show in a repair."""
