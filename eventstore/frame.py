@@ -248,23 +248,6 @@ def encode(event: Event) -> bytes:
     )
 
 
-def sound_header(frame: Buffer) -> Header | None:
-    """Return the fixed parts of a frame, None unless both its parts match their checksums."""
-    if len(frame) < HEADER_SIZE:
-        return None
-    head = header_of(frame)
-    names_at, body_at = head.record_at, head.body_at
-    front = bytes(frame[:body_at])
-    placed, named = names_at - _CHECKSUM_SIZE, body_at - _CHECKSUM_SIZE
-    place = crc32(front[HEADER_SIZE:placed], crc32(front[: _PLACE.size]))
-    record = crc32(front[names_at:named], crc32(front[_PLACE.size : HEADER_SIZE]))
-    found = front[placed:names_at] + front[named:]
-    return head if found == _CHECKSUMS(place, record) else None
-
-
-_CHECKSUMS: Final = struct.Struct("<II").pack
-
-
 def decode(frame: Buffer, session: str) -> Event:
     """Decode a frame as an event with a copy of its bytes. Raises CorruptionError."""
     seq = 0
@@ -343,12 +326,6 @@ def id_of(frame: Buffer) -> str:
     return _name(frame, at, size)
 
 
-def written_parent_of(frame: Buffer) -> str:
-    """Return the id that a frame's record names as its parent, "" for none. Raises CorruptionError."""
-    parent, kind, before, size, *_ = _sizes_of(frame)
-    return _name(frame, HEADER_SIZE + parent + kind + _CHECKSUM_SIZE + before, size)
-
-
 def cause_of(frame: Buffer) -> str:
     """Return the cause of a frame's event without decoding the rest. Raises CorruptionError."""
     parent, kind, before, written, size, _ = _sizes_of(frame)
@@ -380,24 +357,35 @@ def digest_of(frame: Buffer) -> bytes:
     return digest
 
 
-def linked_digest_of(frame: Buffer, head: Header, previous: bytes) -> bytes:
-    """Return the digest that a frame should have after `previous`.
+def linked_digest_of(frame: Buffer, previous: bytes) -> bytes | None:
+    """Return the digest that a frame should have after `previous`, None if a checksum is wrong.
 
-    Raises CorruptionError if the header has no known format or type.
+    Every frame of a context comes here. Raises CorruptionError if it has no known format or type.
     """
-    names, at = [], head.record_at
-    for size in (head.id_size, head.written_size, head.cause_size, head.type_size):
-        names.append(frame[at : at + size])
-        at += size
-    event_id, parent, cause, tag = names
+    if len(frame) < HEADER_SIZE:
+        return None
+    parent_size, kind_size, id_size, written_size, cause_size, tag_size = _sizes_of(frame)
+    placed = HEADER_SIZE + parent_size + kind_size
+    id_at = placed + _CHECKSUM_SIZE
+    written_at = id_at + id_size
+    cause_at = written_at + written_size
+    tag_at = cause_at + cause_size
+    named = tag_at + tag_size
+    front = bytes(frame[: named + _CHECKSUM_SIZE])
+    place = crc32(front[HEADER_SIZE:placed], crc32(front[: _PLACE.size]))
+    record = crc32(front[id_at:named], crc32(front[_PLACE.size : HEADER_SIZE]))
+    if front[placed:id_at] + front[named:] != _CHECKSUMS(place, record):
+        return None
     try:
-        format_name = FORMATS[head.format].encode()
-        kind = kind_of_code(head.type).encode() or tag
+        format_name = FORMATS[front[_PLACE.size]].encode()
+        kind = kind_of_code(front[_PLACE.size + 1]).encode() or front[tag_at:named]
     except IndexError as error:
-        raise CorruptionError("", head.seq, "has an unknown format or kind") from error
-    return link_encoded(
-        previous, frame[at + _CHECKSUM_SIZE :], (format_name, event_id, parent, kind, cause), head.time
-    )
+        raise CorruptionError("", seq_of(frame), "has an unknown format or kind") from error
+    names = (format_name, front[id_at:written_at], front[written_at:cause_at], kind, front[cause_at:tag_at])
+    return link_encoded(previous, frame[named + _CHECKSUM_SIZE :], names, time_of(frame))
+
+
+_CHECKSUMS: Final = struct.Struct("<II").pack
 
 
 def seq_of(frame: Buffer) -> int:

@@ -29,7 +29,6 @@ from eventstore.frame import (
     seq_of,
     span_of,
     time_of,
-    written_parent_of,
 )
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
@@ -67,10 +66,6 @@ class LazyEvent:
     @property
     def id(self) -> str:
         return id_of(self._frame)
-
-    @property
-    def written_parent(self) -> str | None:
-        return written_parent_of(self._frame) or None
 
     @property
     def cause(self) -> str:

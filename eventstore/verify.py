@@ -21,7 +21,7 @@ from eventstore.frame import (
     header_of,
     header_only,
     linked_digest_of,
-    sound_header,
+    seq_of,
     written_in,
 )
 from eventstore.log import EventLog, Head, Progress, Snapshot
@@ -206,9 +206,11 @@ class _Walk:
         if event.seq > seq:
             # A row is missing, unless it only says so; what follows would all be in a wrong place.
             self._snapshot.frame(self._head.name, seq)
-        if sound_header(frame) is None:
+        linked = linked_digest_of(frame, self._digest)
+        if linked is None:
             yield _ALTERED
-        yield from _event_problems(self._snapshot, event, seq, self._digest)
+            linked = link_of(self._digest, event)
+        yield from _event_problems(self._snapshot, event, seq, linked)
         self._events.append(placed_event(event, self._id))
         self._headers.append(header_only(frame))
         self._digest = event.digest
@@ -263,16 +265,16 @@ def check_frame(
     Both parts must match their checksums, and what was written, together with the previous digest (`previous`, None to
     look it up), must match the digest. Raises CorruptionError.
     """
-    head = sound_header(frame)
-    if head is None:
-        raise CorruptionError(session, seq, _ALTERED)
     if previous is None:
         previous = _digest_before(snapshot, session, seq)
-    if head.seq != seq:
-        raise CorruptionError(session, seq, f"is event {head.seq}")
-    if linked_digest_of(frame, head, previous) != head.digest:
+    linked = linked_digest_of(frame, previous)
+    if linked is None:
+        raise CorruptionError(session, seq, _ALTERED)
+    if (found := seq_of(frame)) != seq:
+        raise CorruptionError(session, seq, f"is event {found}")
+    if linked != digest_of(frame):
         raise CorruptionError(session, seq, _UNLINKED)
-    return head.digest
+    return linked
 
 
 def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
@@ -282,16 +284,15 @@ def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
         before = snapshot.frame(session, seq - 1)
     except NotFoundError as error:
         raise CorruptionError(session, seq - 1, "is missing") from error
-    head = sound_header(before)
-    if head is None:
+    if linked_digest_of(before, chain.START) is None:
         raise CorruptionError(session, seq - 1, _ALTERED)
-    return head.digest
+    return digest_of(before)
 
 
-def _event_problems(snapshot: Snapshot, event: Event, seq: int, previous: bytes) -> Iterator[str]:
+def _event_problems(snapshot: Snapshot, event: Event, seq: int, linked: bytes) -> Iterator[str]:
     if event.seq != seq:
         yield f"is in the place of event {seq}"
-    if link_of(previous, event) != event.digest:
+    if linked != event.digest:
         yield _UNLINKED
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not point to it"

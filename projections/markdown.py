@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,7 +22,7 @@ from eventstore.harnesses.base import NO_TOOLS, Tools
 from eventstore.javascript import iso_time
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, Node
-from eventstore.paths import LazyEvent, event, events, path, upward
+from eventstore.paths import LazyEvent, events, path, upward
 from eventstore.views import Image, Message, Opaque, Shell, Text, Thinking, ToolCall, call_indexes
 from projections.overview import SessionOverview
 from projections.rules import beside_path
@@ -121,11 +122,8 @@ def _entries(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[_En
 def _recorded(snapshot: Snapshot, session: str, leaf: str | None) -> Iterator[LazyEvent]:
     if leaf is None:
         return (each for each in events(snapshot, session) if each.is_entry)
-    end = event(snapshot, session, snapshot.locate(session, leaf))
-    beside = beside_path(snapshot, end, 1)
-    found = {each.seq: each for each in path(snapshot, session, end.seq)}
-    found |= {seq: event(snapshot, session, seq) for seq in beside}
-    return (found[seq] for seq in sorted(found))
+    on_path = list(path(snapshot, session, snapshot.locate(session, leaf)))
+    return iter(sorted([*on_path, *beside_path(snapshot, on_path)], key=attrgetter("seq")))
 
 
 def _continues(snapshot: Snapshot, entry: LazyEvent, newest: int) -> bool:

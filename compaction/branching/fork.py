@@ -95,10 +95,9 @@ def _taken(name: str) -> BadInputError:
 def _entries(snapshot: Snapshot, cursor: Cursor, *, is_whole: bool) -> set[int]:
     """Return the sequence numbers of the entries of a path, or of the whole tree."""
     if not is_whole:
-        on_path = {entry.seq for entry in paths.path(snapshot, cursor.session, cursor.leaf)}
-        leaf = paths.event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
-        # Contexts of the path show these, too.
-        return on_path.union(beside_path(snapshot, leaf, 1) if leaf else ())
+        on_path = list(paths.path(snapshot, cursor.session, cursor.leaf))
+        # Contexts of the path show those beside it, too.
+        return {entry.seq for entry in (*on_path, *beside_path(snapshot, on_path))}
     return {each.seq for each in paths.events(snapshot, cursor.session) if each.is_entry}
 
 

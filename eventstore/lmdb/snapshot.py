@@ -72,9 +72,8 @@ class LmdbSnapshot:
             digest = START
             try:
                 for seq, frame in enumerate(self.frames(session), 1):
-                    head = frames_.sound_header(frame)
-                    linked = b"" if head is None else frames_.linked_digest_of(frame, head, digest)
-                    if head is None or (head.seq, head.digest) != (seq, linked):
+                    linked = frames_.linked_digest_of(frame, digest)
+                    if linked is None or (frames_.seq_of(frame), frames_.digest_of(frame)) != (seq, linked):
                         return CorruptionError(session, seq, "has been altered since it was appended")
                     digest = linked
             except CorruptionError as error:

@@ -88,9 +88,9 @@ def _beside(snapshot: Snapshot, compaction: Event, first: int) -> list[LazyEvent
     """Return entries off the path that show with it above a compaction, from `first` on."""
     if not compaction.parent_seq:
         return []
-    above = event_at(snapshot, compaction.session, compaction.parent_seq)
-    found = beside_path(snapshot, above, max(first, 1))
-    return [event_at(snapshot, compaction.session, seq) for seq in found]
+    return beside_path(
+        snapshot, [*paths.path(snapshot, compaction.session, compaction.parent_seq, first=first)]
+    )
 
 
 def kept_entries(
@@ -109,9 +109,6 @@ def kept_entries(
         first = compaction.target_seq or compaction.seq
         run = [] if lacking else list(paths.path(snapshot, session, above, first=first))
         # Results of parallel calls stand beside the path and show with it.
-        end = run[-1] if run else None
-        beside = beside_path(snapshot, end, first) if end else []
-        others = (event_at(snapshot, session, seq) for seq in beside)
-        kept = [each for each in (*run, *others) if each.id not in view.removed]
+        kept = [each for each in (*run, *beside_path(snapshot, run)) if each.id not in view.removed]
         found = sorted(kept, key=attrgetter("seq"))
     return {entry.seq: entry for entry in found}, lacking

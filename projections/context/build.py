@@ -250,7 +250,7 @@ def _unarranged(  # noqa: PLR0917
     selected: Selection,
     behind: tuple[str, ...] = (),
 ) -> list[Part]:
-    parts = list(_selected(snapshot, cursor, leaf, rules, selected))
+    parts = _selected(snapshot, cursor, leaf, rules, selected)
     if selected.prefix:
         session, entry = selected.prefix
         behind = (*behind, cursor.session)
@@ -274,23 +274,19 @@ def _selected(
     selected: Selection,
     *,
     rewritten: bool = True,
-) -> Iterator[Part]:
-    """Yield the parts of a session's own entries, in order."""
+) -> list[Part]:
+    """Return the parts of a session's own entries, in order."""
     compaction, kept = selected.compaction, selected.kept
     rewrites, observed = NO_REWRITES, dict[int, list[bytes]]()
-    entries: Iterable[LazyEvent]
-    beside = [
-        event(snapshot, cursor.session, seq) for seq in beside_path(snapshot, leaf, selected.first, harness)
-    ]
+    on_path = list(path(snapshot, cursor.session, cursor.leaf, first=selected.first))
+    beside = beside_path(snapshot, on_path, harness)
+    entries: Iterable[LazyEvent] = (*on_path, *beside) if beside else on_path
     if _is_overlaid(cursor, leaf):
         if cursor.has_observed:
             observed = observed_rewrites(snapshot, cursor.session, as_of=cursor.as_of)
-        on_path = in_effect_on(snapshot, cursor.session, cursor.leaf, first=selected.first)
-        in_effect, entries = _rewrites_among(chain(on_path, beside))
+        effective = in_effect_on(snapshot, cursor.session, cursor.leaf, first=selected.first)
+        in_effect, entries = _rewrites_among(chain(effective, beside))
         rewrites = in_effect if rewritten else NO_REWRITES
-    else:
-        entries = path(snapshot, cursor.session, cursor.leaf, first=selected.first)
-        entries = chain(entries, beside) if beside else entries
     order = Order(snapshot, cursor.session)
     if beside:
         entries = sorted(entries, key=lambda entry: order.place(entry.seq))
@@ -298,21 +294,23 @@ def _selected(
     if compaction and kept is not None:
         entries = [entry for entry in entries if order.place(entry.seq) > behind or entry.id in kept]
     due = compaction
+    parts = list[Part]()
     for entry, span in rewrites.visible(entries, attrgetter("id")):
         if due and (not selected.keeps_before or order.place(entry.seq) > behind):
-            yield from _summarized(due, observed)
+            parts += _summarized(due, observed)
             due = None
         if span:
             rules = rules_of_format(entry.format)
             made = _parts_of_messages(entry, span.messages(rules, entry.time), Fate.REWRITTEN)
-            yield from (msgspec.structs.replace(part, by_person=False) for part in made)
+            parts += (msgspec.structs.replace(part, by_person=False) for part in made)
             continue
         changed = observed.get(entry.seq, ()) if observed else ()
         changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
         restored = entry.kind != "message" and is_restored(snapshot, entry)
-        yield from _parts_shown(entry, changed, changes, restored=restored)
+        parts += _parts_shown(entry, changed, changes, restored=restored)
     if due:
-        yield from _summarized(due, observed)
+        parts += _summarized(due, observed)
+    return parts
 
 
 def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:
@@ -403,7 +401,7 @@ def _adapted(part: Part, place: int) -> Part:
 def _part(entry: Event | LazyEvent, raw: bytes, fate: Fate | None, format: str) -> Part:
     """Return the part for a message; without a fate, one that nothing changed."""
     kind, role = entry.kind, entry.role
-    goes_on, by_person = origin(entry)
+    goes_on, by_person = origin(entry) if role == "user" or kind == "custom_message" else (False, False)
     if kind == "compaction":
         role = "compactionSummary"
     if fate is Fate.REWRITTEN:

@@ -40,10 +40,10 @@ def is_by_person(entry: Event | LazyEvent) -> bool:
 def origin(entry: Event | LazyEvent) -> tuple[bool, bool]:
     """Return `is_continuation` and `is_by_person` of an entry, reading its record once."""
     kind = entry.kind
-    if kind != "custom_message" and (kind != "message" or entry.role != "user"):
-        return False, False
-    node = node_of(entry)
-    return node.continues, node.by_person
+    if kind == "custom_message" or (kind == "message" and entry.role == "user"):
+        node = node_of(entry)
+        return node.continues, node.by_person
+    return False, False
 
 
 def is_bare_continuation(event: Event | LazyEvent) -> bool:

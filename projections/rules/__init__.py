@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
 from eventstore.errors import NotFoundError
 from eventstore.harnesses import all_names, format_of
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent, event, path
+from eventstore.paths import LazyEvent, event
 from eventstore.records import FORMAT, Import, own_record
 from projections.rules.base import Rules, Selection, native_provider
 
@@ -74,11 +75,16 @@ def select_readable(snapshot: Snapshot, leaf: LazyEvent, rules: Rules) -> Select
     return selected
 
 
-def beside_path(snapshot: Snapshot, leaf: LazyEvent, first: int, rules: Rules | None = None) -> list[int]:
-    """Return the entry numbers shown with the path from entry `first` to a leaf, in order."""
+def beside_path(
+    snapshot: Snapshot, on_path: Sequence[LazyEvent], rules: Rules | None = None
+) -> list[LazyEvent]:
+    """Return the entries shown with those of a path, in order."""
+    if not on_path:
+        return []
+    leaf = on_path[-1]
     beside = (rules or rules_at(snapshot, leaf)).beside(snapshot, leaf.session)
     if beside is None:
         return []
-    for entry in path(snapshot, leaf.session, leaf.seq, first=first):
+    for entry in on_path:
         beside.add(entry)
-    return beside.found
+    return [event(snapshot, leaf.session, seq) for seq in beside.found]

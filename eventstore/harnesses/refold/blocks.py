@@ -172,7 +172,7 @@ _decode_sound: Final[Callable[[bytes], SoundBlock]] = msgspec.json.Decoder(Sound
 
 
 def sound_block(raw: bytes) -> SoundBlock | None:
-    """Return a block if the API takes its JSON as it is, apart from a call's input; None for others."""
+    """Return a block if the API takes its JSON as it is, apart from a call's input, else None."""
     try:
         return _decode_sound(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -85,9 +85,9 @@ class Conversation:
         )
 
     def result(self, message: RenderedMessage, read: Callable[[], list[Block]]) -> None:
-        """Add a tool result, whose content `read` returns if the result is not sent as it was recorded.
+        """Add a tool result. It becomes text if no call of the previous message waits for it.
 
-        It becomes text if no call of the previous message waits for it.
+        `read` returns its content, which is not needed if the result is sent as it was recorded.
         """
         view, note = message.view, self._repairs.of(message.event)
         waiting = next((each for each in self._waiting if each.recorded == view.tool_call_id), None)

@@ -94,11 +94,11 @@ class ClaudeCodeRules(Rules):
         messages: list[list[Part]] = []
         newest, place = ("", ""), 0
         for part in parts:
-            group = group_in(part)
-            if group[1] and group == newest:
-                messages[place].append(part)
-                continue
             if part.role == "assistant":
+                group = group_in(part)
+                if group[1] and group == newest:
+                    messages[place].append(part)
+                    continue
                 newest, place = group, len(messages)
             messages.append([part])
         return [joined(each) for each in messages]
