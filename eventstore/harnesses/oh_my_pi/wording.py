@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from eventstore.harnesses.pi.message import content_blocks
+from eventstore.harnesses.refold.blocks import sound_block
 from eventstore.javascript import stringify, text_or_empty, tolerant_json
 from eventstore.views import ApiMessage, Message, Payload
 
@@ -57,10 +58,13 @@ def worded(raw: bytes) -> ApiMessage | None:
     if content is None:
         return None
     view = Message(role="user", blocks=content_blocks(stringify(content).encode()))
-    payloads = [
-        Payload(raw=stringify(block).encode(), image=text_or_empty(block.get("data"))) for block in content
-    ]
-    return ApiMessage(view, payloads, [payload.raw for payload in payloads])
+    return ApiMessage(view, list(map(_payload, content)))
+
+
+def _payload(block: Json) -> Payload:
+    raw = stringify(block).encode()
+    is_sound = sound_block(raw) is not None
+    return Payload(raw=raw, image=text_or_empty(block.get("data")), is_sound=is_sound)
 
 
 def _content(message: Json) -> list[Json] | None:

@@ -25,8 +25,8 @@ def worded(message: Json) -> list[Json] | None:
     if found is None:
         return None
     assert found.view.role == "user"
-    assert len(found.view.blocks) == len(found.payloads) == len(found.blocks)
-    return [json.loads(block) for block in found.blocks]
+    assert len(found.view.blocks) == len(found.payloads)
+    return [json.loads(payload.raw) for payload in found.payloads]
 
 
 def text(words: str) -> Json:
