@@ -13,6 +13,7 @@ from cli.summarizing import SummarizerChoice, SummarizerOptions, choose_summariz
 from compaction.part import Limits
 from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
+from compaction.processes import words_of
 from compaction.replay import replay_session
 from compaction.replay.boundaries import Where
 from compaction.replay.model_answers import stored_answers
@@ -114,8 +115,9 @@ def variants_of(
 
 def _program(command: str) -> Variant:
     program = Program(command=command)
-    if shutil.which(program.words[0]) is None:
-        raise NotFoundError("program", program.words[0], "give its path, or install it")
+    name, *_ = words_of(command)
+    if shutil.which(name) is None:
+        raise NotFoundError("program", name, "give its path, or install it")
     return Variant(name=command, policy=None, chain=SummarizerChain(summarizers=[]), program=program)
 
 

@@ -197,8 +197,8 @@ def summarizer_options_with(
         metavar="NAME|MODEL",
         multiple=True,
         shell_complete=_complete_summarizer,
-        help=f"Who {task}: anthropic, extractive, http, recorded, or a model of Anthropic by its name; repeat to name"
-        f" models to try next.  [default: {default}]",
+        help=f"Who {task}: anthropic, command, extractive, http, recorded, or a model of Anthropic by its name; repeat"
+        f" to name models to try next.  [default: {default}]",
     )
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from compaction.maintainer import Recommendation
     from compaction.policy.load import InvalidPolicyError
     from compaction.policy.model import Policy
+    from compaction.processes import ProgramError
     from compaction.prompts import Prompt
     from compaction.replay.model_answers import BudgetError
-    from compaction.replay.program import ProgramError
     from compaction.summarizers import (
         Answer,
         AnswerTooLargeError,
@@ -122,7 +122,7 @@ __all__ = [
 _MODULES: Final = {
     "Answer": "compaction.summarizers",
     "BudgetError": "compaction.replay.model_answers",
-    "ProgramError": "compaction.replay.program",
+    "ProgramError": "compaction.processes",
     "AnswerTooLargeError": "compaction.summarizers",
     "SummarizersFailedError": "compaction.summarizers.chain",
     "Cancellation": "compaction.summarizers",

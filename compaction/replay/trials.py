@@ -11,8 +11,9 @@ from compaction.compactor import Compactor
 from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policy.model import Policy
+from compaction.processes import ProgramError
 from compaction.replay.boundaries import Boundary
-from compaction.replay.program import Program, ProgramError, compact_by_program
+from compaction.replay.program import Program, compact_by_program
 from compaction.replay.variants import Variant
 from compaction.rewriting import record_rewrites
 from compaction.summary import SummaryOptions

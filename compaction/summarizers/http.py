@@ -62,7 +62,7 @@ class HttpSummarizer:
     def _post(self, client: httpx2.Client, prompt: Prompt) -> httpx2.Response:
         import httpx2  # noqa: PLC0415  heavy
 
-        sent = stringify({"systemPrompt": prompt.system, "prompt": _text(prompt)}).encode()
+        sent = stringify({"systemPrompt": prompt.system, "prompt": text_of_prompt(prompt)}).encode()
         try:
             return client.post(self.endpoint, content=sent, headers={"content-type": "application/json"})
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
@@ -107,7 +107,7 @@ class HttpSummarizer:
         )
 
 
-def _text(prompt: Prompt) -> str:
+def text_of_prompt(prompt: Prompt) -> str:
     """Return a whole prompt as one text."""
     if not prompt.prefix:
         return prompt.text

@@ -19,6 +19,7 @@ from eventstore.log import EventLog
 
 ANTHROPIC: Final = "anthropic"
 """The summarizer that asks models by their names."""
+COMMAND_VARIABLE: Final = "REFOLD_SUMMARIZER_COMMAND"
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _MODEL: Final = re.compile(r"[^\s,]*[-.:/\d][^\s,]*")
 """The form of a model's name; no name of a summarizer has it, even if it is misspelt."""
@@ -64,6 +65,17 @@ def _http(choice: SummarizerContext) -> Summarizer:
     return HttpSummarizer(endpoint)
 
 
+def _command(choice: SummarizerContext) -> Summarizer:
+    from compaction.summarizers.command import CommandSummarizer  # noqa: PLC0415  as the others
+
+    del choice
+    command = os.environ.get(COMMAND_VARIABLE, "")
+    if not command:
+        raise BadInputError("summarizer 'command'", "has no command", f"set {COMMAND_VARIABLE}")
+    keeps = os.environ.get("REFOLD_SUMMARIZER_KEEPS", "")
+    return CommandSummarizer(command, environment=os.environ, keeps=keeps)
+
+
 def _extractive(choice: SummarizerContext) -> Summarizer:
     from compaction.summarizers.extractive import ExtractiveSummarizer  # noqa: PLC0415  its extractors
 
@@ -79,6 +91,7 @@ def _recorded(choice: SummarizerContext) -> Summarizer:
 
 SUMMARIZERS: Final = {
     ANTHROPIC: SummarizerKind(make=_anthropic, endpoint_variable="ANTHROPIC_BASE_URL"),
+    "command": SummarizerKind(make=_command),
     "extractive": SummarizerKind(make=_extractive, follows_instructions=False),
     "http": SummarizerKind(make=_http, endpoint_variable="REFOLD_SUMMARIZER_ENDPOINT"),
     "recorded": SummarizerKind(make=_recorded),

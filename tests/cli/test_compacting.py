@@ -64,7 +64,7 @@ class TestSummarizerName:
         "name", ["nobody", "extractve", "Extractive", "extractive ", "http,recorded", ""]
     )
     def test_another_word_is_no_model_but_reported(self, ctx: click.Context, name: str) -> None:
-        with pytest.raises(NotFoundError, match="anthropic, extractive, http, recorded"):
+        with pytest.raises(NotFoundError, match="anthropic, command, extractive, http, recorded"):
             choose_summarizer(ctx, asking(name))
 
     def test_every_name_is_in_the_help(self, refold: Refold) -> None:
@@ -285,7 +285,7 @@ class TestAPolicysSummarizer:
         with pytest.raises(NotFoundError) as info:
             self.of(ctx, store, 'summarizer = "nobody"')
         assert (info.value.what, info.value.name) == ("summarizer", "nobody")
-        assert "anthropic, extractive, http, recorded" in info.value.remedy
+        assert "anthropic, command, extractive, http, recorded" in info.value.remedy
 
 
 @pytest.fixture

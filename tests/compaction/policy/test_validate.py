@@ -101,4 +101,10 @@ def test_a_template_that_a_person_names_stands_in_for_those_of_whole_summaries_o
 def test_a_summarizer_that_is_not_there_is_reported():
     (fault,) = find_missing_names(Prompting(summarizer="nobody"))
     assert (fault.where, "'nobody'" in fault.problem) == ("[prompting] summarizer", True)
-    assert sentences.names(fault.remedy, SUMMARIZERS) == ["anthropic", "extractive", "http", "recorded"]
+    assert sentences.names(fault.remedy, SUMMARIZERS) == [
+        "anthropic",
+        "command",
+        "extractive",
+        "http",
+        "recorded",
+    ]

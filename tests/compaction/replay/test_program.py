@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from compaction.part import Limits
+from compaction.processes import words_of
 from compaction.replay import replay_session
 from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult, Trial
@@ -222,7 +223,7 @@ def test_a_missing_program_is_the_variants_failure(story: Story) -> None:
 @pytest.mark.parametrize("command", ["", "  ", "'unclosed"])
 def test_a_command_line_without_a_program_is_refused(command: str) -> None:
     with pytest.raises(BadInputError):
-        _ = Program(command=command).words
+        words_of(command)
 
 
 @pytest.mark.slow
@@ -234,8 +235,8 @@ def test_a_program_is_ended_if_refold_is_terminated(tmp_path: Path) -> None:
         f"open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     )
     code = (
-        "from compaction.replay.program import Program, _run\n"
-        f"_run(Program(command={shlex.join([sys.executable, '-c', hang])!r}), b'x' * 1_000_000)\n"
+        "from compaction.processes import run_program\n"
+        f"run_program({[sys.executable, '-c', hang]!r}, b'x' * 1_000_000, timeout=60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code])
     try:

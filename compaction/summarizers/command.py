@@ -1,0 +1,71 @@
+"""Summarize with any program: it reads the prompt and prints the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from compaction.processes import ProgramError, run_program, words_of
+from compaction.prompts import Prompt
+from compaction.summarizers import Answer, Cancellation, CancelledError, SummarizerError
+from compaction.summarizers.http import text_of_prompt
+
+MARK: Final = "REFOLD_ASKS"
+"""Marks the environment of a program that refold asks."""
+_TIMEOUT: Final = 600.0
+_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+"""Names of variables that a program gets only if it is said to need them."""
+
+
+class CommandSummarizer:
+    """Run a command line for each prompt, such as `ollama run qwen3` or `llm -m NAME`.
+
+    The system prompt comes first on standard input, then a blank line and the prompt. It runs in an empty folder. It
+    gets the environment without names that look like those of secrets; `keeps` are exceptions. `timeout` is in seconds.
+    """
+
+    name = "command"
+
+    def __init__(
+        self, command: str, *, environment: Mapping[str, str], keeps: str = "", timeout: float = _TIMEOUT
+    ) -> None:
+        kept = set(keeps.replace(",", " ").split())
+        self._words, self._timeout = words_of(command), timeout
+        self._environment = {
+            name: value for name, value in environment.items() if name in kept or not _SECRET.search(name)
+        } | {MARK: "1"}
+
+    @property
+    def model(self) -> str:
+        """The command line: it decides who answers."""
+        return " ".join([Path(self._words[0]).name, *self._words[1:]])
+
+    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
+        """Return what the program prints. Raises SummarizerError, CancelledError."""
+
+        def check() -> None:
+            if is_cancelled():
+                raise CancelledError
+
+        given = f"{prompt.system}\n\n{text_of_prompt(prompt)}\n".encode("utf-8", "replace")
+        with TemporaryDirectory(prefix="refold-ask-") as folder:
+            try:
+                printed = run_program(
+                    self._words,
+                    given,
+                    timeout=self._timeout,
+                    environment=self._environment,
+                    folder=folder,
+                    check=check,
+                )
+                text = printed.decode().strip()
+            except ProgramError as error:
+                raise SummarizerError(self.name, str(error)) from None
+            except UnicodeDecodeError:
+                raise SummarizerError(self.name, "the program printed no UTF-8") from None
+        if not text:
+            raise SummarizerError(self.name, "the program printed nothing")
+        return Answer(text=text, model=self.model)

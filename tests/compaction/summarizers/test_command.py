@@ -1,0 +1,83 @@
+"""Ask real programs for a summary: their input, their environment, their end, and their failures."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from compaction.summarizers import CancelledError, SummarizerError
+from compaction.summarizers.command import CommandSummarizer
+from compaction.summarizers.registry import SummarizerContext, make_summarizer
+from eventstore.errors import BadInputError
+from eventstore.memory import MemoryLog
+from tests.compaction.summarizers.prompts import prompt
+from tests.support.patience import comes
+from tests.support.postgres import is_running
+
+PATH = {"PATH": os.environ["PATH"]}
+
+
+def asking(
+    code: str, *, environment: dict[str, str] = PATH, keeps: str = "", timeout: float = 60
+) -> CommandSummarizer:
+    command = shlex.join([sys.executable, "-c", code])
+    return CommandSummarizer(command, environment=environment, keeps=keeps, timeout=timeout)
+
+
+def answer(summarizer: CommandSummarizer) -> str:
+    return summarizer.summarize(prompt(), is_cancelled=lambda: False).text
+
+
+def test_the_prompt_comes_on_standard_input() -> None:
+    asked, said = prompt(), answer(asking("import sys; print(sys.stdin.read())"))
+    assert said == f"{asked.system}\n\n{asked.text}"
+
+
+def test_a_program_gets_no_secrets() -> None:
+    given = PATH | {"MY_API_KEY": "k", "GH_TOKEN": "t", "LLM_KEY": "l", "LANG": "C"}
+    code = f"import os; print(*sorted(set(os.environ) & {{*{[*given]}, 'REFOLD_ASKS'}} - {{'PATH'}}))"
+    assert answer(asking(code, environment=given, keeps="LLM_KEY")) == "LANG LLM_KEY REFOLD_ASKS"
+
+
+def test_a_program_runs_in_an_empty_folder() -> None:
+    folder = answer(asking("import os; print(os.listdir('.'), os.getcwd())"))
+    empty, _, place = folder.partition(" ")
+    assert (empty, Path(place).exists()) == ("[]", False)
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("", "the program printed nothing"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff')", "the program printed no UTF-8"),
+        ("import sys; sys.exit('no model')", "the program exited with code 1: no model"),
+        ("import time; time.sleep(60)", "the program gave no answer within 0.5 s"),
+    ],
+)
+def test_a_failure_says_why(code: str, problem: str) -> None:
+    with pytest.raises(SummarizerError, match=problem):
+        answer(asking(code, timeout=0.5 if "sleep" in code else 60))
+
+
+def test_a_cancelled_program_ends(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    code = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    with pytest.raises(CancelledError):
+        asking(code).summarize(prompt(), is_cancelled=lambda: started.exists() and bool(started.read_text()))
+    assert comes(lambda: not is_running(int(started.read_text())))
+
+
+def test_no_command_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REFOLD_SUMMARIZER_COMMAND", raising=False)
+    with pytest.raises(BadInputError, match="REFOLD_SUMMARIZER_COMMAND"):
+        make_summarizer("command", SummarizerContext(log=MemoryLog()))
+
+
+def test_its_model_is_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", "/usr/bin/llm -m small")
+    summarizer = make_summarizer("command", SummarizerContext(log=MemoryLog()))
+    assert summarizer.model == "llm -m small"  # type: ignore[attr-defined]
