@@ -10,22 +10,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from cli.options import json_option
+from cli.options import as_of_option, json_option, leaf_option
 
 if TYPE_CHECKING:
     from eventstore.log import StoredLog
+    from projections.context.cursor import Leaf
 
 _SESSIONS: Final = 10
 """Sessions to measure if none is named."""
 _FEWEST: Final = 3
-_MOST: Final = 15
+_MOST: Final = 100
 """Rounds of a measurement: between these two, as many as fit into a fixed time."""
 _ENOUGH: Final = 0.3
+_SLOWER: Final = 1.5
+"""Times as long as in an earlier run, both divided by parsing, that are a regression."""
 _APPENDS: Final = 50
 _TEXT: Final = "x" * 2_000
 """The text of an appended message, as long as the average message of real sessions."""
@@ -36,9 +39,25 @@ _clock = time.perf_counter
 
 @click.command("bench", epilog="Example:  refold bench @last")
 @click.argument("names", metavar="[SESSION]...", nargs=-1)
+@leaf_option
+@as_of_option
+@click.option(
+    "--against",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="An earlier run's --json. Exit with code 1 if a rebuild, divided by the parsing, takes 1.5 times as long.",
+)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    *,
+    leaf: str | None,
+    as_of: int | None,
+    against: BinaryIO | None,
+    as_json: bool,
+) -> None:
     """Measure how fast contexts are rebuilt, with your own sessions on your own disk.
 
     Print three comparisons: rebuilding each session's context from the store, against parsing its file in
@@ -46,14 +65,20 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
     flushed to disk, against writing lines to a file. Without a SESSION, measure the ten sessions with the
     most events.
 
-    The store is not changed, except that a SESSION that names a file is imported first.
+    The store is not changed, except that a SESSION that names a file is imported first. --leaf and --as-of say
+    which context is rebuilt, of one SESSION.
     """
     from cli.output import echo_json, progress_bar
-    from cli.store import looks_like_file, opened, resolve_session
+    from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
 
+    if len(names) != 1 and (leaf is not None or as_of is not None):
+        raise click.UsageError("--leaf and --as-of need one SESSION", ctx)
+    earlier = _earlier(against) if against else {}
     with opened(ctx, create=any(map(looks_like_file, names))) as log:
         store, place = log.path, log.place
         sessions = list(dict.fromkeys(resolve_session(log, name) for name in names)) or _largest(log)
+        with log.snapshot() as snapshot:
+            at = resolve_leaf(snapshot, sessions[0], leaf) if sessions else None
         with _folder_beside(log.folder) as folder:
             files = {
                 session: _exported(log, session, folder / f"{n}.jsonl", _harness(log, session))
@@ -64,13 +89,43 @@ def command(ctx: click.Context, names: tuple[str, ...], *, as_json: bool) -> Non
                 measured = []
                 for number, (session, file) in enumerate(files.items()):
                     report(number, len(files) + 1)
-                    measured.append(_measured(store, session, file, folder))
+                    measured.append(_measured(store, session, file, folder, leaf=at, as_of=as_of))
                 appends = _appends(folder)
     found = {"store": place, "sessions": measured, "append": appends}
     if as_json:
         echo_json(found)
     else:
         _print(found)
+    ctx.exit(1 if _report_regressions(measured, earlier) else 0)
+
+
+def _earlier(file: BinaryIO) -> dict[str, float]:
+    """Return by session how long a rebuild took in an earlier run, divided by the parsing."""
+    from eventstore.errors import BadInputError
+
+    try:
+        return {each["session"]: 1 / each["parseRatio"] for each in json.load(file)["sessions"]}
+    except (ValueError, KeyError, TypeError, ZeroDivisionError, UnicodeDecodeError):
+        raise BadInputError(
+            file.name, "is not the JSON of an earlier run", "give what --json printed"
+        ) from None
+
+
+def _report_regressions(measured: list[dict[str, Any]], earlier: dict[str, float]) -> bool:
+    """Say which rebuilds are slower than in an earlier run; return True for any."""
+    from cli.output import echo_problem
+    from cli.store import short_names
+
+    names, found = short_names([each["session"] for each in measured]), False
+    for each in measured:
+        before, now = earlier.get(each["session"]), 1 / each["parseRatio"]
+        if before is not None and now > _SLOWER * before:
+            found = True
+            slower = f"{_times(now / before)} as long as in the earlier run, against parsing"
+            echo_problem(
+                f"{names[each['session']]}: a rebuild takes {slower}", "measure again, with nothing beside it"
+            )
+    return found
 
 
 def _largest(log: StoredLog) -> list[str]:
@@ -117,14 +172,16 @@ def _exported(log: StoredLog, session: str, file: Path, form: str) -> Path:
     return file
 
 
-def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, Any]:
+def _measured(
+    store: str, session: str, file: Path, folder: Path, *, leaf: Leaf, as_of: int | None
+) -> dict[str, Any]:
     """Measure a session; its file is what a harness without a store would have."""
     from eventstore import import_sessions, open_store
     from projections.context.build import context_json
 
     def rebuild() -> bytes:
         with open_store(store, create=False) as log:
-            return context_json(log, session)
+            return context_json(log, session, leaf=leaf, as_of=as_of)
 
     def import_anew() -> None:
         with open_store(folder / "imported") as log:
@@ -132,21 +189,24 @@ def _measured(store: str, session: str, file: Path, folder: Path) -> dict[str, A
 
     with open_store(store, create=False) as log:
         events = _events(log, session)
-        (open_rebuild,) = _medians(lambda: context_json(log, session))
+        (open_rebuild,) = _timed(lambda: context_json(log, session, leaf=leaf, as_of=as_of))
     messages = len(json.loads(rebuild())["messages"])
-    from_closed, parse = _medians(rebuild, lambda: _parsed(file))
-    (imported,) = _medians(import_anew, after=lambda: shutil.rmtree(folder / "imported"))
+    from_closed, parse = _timed(rebuild, lambda: _parsed(file))
+    (imported,) = _timed(import_anew, after=lambda: shutil.rmtree(folder / "imported"))
+    parsed = _middle(parse)
     return {
         "session": session,
         "events": events,
         "messages": messages,
         "fileBytes": file.stat().st_size,
-        "rebuildSeconds": from_closed,
-        "openRebuildSeconds": open_rebuild,
-        "parseSeconds": parse,
-        "parseRatio": parse / from_closed,
-        "importSeconds": imported,
-        "importRatio": imported / parse,
+        "rebuildSeconds": _middle(from_closed),
+        "rebuildSecondsP99": round(quantiles(from_closed, n=100, method="inclusive")[-1], 9),
+        "openRebuildSeconds": _middle(open_rebuild),
+        "openRebuildSecondsP99": round(quantiles(open_rebuild, n=100, method="inclusive")[-1], 9),
+        "parseSeconds": parsed,
+        "parseRatio": parsed / _middle(from_closed),
+        "importSeconds": _middle(imported),
+        "importRatio": _middle(imported) / parsed,
     }
 
 
@@ -155,8 +215,8 @@ def _events(log: StoredLog, session: str) -> int:
         return snapshot.head(session).version
 
 
-def _medians(*runs: Callable[[], object], after: Callable[[], object] = lambda: None) -> list[float]:
-    """Run each in turn; return their median durations in seconds. `after` is not timed."""
+def _timed(*runs: Callable[[], object], after: Callable[[], object] = lambda: None) -> list[list[float]]:
+    """Run each in turn, several times; return their durations in seconds. `after` is not timed."""
     times: list[list[float]] = [[] for _ in runs]
     while len(times[0]) < _FEWEST or (len(times[0]) < _MOST and sum(map(sum, times)) < len(runs) * _ENOUGH):
         for run, each in zip(runs, times, strict=True):
@@ -164,7 +224,11 @@ def _medians(*runs: Callable[[], object], after: Callable[[], object] = lambda: 
             run()
             each.append(_clock() - begun)
         after()
-    return [round(median(each), 9) for each in times]
+    return times
+
+
+def _middle(times: list[float]) -> float:
+    return round(median(times), 9)
 
 
 def _parsed(file: Path) -> list[dict[str, Any]]:
@@ -209,6 +273,7 @@ def _appends(folder: Path) -> dict[str, Any]:
 
 _MEANING: Final = {
     "REBUILD": "opening the store and building the messages of the next request",
+    "P99": "what 99 of 100 rebuilds take at most",
     "STORE OPEN": "the same, with the store already open",
     "PARSING": "every line of the session's file, with Python's json",
     "SPEED": "PARSING divided by REBUILD",
@@ -224,14 +289,15 @@ def _print(found: dict[str, Any]) -> None:
     out = console()
     sessions = found["sessions"]
     if sessions:
-        columns = ("EVENTS", "REBUILD", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
-        rows = table("SESSION", *columns, right=columns, drops=("STORE OPEN", "IMPORT"))
+        columns = ("EVENTS", "REBUILD", "P99", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
+        rows = table("SESSION", *columns, right=columns, drops=("STORE OPEN", "IMPORT", "P99"))
         names = short_names([each["session"] for each in sessions])
         for each in sessions:
             rows.add_row(
                 safe_line(names[each["session"]]),
                 thousands(each["events"]),
                 _time(each["rebuildSeconds"]),
+                _time(each["rebuildSecondsP99"]),
                 _time(each["openRebuildSeconds"]),
                 _time(each["parseSeconds"]),
                 _speed(each["parseRatio"]),

@@ -41,7 +41,7 @@ def test_below_the_table_stands_what_its_columns_mean_and_no_others(
     told.columns = columns
     shown = re.sub(r"\x1b\[[\d;]*m", "", told("bench").out)
     table, explained = shown.split("\n\n")[:2]
-    with_meaning = ("REBUILD", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
+    with_meaning = ("REBUILD", "P99", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
     words = table.partition(SESSION[:8])[0].split()
     there = [name for name in with_meaning if set(name.split()) <= set(words)]
     assert [line[:10].rstrip() for line in explained.splitlines() if line[:1] != " "] == there
@@ -98,3 +98,26 @@ def test_a_session_of_any_harness_is_measured(refold: Refold, tmp_path: Path) ->
     (found,) = refold("bench", "one", "--json").json["sessions"]
     assert found["rebuildSeconds"] > 0
     assert refold("bench", "one").code == 0
+
+
+def test_a_place_in_a_session_can_be_measured(told: Refold) -> None:
+    (found,) = told("bench", SESSION, "--as-of", "3", "--json").json["sessions"]
+    context = told("context", SESSION, "--as-of", "3", "--format", "pi").json
+    assert found["messages"] == len(context["messages"])
+    assert found["rebuildSecondsP99"] >= found["rebuildSeconds"]
+    assert "--leaf and --as-of need one SESSION" in told("bench", "--as-of", "3", code=2).errors
+
+
+@pytest.mark.parametrize(("faster", "code"), [(1 / 20, 0), (20, 1)])
+def test_a_regression_ends_with_an_error(told: Refold, tmp_path: Path, faster: float, code: int) -> None:
+    before = told("bench", SESSION, "--json").json
+    before["sessions"][0]["parseRatio"] *= faster
+    (tmp_path / "before.json").write_text(json.dumps(before))
+    done = told("bench", SESSION, "--against", "before.json", code=code)
+    assert ("as long as in the earlier run" in done.errors) == bool(code)
+
+
+def test_an_earlier_run_that_is_none_is_refused(told: Refold, tmp_path: Path) -> None:
+    (tmp_path / "before.json").write_text("[]")
+    done = told("bench", SESSION, "--against", "before.json", code=1)
+    assert "is not the JSON of an earlier run" in done.errors
