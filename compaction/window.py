@@ -157,7 +157,7 @@ def _newest_count(newest_first: Iterable[Event | LazyEvent], late: LateUsages) -
     for entry in newest_first:
         if entry.role == "assistant":
             view = node_of(entry).message
-            usage = measured_usage(late.added(entry.id, view)) if view else None
+            usage = measured_usage(late.added(entry.seq, view)) if view else None
             if usage is not None:
                 return usage.prompt or usage.total
     return None

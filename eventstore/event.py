@@ -124,7 +124,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     from the newest record of its harness. It may stand for another record from here on: for the one that was `named`
     like it before, or for its own parent (`stands_in`). `is_boundary`: the next compaction is its summary, which is
     below it and keeps `kept`; what continues from one of these continues from the summary. `moves_to` is the id of the
-    entry where the session stands from here on, "" for none.
+    entry where the session stands from here on, "" for none; with `drops`, it is the one above so many of the newest
+    messages of users.
     """
 
     absent: Absent = Absent.REFUSED
@@ -134,6 +135,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_boundary: bool = False
     kept: KeptMessages | None = None
     moves_to: str = ""
+    drops: int = 0
 
 
 OWN_PLACE: Final = Place()

@@ -68,6 +68,7 @@ FORMATS: Final = (
     "oh-my-pi/1",
     "oh-my-pi/2",
     "oh-my-pi/3",
+    "codex/1",
 )
 """Register the names of all harnesses' records.
 

@@ -14,6 +14,8 @@ from eventstore.records import Import, Link, ObservedRewrite, embedded, own_reco
 
 Origin = Literal["fork", "subagent"]
 """The relations of a session to the one that it came from."""
+CONTEXT_LINK: Final = "started-context"
+"""The id of the link from a session to where its context continues in another one."""
 _GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
 """The name of a later generation of a session: the session's id, "~" and a number."""
 

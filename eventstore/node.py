@@ -133,13 +133,6 @@ class PromptView(msgspec.Struct, frozen=True, kw_only=True):
         return PromptView(system=self.system or other.system, tools=self.tools or other.tools)
 
 
-class UsageView(msgspec.Struct, frozen=True, kw_only=True):
-    """A usage recorded later; `about` is the id of the event with the message."""
-
-    about: str
-    usage: Usage
-
-
 class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
     """The content that contexts show instead of the result of the call `call`.
 
@@ -153,12 +146,13 @@ class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
 class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The meaning of one record; each aspect that it lacks is empty.
 
-    `messages` go to the model. Records of one `group` form one message together; its usage counts once.
+    `messages` go to the model. Records of one `group` form one message together; its usage counts once. With
+    `joins_answer`, the record forms one message with the answer's record right above, unless that has a usage.
     `by_person` means that a person wrote the message, `continues` that it is a continuation after a
     compaction, which is by nobody. `restores` means that it shows content again if it directly follows a compaction.
     `rewrites` are the replacements of a `rewrite`, oldest first; "" may show nothing. `folder` is the working folder
-    at that time, for a header too. `requests` are those for its summary, or for a failed one. `line` is a line for
-    logs if there are no messages.
+    at that time, for a header too. `usage` is that of the message in the event `target`, recorded later. `requests` are
+    those for its summary, or for a failed one. `line` is a line for logs if there are no messages.
 
     `raw` is the JSON of a message that contexts show as recorded. `target` is the id of the event that this one refers
     to; with `needs_source`, only the whole source tells. `flags` is a sum of `Flag`s that nothing else here says.
@@ -167,6 +161,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     messages: tuple[Message, ...] = ()
     group: str = ""
+    joins_answer: bool = False
     by_person: bool = False
     continues: bool = False
     restores: bool = False
@@ -177,7 +172,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     label: LabelView | None = None
     title: TitleView | None = None
     prompt: PromptView | None = None
-    usage: UsageView | None = None
+    usage: Usage | None = None
     requests: tuple[RequestView, ...] = ()
     extension: Extension | None = None
     folder: str = ""

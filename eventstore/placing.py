@@ -14,7 +14,7 @@ import msgspec
 
 from eventstore.errors import no_parent
 from eventstore.event import OWN_PLACE, Absent, Flag, KeptMessages, NewEvent, Parent, Place
-from eventstore.frame import Buffer, id_of, pointers_of
+from eventstore.frame import Buffer, id_of, pointers_of, role_of
 from eventstore.kinds import CODE_OF_KIND, OFF_PATH
 
 _MESSAGE: Final = CODE_OF_KIND["message"]
@@ -149,8 +149,7 @@ class Placer:
         place, at = event.place or OWN_PLACE, self._at
         if event.kind in OFF_PATH:
             self.stand()
-            if place.moves_to:
-                self._move(place.moves_to)
+            self._move(place)
             return Placed(seq, event, self.leaf, self._target(event), is_as_written=False, is_orphan=False)
         parent, is_as_written, is_orphan = self._parent(event, place)
         target = self._target(event)
@@ -244,9 +243,14 @@ class Placer:
             _, _, at, *_ = pointers_of(frame)
         return []
 
-    def _move(self, name: str) -> None:
-        """Stand at the entry that a record names, if the newest path leaves its path with a message."""
-        found = self._locate(name)
+    def _move(self, place: Place) -> None:
+        """Stand at the entry that a record means, if it means one.
+
+        At one that it names only if the newest path leaves its path with a message.
+        """
+        if place.drops:
+            self._drop(place.drops)
+        found = self._locate(place.moves_to) if place.moves_to else 0
         if not found or not self._at.last:
             return
         leaf, at, seen = self._current(found), self._at.last, set[int]()
@@ -257,6 +261,22 @@ class Placer:
                 break
             at = above
         if at != leaf:
-            self.leaf = self._at.last = self._newest = leaf
-            self._below.pop(leaf, None)
-            self._is_own = False
+            self._stand_at(leaf)
+
+    def _drop(self, count: int) -> None:
+        """Stand above so many of the newest messages of users, or above all that there are."""
+        leaf, at, seen = 0, self._at.last, set[int]()
+        while at and count and at not in seen:
+            seen.add(at)
+            frame = self._read(at)
+            kind, _, above, *_ = pointers_of(frame)
+            if kind == _MESSAGE and role_of(frame) == "user":
+                leaf, count = above, count - 1
+            at = above
+        if seen and leaf != self._at.last:
+            self._stand_at(leaf)
+
+    def _stand_at(self, leaf: int) -> None:
+        self.leaf = self._at.last = self._newest = leaf
+        self._below.pop(leaf, None)
+        self._is_own = False

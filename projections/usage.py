@@ -11,6 +11,7 @@ import msgspec
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
+from eventstore.node import SettingsView
 from eventstore.paths import event, events, events_of_kinds, in_effect_on
 from eventstore.views import Message, Usage
 from projections.context.build import context_at
@@ -62,32 +63,48 @@ def answers(
     `read` are events that the caller has already decoded, by number, in order.
 
     Records of one group are one call, even if others stand between them: the last one with a usage counts. A
-    usage from a later record belongs to its message. Without groups, memory use follows the largest record.
+    usage from a later record belongs to its message. A message that names no model is by the one that the settings
+    name. Without groups, memory use follows the largest record.
     """
     late = LateUsages(snapshot, cursor.session, first=first, last=cursor.as_of)
     held: list[tuple[Event, Message, str]] = []
     paying: dict[str, int] = {}
     parents: dict[str, dict[int, int]] = {}
+    open_groups: dict[int, str] = {}
     for entry in _assistant_events(snapshot, cursor, first, read):
         view = node_of(entry)
         for answer in view.messages:
             if answer.role != "assistant":
                 continue
-            message = late.added(entry.id, answer)
-            if not view.group and not held:
+            message = _with_model(snapshot, entry, late.added(entry.seq, answer))
+            group = view.group
+            if view.joins_answer:
+                group = open_groups.pop(entry.parent_seq, f"#{entry.seq}")
+                if not message.usage:
+                    open_groups[entry.seq] = group
+            if not group and not held:
                 yield RecordedAnswer(entry, message, entry.parent_seq, (entry.seq,))
                 continue
-            if view.group:
-                parents.setdefault(view.group, {})[entry.seq] = entry.parent_seq
+            if group:
+                parents.setdefault(group, {})[entry.seq] = entry.parent_seq
                 if message.usage:
-                    paying[view.group] = len(held)
-            held.append((entry, message, view.group))
+                    paying[group] = len(held)
+            held.append((entry, message, group))
     for place, (entry, message, group) in enumerate(held):
         is_counted = paying.get(group, place) == place
         counted = message if is_counted else msgspec.structs.replace(message, usage=None)
         of_group = parents.get(group, {entry.seq: entry.parent_seq})
         # Results of calls may stand between the records of a message that the model sent all at once.
         yield RecordedAnswer(entry, counted, of_group[min(of_group)], tuple(of_group))
+
+
+def _with_model(snapshot: Snapshot, entry: Event, message: Message) -> Message:
+    """Return an answer with the model that wrote it."""
+    if message.model or not entry.model_seq:
+        return message
+    named = node_of(event(snapshot, entry.session, entry.model_seq)).settings or SettingsView()
+    provider, model = (each if isinstance(each, str) else "" for each in (named.provider, named.model))
+    return msgspec.structs.replace(message, provider=message.provider or provider, model=model)
 
 
 def _assistant_events(
@@ -109,16 +126,16 @@ class LateUsages:
 
     def __init__(self, snapshot: Snapshot, session: str, *, first: int = 1, last: int | None = None) -> None:
         self._notes = events_of_kinds(snapshot, session, {"note"}, first=first, last=last)
-        self._found: dict[str, Usage] | None = None
+        self._found: dict[int, Usage] | None = None
 
-    def added(self, event_id: str, message: Message) -> Message:
+    def added(self, seq: int, message: Message) -> Message:
         """Return an event's message, with its late usage if it has none of its own."""
         if message.usage is not None or message.role != "assistant":
             return message
         if self._found is None:
-            usages = (node_of(note).usage for note in self._notes)
-            self._found = {each.about: each.usage for each in usages if each}
-        usage = self._found.get(event_id)
+            usages = ((each.target_seq, node_of(each).usage) for each in self._notes if each.target_seq)
+            self._found = {target: usage for target, usage in usages if usage}
+        usage = self._found.get(seq)
         return message if usage is None else msgspec.structs.replace(message, usage=usage)
 
 
@@ -176,7 +193,7 @@ def _newest_measured(snapshot: Snapshot, cursor: Cursor, context: Context) -> tu
         part = context.parts[place]
         if part.role != "assistant" or part.session != cursor.session:
             continue
-        usage = measured_usage(late.added(part.id, view_of_part(part)))
+        usage = measured_usage(late.added(part.seq, view_of_part(part)))
         if usage is not None and event(snapshot, cursor.session, part.seq).compaction_seq == in_effect_here:
             return place, usage.total
     return None, 0

@@ -172,7 +172,11 @@ def opened_source(path: str | os.PathLike[str]) -> Iterator[Source]:
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise BadInputError(source, "is not a regular file", "write it to a file first")
         with open(path, "rb") as file:
-            yield Source(file, path, source)
+            opened = Source(file, path, source)
+            try:
+                yield opened
+            finally:
+                opened.file.close()
     except IsADirectoryError:
         raise BadInputError(source, "is a folder", "name the session files in it") from None
     except FileNotFoundError:

@@ -59,6 +59,10 @@ class Source:
         self.file: BinaryIO = BufferedReader(_Beginning(file.fileno(), self.size), _TOGETHER)
         self._digests: dict[int, tuple[int, Any]] = {}
 
+    def replace(self, file: BinaryIO, size: int) -> None:
+        """Read another file from here on: the decompressed one."""
+        self.file, self.size = file, size
+
     def state(
         self, *, read: int, harness: str, sessions: tuple[str, ...], trusts_status: bool
     ) -> SourceState:

@@ -454,7 +454,7 @@ class _Branch:
         event = event_at(self._snapshot, self._at.session, seq).decode()
         is_of_context = event.role == "assistant" and event.compaction_seq == under
         view = node_of(event).message if is_of_context else None
-        return measured_usage(self._late.added(event.id, view)) if view else None
+        return measured_usage(self._late.added(event.seq, view)) if view else None
 
     def _files(self, event: Event, touched: FileSets) -> FilesAudit:
         claimed, recomputed = claimed_files(event), touched.lists()

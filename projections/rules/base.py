@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from eventstore.errors import NotFoundError
 from eventstore.event import Event, Flag
 from eventstore.harnesses import node_of
+from eventstore.imports import CONTEXT_LINK
 from eventstore.log import Snapshot
 from eventstore.node import PromptView
 from eventstore.paths import LazyEvent, Order, event
-from eventstore.records import TextReplacement
+from eventstore.records import Link, TextReplacement, own_record
 
 if TYPE_CHECKING:
     from projections.context.parts import Part
@@ -57,6 +59,25 @@ def select_kept_run(snapshot: Snapshot, leaf: LazyEvent) -> Selection:
     is_leaf = leaf.kind == "compaction"
     compaction = leaf if is_leaf else event(snapshot, leaf.session, leaf.compaction_seq)
     return Selection(first=compaction.target_seq or compaction.seq, compaction=compaction)
+
+
+def continued_from(snapshot: Snapshot, session: str) -> EntryRef | None:
+    """Return the entry of another session from which this one's context continues.
+
+    None if there is none; also if the store lacks it: then the session begins midway (`Rules.begins_midway`).
+    """
+    seq = snapshot.locate(session, CONTEXT_LINK)
+    link = own_record(event(snapshot, session, seq)) if seq else None
+    if not isinstance(link, Link):
+        return None
+    try:
+        seq = snapshot.locate(link.session, link.event)
+    except NotFoundError:
+        return None
+    found = event(snapshot, link.session, seq) if seq else None
+    if found is not None and not found.is_entry:
+        found = event(snapshot, link.session, found.parent_seq) if found.parent_seq else None
+    return EntryRef(link.session, found.id) if found is not None else None
 
 
 def native_provider(compaction: Event | LazyEvent) -> str:

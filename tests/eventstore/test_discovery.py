@@ -32,7 +32,7 @@ def test_what_is_no_file_is_no_session_of_any_harness(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "harness"),
     [
-        (b'{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}\n', "Codex"),
+        (b'{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}\n', "codex"),
         (b'{"info":{"id":"ses_1"},"messages":[]}', "opencode"),
         (b'Exporting session: ses_1\n{\n  "info": {', "opencode"),
         (header() + said("hello", "a", None), "pi"),
@@ -52,10 +52,10 @@ def test_a_session_is_recognized_by_the_shape_of_its_beginning(
 @pytest.mark.parametrize("take_in", [import_file, import_sessions])
 def test_importing_one_names_the_harness(tmp_path: Path, take_in: Callable[..., object]) -> None:
     path = tmp_path / "file.jsonl"
-    path.write_bytes(b'{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}\n')
+    path.write_bytes(b'{"info":{"id":"ses_1"},"messages":[]}')
     with pytest.raises(ForeignSessionError) as caught:
         take_in(MemoryLog(), path)
-    assert (caught.value.harness, caught.value.source) == ("Codex", str(path))
+    assert (caught.value.harness, caught.value.source) == ("opencode", str(path))
 
 
 @pytest.mark.parametrize("content", [b"a note\n", b'{"type":"config"}\n', b"[1, 2]\n", b"\0\0\n"])
@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_nobodys(tmp_path: Path, place: str) -> None:
     assert writer(tmp_path / place) == ""
 
 
-@pytest.mark.parametrize(("folder", "harness"), [("codex", "Codex"), ("opencode", "opencode")])
+@pytest.mark.parametrize(("folder", "harness"), [("codex", "codex"), ("opencode", "opencode")])
 def test_real_sessions_are_recognized(corpus: Path, folder: str, harness: str) -> None:
     files = [path for path in (corpus / folder).rglob("*.json*") if path.is_file()]
     assert {writer(path) for path in files} == {harness}
@@ -101,7 +101,7 @@ def test_pi_is_sure_of_a_header_and_possible_otherwise(content: bytes, certainty
 
 
 def test_refolds_own_records_are_in_no_file_of_their_own() -> None:
-    assert [each.name for each in harnesses()] == ["oh-my-pi", "claude-code", "pi"]
+    assert [each.name for each in harnesses()] == ["codex", "oh-my-pi", "claude-code", "pi"]
     assert harness("refold").recognize(header(), "file") is Certainty.NONE
     with pytest.raises(KeyError):
         harness("nobody")

@@ -50,12 +50,18 @@ def context_blocks(context: Context, time: int) -> list[Block]:
     Results that oh-my-pi pruned in its file after `time`, in epoch milliseconds, are `REWRITTEN`.
     """
     shape = rules_named(context.rules).format
-    messages = msgspec.json.decode(harness_json(context), type=_Document).messages
+    document = msgspec.json.decode(harness_json(context), type=_Document)
+    if document.input is not None:
+        return [block for item in mask(document.input) for block in _of_item(item)]
+    messages = document.messages
     return [block for message in messages for block in _of_own(bytes(message), shape, time)]
 
 
 class _Document(msgspec.Struct):
-    messages: list[msgspec.Raw]
+    """A context's messages, or items of the Responses API."""
+
+    messages: list[msgspec.Raw] = []
+    input: list[Any] | None = None
 
 
 def _of_own(raw: bytes, shape: str, time: int) -> list[Block]:

@@ -31,6 +31,8 @@ ONLY_BUILT: Final = "+"
 """Marks of a kind of blocks that differs: on both sides, only in the request, only in the context."""
 _REMINDER: Final = re.compile(r"\s*<system-reminder>\n?(.*?)\n?</system-reminder>\s*", re.DOTALL)
 _IMAGES_OF_RESULTS: Final = mask("Attached image(s) from tool result:")
+_QUESTION: Final = "[#667d07149942]"
+"""The digest of the first line of Codex's prompt for a summary."""
 _SUMMARY: Final = re.compile(r"\(summary \d\)|# Handoff \d")
 """Words that only the scripted summaries have."""
 
@@ -81,10 +83,20 @@ def without_images_of_results(blocks: Sequence[Block], _: Recorded) -> list[Bloc
     return kept
 
 
+def without_question(blocks: Sequence[Block], _: Recorded) -> list[Block]:
+    """Remove Codex's question for a summary: a text, or a mark for the provider, at the end."""
+    ends_with = blocks[-1] if blocks else None
+    is_question = ends_with is not None and (
+        ends_with.kind == "compaction_trigger" or ends_with.text.startswith(_QUESTION)
+    )
+    return [*blocks[:-1]] if is_question else [*blocks]
+
+
 GAPS: Final[dict[str, Gap]] = {
     "a reminder that no record has": without_reminders,
     "an underscore before names of tools": without_tool_prefixes,
     "images of results, sent after them": without_images_of_results,
+    "Codex's question for a summary": without_question,
 }
 """The closed list of gaps that are no differences."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Final
 
 from eventstore.errors import RefoldError
 from eventstore.event import Event
@@ -15,8 +16,10 @@ from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
 from tests.wire.blocks import Block, context_blocks
 
-_ANSWER = re.compile(rb'"((?:msg|resp|chatcmpl)[-_]w\d{4})"')
+_ANSWER: Final = re.compile(rb'"((?:msg|resp|chatcmpl)[-_]w\d{4})"')
 """An id of an answer of the scripted model, as programs record it."""
+_ITEM: Final = re.compile(rb'"id":"[a-z]+_(w\d{4})\d\d"')
+"""An id of an item of such an answer: Codex records no other, except of a remote compaction."""
 
 
 def contexts_in(folder: Path) -> dict[str, list[Block]]:
@@ -35,11 +38,19 @@ def contexts_in(folder: Path) -> dict[str, list[Block]]:
     with log.snapshot() as snapshot:
         for head in snapshot.heads():
             for entry in events(snapshot, head.name):
-                answers = _ANSWER.findall(entry.body) if entry.role == "assistant" else ()
-                for answer in map(bytes.decode, answers):
+                for answer in _answers(entry):
                     if answer not in found:
                         found[answer] = _context(snapshot, entry)
     return found
+
+
+def _answers(entry: Event) -> list[str]:
+    """Return the ids of answers that a record belongs to."""
+    if entry.role not in ("assistant", "compactionSummary"):
+        return []
+    body = entry.body
+    of_items = (b"resp_" + number for number in _ITEM.findall(body)) if entry.role == "assistant" else ()
+    return [*map(bytes.decode, (*_ANSWER.findall(body), *of_items))]
 
 
 def _context(snapshot: Snapshot, answer: Event) -> list[Block]:

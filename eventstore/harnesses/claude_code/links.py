@@ -13,14 +13,12 @@ from eventstore.harnesses.claude_code.record import Fields
 from eventstore.harnesses.names import is_name, stored_id
 from eventstore.harnesses.refold.events import compose
 from eventstore.harnesses.source import DerivedEvent, KnownEvents
-from eventstore.imports import origin_link, started_link
+from eventstore.imports import CONTEXT_LINK, origin_link, started_link
 from eventstore.javascript import tolerant_json
 from eventstore.records import Link
 
 _AGENT: Final = "/agent-"
 """Separates the parent session's name from the agent's in the name of an agent's session."""
-CONTEXT_LINK: Final = "started-context"
-"""The id of the link from an agent's session to where its context continues in its parent."""
 _LONGEST_NAME: Final = 100
 """Maximum characters of a composed session name, so that it fits the limit in bytes."""
 _AGENT_TOOLS: Final = frozenset({"Task", "Agent"})

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from eventstore.errors import NotFoundError
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.harnesses.claude_code.api_requests import (
@@ -18,13 +17,12 @@ from eventstore.harnesses.claude_code.api_requests import (
     prompt_of,
     request_of,
 )
-from eventstore.harnesses.claude_code.links import CONTEXT_LINK
 from eventstore.harnesses.claude_code.meaning import shown_messages
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView, ResultReplacement
 from eventstore.paths import LazyEvent, Order, SnapshotCache, event, events_of_kinds, path, upward
-from eventstore.records import Link, TextReplacement, own_record
+from eventstore.records import TextReplacement
 from projections.context.parts import Part
 from projections.rules.base import (
     SENT_AGAIN,
@@ -32,11 +30,11 @@ from projections.rules.base import (
     TOOL_DEFINITIONS,
     Beside,
     Check,
-    EntryRef,
     Gap,
     RecordedRequest,
     Rules,
     Selection,
+    continued_from,
     select_kept_run,
 )
 from projections.rules.claude_code.memory import Joined, Memory, named_parent, version_at
@@ -73,7 +71,7 @@ class ClaudeCodeRules(Rules):
         selected = select_kept_run(snapshot, leaf)
         compaction = selected.compaction
         if compaction is None:
-            return msgspec.structs.replace(selected, prefix=_context_of(snapshot, leaf.session))
+            return msgspec.structs.replace(selected, prefix=continued_from(snapshot, leaf.session))
         if compaction.format != VERSION:
             return selected
         said = node_of(compaction, snapshot).compaction
@@ -128,7 +126,7 @@ class ClaudeCodeRules(Rules):
         return first
 
     def begins_midway(self, snapshot: Snapshot, root: LazyEvent) -> bool:
-        if root.format != VERSION or _context_of(snapshot, root.session):
+        if root.format != VERSION or continued_from(snapshot, root.session):
             return False
         fields = fields_of(root.body)
         return bool(named_parent(root) or (is_boundary(fields) and fields.logicalParentUuid))
@@ -230,19 +228,6 @@ def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:
         if each.role == "assistant" and each.format == VERSION
     )
     return ApiRequests(notes, answers)
-
-
-def _context_of(snapshot: Snapshot, session: str) -> EntryRef | None:
-    """Return where in its parent's session an agent's context continues, None for a new context."""
-    seq = snapshot.locate(session, CONTEXT_LINK)
-    link = own_record(event(snapshot, session, seq)) if seq else None
-    if not isinstance(link, Link):
-        return None
-    try:
-        is_there = snapshot.locate(link.session, link.event) > 0
-    except NotFoundError:
-        return None
-    return EntryRef(link.session, link.event) if is_there else None
 
 
 def _ids_kept(

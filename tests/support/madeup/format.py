@@ -43,7 +43,6 @@ from eventstore.node import (
     ResultReplacement,
     TitleRank,
     TitleView,
-    UsageView,
     facts_of_node,
 )
 from eventstore.records import Link, Remark, Resume, TextReplacement
@@ -97,8 +96,7 @@ class MadeUp(Format):
         if kind == "rewrite":
             return Node(rewrites=tuple(_replacements(fields)))
         if "about" in fields:
-            usage = UsageView(about=fields["about"], usage=_usage(fields["tokens"]))
-            return Node(usage=usage, target=fields["about"])
+            return Node(usage=_usage(fields["tokens"]), target=fields["about"])
         if "title" in fields:
             return Node(title=TitleView(text=fields["title"], rank=TitleRank[fields["by"]]))
         messages = tuple(_message(each) for each in _messages(fields))

@@ -25,7 +25,7 @@ def sessions_of_three_harnesses(refold: Refold) -> None:
     del refold
     for day, (name, content) in enumerate(
         {
-            ".codex/sessions/2025/12/01/rollout-a.jsonl": '{"type":"session_meta","payload":{}}\n',
+            ".local/share/opencode/storage/session/a.json": '{"info":{"id":"ses_1"},"messages":[]}',
             ".claude/projects/-home-me-shop/a.jsonl": CLAUDE_CODE,
             ".pi/agent/sessions/--home-me-shop--/a.jsonl": tale.tale().decode(),
             ".pi/agent/sessions/--home-me-shop--/b.jsonl": header(session=OTHER).decode(),

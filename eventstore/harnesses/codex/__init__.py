@@ -1,0 +1,87 @@
+"""Read Codex's rollouts, plain and compressed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from eventstore.event import Event, NewEvent, Place
+from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.harnesses.codex.response_item import message_of, payloads_of
+from eventstore.harnesses.codex.rollout_export import export_file, exported_line
+from eventstore.harnesses.codex.rollout_file import COMPRESSED, RolloutFile, rollout_in
+from eventstore.harnesses.codex.rollout_line import VERSION, line_of, object_in, place_of
+from eventstore.harnesses.codex.rollout_meaning import node_of
+from eventstore.harnesses.codex.rollout_records import BEGINNING, is_record, records_in
+from eventstore.harnesses.source import SessionLocation, Source, SourceContents
+from eventstore.log import Snapshot
+from eventstore.node import Node
+from eventstore.views import Message, Payload
+
+_LINES: Final = 8
+_BEGINNING: Final = re.compile(BEGINNING.encode())
+
+TOOLS: Final = Tools(
+    reads={"view_image": ("path",)},
+    modifies={},
+    patches=frozenset({"apply_patch"}),
+    shells={
+        "exec_command": ("cmd",),
+        "shell_command": ("command",),
+        "shell": ("command",),
+        "local_shell": ("command",),
+        "write_stdin": ("chars",),
+    },
+    plans=frozenset({"update_plan"}),
+    paths=("path",),
+    scripts=("cmd", "command", "chars"),
+)
+
+
+class CodexFormat(Format):
+    """Everything about how Codex writes its sessions."""
+
+    name = "codex"
+    versions = (VERSION,)
+    tools = TOOLS
+    places = tuple(
+        SessionLocation(
+            environment={"CODEX_HOME": folder}, default=f"~/.codex/{folder}", pattern="**/rollout-*.jsonl*"
+        )
+        for folder in ("sessions", "archived_sessions")
+    )
+    exports: Mapping[str, Export] = {"codex": export_file}
+
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
+        return node_of(kind, line_of(record))
+
+    def message(self, raw: bytes) -> Message:
+        return message_of(object_in(raw), raw)
+
+    def payloads(self, raw: bytes) -> list[Payload]:
+        return payloads_of(raw)
+
+    def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
+        return place_of(line_of(record))
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
+        if beginning.startswith(COMPRESSED):
+            return Certainty.SURE if rollout_in(path) else Certainty.NONE
+        # The first record holds a system prompt, and may be longer than the beginning.
+        is_ours = _BEGINNING.match(beginning) is not None or any(
+            is_record(line)
+            for text in beginning.split(b"\n")[:_LINES]
+            for _, _, line in records_in(text + b"\n").records
+        )
+        return Certainty.SURE if is_ours else Certainty.NONE
+
+    def open(self, source: Source) -> SourceContents:
+        return RolloutFile(source)
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
+        return event.body == exported_line(stored)
+
+
+FORMAT: Final = CodexFormat()

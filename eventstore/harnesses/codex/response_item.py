@@ -1,0 +1,135 @@
+"""Read the items of the Responses API, in which Codex records its history, as messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from eventstore.harnesses.codex.rollout_line import Json, object_in, parts_of, role_of
+from eventstore.javascript import stringify
+from eventstore.views import Block, Image, Message, Opaque, Payload, Text, Thinking, ToolCall
+
+_IMAGE: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,")
+_EXIT: Final = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)$", re.MULTILINE)
+_OUTPUT: Final = "\nOutput:\n"
+"""Ends what Codex says about a command, above the command's own output."""
+_OLD_OUTPUT: Final = '{"output":'
+_ENVELOPE: Final = 650
+"""Bytes around what an encrypted item holds."""
+
+
+class _Content(NamedTuple):
+    block: Block
+    payload: Payload
+
+
+def message_of(item: Json, raw: bytes) -> Message:
+    """Return the view of an item; `raw` is its JSON."""
+    role = role_of(item)
+    blocks = tuple(content.block for content in _contents(item, raw))
+    if role != "toolResult":
+        return Message(role=role, blocks=blocks)
+    return Message(role=role, blocks=blocks, tool_call_id=call_id(item), is_error=_is_failed(blocks))
+
+
+def payloads_of(raw: bytes) -> list[Payload]:
+    """Return the recorded contents of an item, block by block."""
+    return [content.payload for content in _contents(object_in(raw), raw)]
+
+
+def call_id(item: Json) -> str:
+    """Return the id of the call that an item makes or answers, "" for none."""
+    found = item.get("call_id")
+    return found if isinstance(found, str) else ""
+
+
+def tokens_of_encrypted(item: Json) -> int:
+    """Return an estimate of the tokens that an item's encrypted content stands for."""
+    size = len(_text(item, "encrypted_content"))
+    return max(0, size * 3 // 4 - _ENVELOPE) // 4
+
+
+def _contents(item: Json, raw: bytes) -> Iterator[_Content]:
+    type_ = item.get("type")
+    if type_ in ("message", "agent_message"):
+        yield from _of_parts(item.get("content"))
+    elif type_ == "reasoning":
+        yield _Content(_thinking(item), Payload(raw=raw))
+    elif type_ in _CALLS:
+        name = _text(item, "name") or _CALLS[type_]
+        if space := _text(item, "namespace"):
+            name = f"{space}{'' if name.startswith('_') else '__'}{name}"
+        yield _Content(ToolCall(call_id(item), name, _arguments(item)), Payload(raw=raw))
+    elif isinstance(type_, str) and type_.endswith("_output"):
+        output = item.get("output")
+        if output is None and "tools" in item:
+            output = stringify(item["tools"])
+        yield from _of_parts(output if not isinstance(output, dict) else output.get("content"))
+    else:
+        yield _Content(Opaque(str(type_), _size(item, raw)), Payload(raw=raw))
+
+
+_CALLS: Final = {
+    "function_call": "",
+    "custom_tool_call": "",
+    "local_shell_call": "local_shell",
+    "tool_search_call": "tool_search",
+}
+"""The types of items that call a tool of Codex, with the tool's name if the item has none."""
+
+
+def _of_parts(content: Any) -> Iterator[_Content]:
+    for part in parts_of(content):
+        payload = Payload(raw=_json(part))
+        url = part.get("image_url")
+        if isinstance(part.get("text"), str):
+            yield _Content(Text(part["text"]), payload)
+        elif isinstance(url, str) and (found := _IMAGE.match(url)):
+            data = url[found.end() :]
+            yield _Content(Image(found[1], len(data)), msgspec.structs.replace(payload, image=data))
+        else:
+            yield _Content(Opaque(str(part.get("type")), len(payload.raw)), payload)
+
+
+def _thinking(item: Json) -> Thinking:
+    parts = [*parts_of(item.get("summary")), *parts_of(item.get("content"))]
+    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
+    return Thinking("\n\n".join(texts), _text(item, "encrypted_content"))
+
+
+def _arguments(item: Json) -> bytes:
+    """Return the arguments of a call as an object; a text alone is its `input`."""
+    given = item.get("arguments")
+    if item["type"] == "custom_tool_call":
+        given = {"input": item.get("input")}
+    elif item["type"] == "local_shell_call":
+        given = item.get("action")
+    return given.encode("utf-8", "replace") if isinstance(given, str) else _json(given or {})
+
+
+def _is_failed(blocks: tuple[Block, ...]) -> bool:
+    """Return True if an output begins with an exit code other than 0."""
+    text = next((block.text for block in blocks if isinstance(block, Text)), "")
+    if text.startswith(_OLD_OUTPUT):
+        noted = object_in(text.encode("utf-8", "replace")).get("metadata")
+        return isinstance(noted, dict) and noted.get("exit_code") not in (None, 0)
+    head, is_command, _ = text.partition(_OUTPUT)
+    found = _EXIT.search(head) if is_command else None
+    return found is not None and found[1] != "0"
+
+
+def _size(item: Json, raw: bytes) -> int:
+    """Return the bytes that an item counts as; what is encrypted is smaller than its text."""
+    return tokens_of_encrypted(item) * 4 if _text(item, "encrypted_content") else len(raw)
+
+
+def _text(item: Json, name: str) -> str:
+    found = item.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _json(value: Any) -> bytes:
+    return stringify(value).encode("utf-8", "replace")
