@@ -322,9 +322,8 @@ def format_of(frame: Buffer) -> str:
 
 def id_of(frame: Buffer) -> str:
     """Return the id of a frame's event without decoding the rest. Raises CorruptionError."""
-    parent, kind, size, *_ = _sizes_of(frame)
-    at = HEADER_SIZE + parent + kind + _CHECKSUM_SIZE
-    return _name(frame, at, size)
+    parent, kind, size, _, _, _ = _sizes_of(frame)
+    return _name(frame, HEADER_SIZE + parent + kind + _CHECKSUM_SIZE, size)
 
 
 def cause_of(frame: Buffer) -> str:

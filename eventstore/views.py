@@ -15,7 +15,7 @@ import msgspec
 from eventstore.javascript import parse_json
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True):
+class Payload(msgspec.Struct, frozen=True, gc=False):
     """A recorded block of a message: JSON, an image's base64 text, if thinking is encrypted.
 
     The encrypted text of redacted thinking is its signature. `is_sound`: the Messages API takes the JSON as it is,

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.harnesses.refold.blocks import (
+    SoundBlock,
     SoundRedactedThinking,
     SoundText,
     SoundThinking,
@@ -225,48 +226,43 @@ def read(raw: bytes) -> ApiMessage:
     wire = wire_of(raw)
     content = bytes(wire.content)
     items = items_of(content)
+    sounds = list(map(sound_block, items))
+    role, provider, model = "custom" if wire.isMeta else "user", "", ""
     if wire.role == "assistant":
         role, provider, model = "assistant", PROVIDER, wire.model or ""
-    else:
-        role, provider, model = "custom" if wire.isMeta else "user", "", ""
-        if role == "user" and items and is_result(items[0]):
-            return _read_result(items)
-    if not items:
-        view = Message(role=role, blocks=blocks_of(content), provider=provider, model=model)
-        return ApiMessage(view, [])
-    blocks, payloads = zip(*map(_read_block, items), strict=True)
-    return ApiMessage(Message(role=role, blocks=blocks, provider=provider, model=model), payloads)
+    elif role == "user" and items and (isinstance(sounds[0], SoundToolResult) or is_result(items[0])):
+        return _read_result(items, sounds[0])
+    read = list(map(_read_block, items, sounds))
+    blocks = tuple([block for block, _ in read]) if read else blocks_of(content)
+    view = Message(role=role, blocks=blocks, provider=provider, model=model)
+    return ApiMessage(view, [payload for _, payload in read])
 
 
-def _read_result(items: Sequence[bytes]) -> ApiMessage:
+def _read_result(items: Sequence[bytes], sound: SoundBlock | None) -> ApiMessage:
     """Read a call's result, the first of these blocks."""
     blocks: tuple[Block, ...]
-    sound = sound_block(items[0])
     if isinstance(sound, SoundToolResult):
         texts = [sound.content] if isinstance(sound.content, str) else [each.text for each in sound.content]
         blocks, call, is_error, payloads = tuple(map(Text, texts)), sound.tool_use_id, sound.is_error, []
     else:
         result = _block_of(items[0])
         content = bytes(result.content)
-        wire_blocks = _wire_blocks(content)
         blocks, call, is_error = blocks_of(content), result.tool_use_id or "", result.is_error is True
-        payloads = list(map(_payload, items_of(content), wire_blocks))
+        payloads = list(map(_payload, items_of(content), _wire_blocks(content)))
     view = Message(role="toolResult", blocks=blocks, tool_call_id=call, is_error=is_error)
     return ApiMessage(view, payloads, items[0] if sound and len(items) == 1 else b"")
 
 
-def _read_block(raw: bytes) -> tuple[Block, Payload]:
+def _read_block(raw: bytes, sound: SoundBlock | None) -> tuple[Block, Payload]:
     """Return a block's view, and what that omits."""
-    sound = sound_block(raw)
-    match sound:
-        case SoundText(text=text):
-            return Text(text), Payload(raw=raw, is_sound=True)
-        case SoundThinking(thinking=text, signature=signature):
-            return Thinking(text, signature), Payload(raw=raw, is_sound=True)
-        case SoundRedactedThinking(data=data):
-            return Thinking("", data), Payload(raw=raw, is_sound=True, is_redacted=True)
-        case SoundToolUse(id=call, name=name, input=input_):
-            return ToolCall(call, name, bytes(input_)), Payload(raw=raw, is_sound=True)
+    if isinstance(sound, SoundToolUse):
+        return ToolCall(sound.id, sound.name, bytes(sound.input)), Payload(raw, is_sound=True)
+    if isinstance(sound, SoundText):
+        return Text(sound.text), Payload(raw, is_sound=True)
+    if isinstance(sound, SoundThinking):
+        return Thinking(sound.thinking, sound.signature), Payload(raw, is_sound=True)
+    if isinstance(sound, SoundRedactedThinking):
+        return Thinking("", sound.data), Payload(raw, is_redacted=True, is_sound=True)
     block = _block_of(raw)
     return _block(block), _payload(raw, block)
 

@@ -15,7 +15,7 @@ _BLANK: Final = re.compile(r"[\s\ufeff]*")
 _CACHED: Final = b',"cache_control":{"type":"ephemeral"}}'
 
 
-class Block(msgspec.Struct, frozen=True):
+class Block(msgspec.Struct, frozen=True, gc=False):
     """A content block: its type and its JSON."""
 
     type: str

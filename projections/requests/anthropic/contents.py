@@ -41,7 +41,7 @@ _MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
 _THINKING: Final = ("thinking", "redacted_thinking")
 
 
-class ToolUse(msgspec.Struct, frozen=True):
+class ToolUse(msgspec.Struct, frozen=True, gc=False):
     """A tool call under its recorded id; name and input are as the API takes them.
 
     `extra` is the JSON of further fields, each after a comma. `recorded` is the whole block, if the API takes it
@@ -95,24 +95,27 @@ class Contents:
     def of_assistant(self, number: int, note: Note) -> list[Block | ToolUse]:
         """Return the assistant's texts, thinking and calls."""
         message = self._messages[number]
-        is_own = Author(message.view.provider, message.view.model) == self._author
+        view, author = message.view, self._author
+        is_own = view.provider == author.provider and view.model == author.model
         blocks: list[Block | ToolUse] = []
+        has_native = False
         for place, block, payload in message.blocks:
-            if isinstance(block, Text):
+            if isinstance(block, ToolCall):
+                blocks.append(_call(block, payload, note, is_own=is_own))
+            elif isinstance(block, Text):
                 blocks += _cited(payload) or _text(block, payload, note)
             elif isinstance(block, Thinking):
                 blocks += _thinking(block, payload, note, is_own=is_own)
-            elif isinstance(block, ToolCall):
-                blocks.append(_call(block, payload, note, is_own=is_own))
             elif message.is_compacted and place == 0:
                 blocks.append(Block(COMPACTION, payload.raw))
             elif isinstance(block, Opaque) and block.type in _THINKING and not is_own:
                 _leave_foreign_thinking(note)
             else:
                 blocks += _native(block, payload, OF_ASSISTANTS, note)
-        if message.payloads:
-            blocks = _without_final_thinking(_paired(blocks, note), note)
-        return blocks
+                has_native = True
+        if has_native:
+            blocks = _paired(blocks, note)
+        return _without_final_thinking(blocks, note) if message.payloads else blocks
 
     def _image(self, place: BlockPosition, note: Note) -> Block:
         image = self._images[place]
@@ -167,18 +170,16 @@ def _cited(payload: Payload) -> list[Block]:
 
 
 def _call(call: ToolCall, payload: Payload, note: Note, *, is_own: bool) -> ToolUse:
-    extra = _extra(payload) if is_own else b""
     input_ = input_json(call.arguments, note)
-    is_whole = is_own or not (CALLER in payload.raw or TOOLSET in payload.raw)
-    is_unchanged = payload.is_sound and input_ is call.arguments and is_whole
-    name = tool_name(call.name, note)
+    has_extra = CALLER in payload.raw or TOOLSET in payload.raw
+    is_unchanged = payload.is_sound and input_ is call.arguments and (is_own or not has_extra)
+    name = call.name if payload.is_sound else tool_name(call.name, note)
+    extra = _extra(payload) if is_own and has_extra else b""
     return ToolUse(call.id, name, input_, extra, payload.raw if is_unchanged else b"")
 
 
 def _extra(payload: Payload) -> bytes:
     """Return the further fields of a call that the API returned, as JSON."""
-    if CALLER not in payload.raw and TOOLSET not in payload.raw:
-        return b""
     try:
         fields = msgspec.json.decode(payload.raw, type=_Extra)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

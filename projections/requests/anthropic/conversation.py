@@ -91,7 +91,7 @@ class Conversation:
         """
         view, note = message.view, self._repairs.of(message.event)
         waiting = next((each for each in self._waiting if each.recorded == view.tool_call_id), None)
-        is_unchanged = message.result != b"" and waiting is not None and waiting.sent == waiting.recorded
+        is_unchanged = waiting is not None and message.result and waiting.sent == waiting.recorded
         content = [] if is_unchanged else read()
         if waiting is None:
             is_second = view.tool_call_id in self._answered

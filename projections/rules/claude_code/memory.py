@@ -71,18 +71,13 @@ class Joined:
         else:
             # If nothing can have been lost, it matters at most which process wrote the newest record.
             self._unread.append(entry)
-        return not self._is_cut(entry)
-
-    def _is_cut(self, entry: Event | LazyEvent) -> bool:
-        """Return True if what a summary keeps may end earlier, because a path continues within it."""
         if entry.kind == "compaction":
             self._summary = entry.id if entry.format == VERSION else ""
-            return False
-        named = named_parent(entry) if self._summary else ""
-        if not named:
-            return False
-        summary, self._summary = self._summary, ""
-        return named != summary
+        elif self._summary and (named := named_parent(entry)):
+            # Where a path continues within what a summary keeps, that may end earlier.
+            summary, self._summary = self._summary, ""
+            return named == summary
+        return True
 
     def _read(self, entry: Event | LazyEvent) -> None:
         """Detect whether a process begins at an entry that does not restore what was found."""
