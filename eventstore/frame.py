@@ -357,14 +357,24 @@ def digest_of(frame: Buffer) -> bytes:
     return digest
 
 
-def linked_digest_of(frame: Buffer, previous: bytes) -> bytes | None:
-    """Return the digest that a frame should have after `previous`, None if a checksum is wrong.
+class Linked(NamedTuple):
+    """The number and digest of a frame with right checksums, and the digest that it should have."""
+
+    seq: int
+    digest: bytes
+    expected: bytes
+
+
+def linked(frame: Buffer, previous: bytes) -> Linked | None:
+    """Return the digests of a frame after `previous`, None if a checksum is wrong.
 
     Every frame of a context comes here. Raises CorruptionError if it has no known format or type.
     """
     if len(frame) < HEADER_SIZE:
         return None
-    parent_size, kind_size, id_size, written_size, cause_size, tag_size = _sizes_of(frame)
+    parent_size, kind_size, code, tag_code, id_size, written_size, cause_size, tag_size, seq, time, digest = (
+        _linked_of(frame)
+    )
     placed = HEADER_SIZE + parent_size + kind_size
     id_at = placed + _CHECKSUM_SIZE
     written_at = id_at + id_size
@@ -377,14 +387,14 @@ def linked_digest_of(frame: Buffer, previous: bytes) -> bytes | None:
     if front[placed:id_at] + front[named:] != _CHECKSUMS(place, record):
         return None
     try:
-        format_name = FORMATS[front[_PLACE.size]].encode()
-        kind = kind_of_code(front[_PLACE.size + 1]).encode() or front[tag_at:named]
+        format_name, kind = FORMATS[code].encode(), kind_of_code(tag_code).encode() or front[tag_at:named]
     except IndexError as error:
-        raise CorruptionError("", seq_of(frame), "has an unknown format or kind") from error
+        raise CorruptionError("", seq, "has an unknown format or kind") from error
     names = (format_name, front[id_at:written_at], front[written_at:cause_at], kind, front[cause_at:tag_at])
-    return link_encoded(previous, frame[named + _CHECKSUM_SIZE :], names, time_of(frame))
+    return Linked(seq, digest, link_encoded(previous, frame[named + _CHECKSUM_SIZE :], names, time))
 
 
+_linked_of: Final = struct.Struct(f"<6xHH{_PLACE.size - 10}xBBHHHHQ8xq8x32s").unpack_from
 _CHECKSUMS: Final = struct.Struct("<II").pack
 
 

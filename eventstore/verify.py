@@ -20,8 +20,7 @@ from eventstore.frame import (
     digest_of,
     header_of,
     header_only,
-    linked_digest_of,
-    seq_of,
+    linked,
     written_in,
 )
 from eventstore.log import EventLog, Head, Progress, Snapshot
@@ -206,11 +205,11 @@ class _Walk:
         if event.seq > seq:
             # A row is missing, unless it only says so; what follows would all be in a wrong place.
             self._snapshot.frame(self._head.name, seq)
-        linked = linked_digest_of(frame, self._digest)
-        if linked is None:
+        found = linked(frame, self._digest)
+        if found is None:
             yield _ALTERED
-            linked = link_of(self._digest, event)
-        yield from _event_problems(self._snapshot, event, seq, linked)
+        expected = link_of(self._digest, event) if found is None else found.expected
+        yield from _event_problems(self._snapshot, event, seq, expected)
         self._events.append(placed_event(event, self._id))
         self._headers.append(header_only(frame))
         self._digest = event.digest
@@ -267,14 +266,14 @@ def check_frame(
     """
     if previous is None:
         previous = _digest_before(snapshot, session, seq)
-    linked = linked_digest_of(frame, previous)
-    if linked is None:
+    found = linked(frame, previous)
+    if found is None:
         raise CorruptionError(session, seq, _ALTERED)
-    if (found := seq_of(frame)) != seq:
-        raise CorruptionError(session, seq, f"is event {found}")
-    if linked != digest_of(frame):
+    if found.seq != seq:
+        raise CorruptionError(session, seq, f"is event {found.seq}")
+    if found.digest != found.expected:
         raise CorruptionError(session, seq, _UNLINKED)
-    return linked
+    return found.digest
 
 
 def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
@@ -284,15 +283,16 @@ def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
         before = snapshot.frame(session, seq - 1)
     except NotFoundError as error:
         raise CorruptionError(session, seq - 1, "is missing") from error
-    if linked_digest_of(before, chain.START) is None:
+    found = linked(before, chain.START)
+    if found is None:
         raise CorruptionError(session, seq - 1, _ALTERED)
-    return digest_of(before)
+    return found.digest
 
 
-def _event_problems(snapshot: Snapshot, event: Event, seq: int, linked: bytes) -> Iterator[str]:
+def _event_problems(snapshot: Snapshot, event: Event, seq: int, expected: bytes) -> Iterator[str]:
     if event.seq != seq:
         yield f"is in the place of event {seq}"
-    if linked != event.digest:
+    if event.digest != expected:
         yield _UNLINKED
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not point to it"

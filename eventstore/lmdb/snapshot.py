@@ -72,10 +72,10 @@ class LmdbSnapshot:
             digest = START
             try:
                 for seq, frame in enumerate(self.frames(session), 1):
-                    linked = frames_.linked_digest_of(frame, digest)
-                    if linked is None or (frames_.seq_of(frame), frames_.digest_of(frame)) != (seq, linked):
+                    found = frames_.linked(frame, digest)
+                    if found is None or (found.seq, found.digest) != (seq, found.expected):
                         return CorruptionError(session, seq, "has been altered since it was appended")
-                    digest = linked
+                    digest = found.digest
             except CorruptionError as error:
                 return error
         return None

@@ -132,7 +132,11 @@ def _images(messages: list[RenderedMessage]) -> Iterator[tuple[BlockPosition, Pi
     """Yield the images that a request would hold, by position."""
     for number, message in enumerate(messages):
         is_failed = message.view.role == "toolResult" and message.view.is_error
-        if not message.payloads or message.view.role not in _MAY_SHOW_IMAGES or is_failed:
+        if (
+            message.view.role not in _MAY_SHOW_IMAGES
+            or is_failed
+            or Image not in map(type, message.view.blocks)
+        ):
             continue
         for place, block, payload in message.blocks:
             if isinstance(block, Image):

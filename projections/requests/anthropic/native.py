@@ -155,7 +155,7 @@ def since_compaction(messages: list[RenderedMessage]) -> tuple[list[RenderedMess
 
 def _compaction_in(message: RenderedMessage) -> int | None:
     """Return the index of the newest compaction block in a message."""
-    if not message.payloads or message.view.role not in _MAY_BE_COMPACTED:
+    if message.view.role not in _MAY_BE_COMPACTED or Opaque not in map(type, message.view.blocks):
         return None
     places = [place for place, block, payload in message.blocks if is_compaction(block, payload)]
     return places[-1] if places else None
