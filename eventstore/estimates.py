@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from eventstore.javascript import compact_json, lengths, utf8_length
+from eventstore.javascript import compact_json, compact_lengths, lengths, utf8_length
 from eventstore.views import Block, Image, Message, Opaque, Shell, Text, Thinking, ToolCall
 
 IMAGE_TOKENS: Final = 1200
@@ -85,19 +85,19 @@ def estimates(role: str, blocks: Sequence[Block], shell: Shell | None = None) ->
     """Return the two estimates of a message's tokens; see `MessageSize`."""
     size = MessageSize(role)
     for block in blocks:
-        if isinstance(block, Text) and shell is None:
-            size.add_text(block.text)
-        elif isinstance(block, Image):
+        if isinstance(block, Image):
             size.add_image()
         elif isinstance(block, Opaque):
             size.add_opaque(block.size)
         elif shell is not None:
             # What a model reads of it are the command and the output.
             size.add_signature(block.signature if isinstance(block, Thinking) else "")
-        elif isinstance(block, Thinking):
-            size.add_thinking(block.text, block.signature)
+        elif isinstance(block, Text):
+            size.add_text(block.text)
         elif isinstance(block, ToolCall):
-            size.add_call(block.name, lengths(compact_json(block.arguments)))
+            size.add_call(block.name, compact_lengths(block.arguments))
+        else:
+            size.add_thinking(block.text, block.signature)
     if shell is not None:
         size.add_shell(shell.command)
         size.add_shell(shell.output)

@@ -147,6 +147,15 @@ def compact_json(raw: bytes | memoryview) -> str:
         return stringify(parse_json(bytes(raw).decode("utf-8", "replace")))
 
 
+def compact_lengths(raw: bytes | memoryview) -> tuple[int, int]:
+    """Return the `lengths` of what `compact_json` returns."""
+    try:
+        compact = _encode(_decode(raw))
+    except (msgspec.DecodeError, UnicodeError):
+        return lengths(compact_json(raw))
+    return (len(compact), len(compact)) if compact.isascii() else lengths(compact.decode())
+
+
 def stringify(value: Any) -> str:
     """Print a decoded JSON value: infinite numbers as null, lone surrogates escaped."""
     try:

@@ -206,7 +206,7 @@ _KNOWN_ROLES: Final = frozenset(ROLES) - {"", "other"}
 
 def facts_of_node(node: Node, kind: str, record: bytes) -> EventFacts:
     """Return what the log stores beside a record."""
-    flags, role, utf16, utf8 = node.flags, "", 0, 0
+    flags, role, sizes = node.flags, "", (0, 0)
     if not is_utf8(record):
         flags |= Flag.REPLACED_TEXT
     if node.title and kind != "session_info":
@@ -215,14 +215,27 @@ def facts_of_node(node: Node, kind: str, record: bytes) -> EventFacts:
         role, blocks = message.role if message.role in _KNOWN_ROLES else "other", message.blocks
         if len(node.messages) > 1:
             blocks = tuple(block for each in node.messages for block in each.blocks)
-        utf16, utf8 = estimates(message.role, blocks, message.shell) if node.is_sent else (0, 0)
+        sizes = estimates(message.role, blocks, message.shell) if node.is_sent else (0, 0)
+    facts = facts_of_message(
+        record,
+        "custom" if flags & Flag.MIGRATED_ROLE else role,
+        node.raw if node.is_sent else b"",
+        sizes,
+        flags,
+    )
+    if node.target is None and not node.needs_source:
+        return facts
+    return msgspec.structs.replace(facts, target=node.target, needs_source=node.needs_source)
+
+
+def facts_of_message(record: bytes, role: str, raw: bytes, sizes: tuple[int, int], flags: int) -> EventFacts:
+    """Return what the log stores beside a record; its message is `raw`, b"" if none is shown."""
+    utf16, utf8 = sizes
     return EventFacts(
-        role="custom" if flags & Flag.MIGRATED_ROLE else role,
-        message=_span(record, node.raw) if node.raw and node.is_sent and not flags & _MENDED else (0, 0),
+        role=role,
+        message=_span(record, raw) if raw and not flags & _MENDED else (0, 0),
         utf16=min(utf16, _LARGEST_ESTIMATE),
         utf8=min(utf8, _LARGEST_ESTIMATE),
-        target=node.target,
-        needs_source=node.needs_source,
         flags=flags,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 _MAX_NAME_LENGTH: Final = 60_000
 """Bytes of UTF-8; leaves room in an id for a suffix."""
@@ -19,6 +19,16 @@ def is_name(text: str) -> bool:
         return False
 
 
+_RESERVED_BEGINNINGS: Final = (
+    "import-",
+    "observed-",
+    "generation-of-",
+    "fork-of",
+    "subagent-of",
+    "started-",
+    "title-",
+    "blob-",
+)
 _RESERVED: Final = re.compile(
     r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+|(?:fork|subagent)-of(?:-.*)?|started-.*"
     r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}",
@@ -28,9 +38,15 @@ _RESERVED: Final = re.compile(
 
 def is_reserved(event_id: str) -> bool:
     """Return True for ids that imports give to the events that they add."""
-    return "-" in event_id and _RESERVED.fullmatch(event_id) is not None
+    return _RESERVED.fullmatch(event_id) is not None
+
+
+def stored_name(value: Any) -> str | None:
+    """Return the log's id for a value in a file, None if it is no id."""
+    return stored_id(value) if isinstance(value, str) and is_name(value) else None
 
 
 def stored_id(name: str) -> str:
     """Return the log's id for a name in a file; a reserved one gets a suffix."""
-    return f"{name}~file" if is_reserved(name) else name
+    # Almost no id begins like a reserved one.
+    return f"{name}~file" if name.startswith(_RESERVED_BEGINNINGS) and is_reserved(name) else name

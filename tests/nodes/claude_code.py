@@ -184,8 +184,7 @@ def _named(fields: Fields) -> str:
 
 
 def _node(raw: bytes, seq: int, fields: Fields, name: str, kind: str) -> Node:
-    facts = facts_of(kind, raw, fields)
-    role = facts.role
+    role = facts_of(kind, raw, fields, 0).role
     ends = None if role == "toolResult" else _RESUMED.search(raw)
     messages = node_of("message", fields).messages if kind == "message" else ()
     return Node(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -56,24 +56,25 @@ _NULL: Final = Raw(b"null")
 
 
 class WireMessage(msgspec.Struct, frozen=True):
-    """A message's fields, named as in the API; refold's `isMeta` marks text that no human wrote."""
+    """A message's fields, with the JSON of its content.
+
+    They are named as in the API; refold's `isMeta` marks text that no human wrote.
+    """
 
     role: str | None = None
     content: Raw = _NULL
     id: str | None = None
     model: str | None = None
-    stop_reason: str | None = None
-    usage: Raw = _NULL
     isMeta: Any = None  # noqa: N815  Claude Code's name
 
 
-class _Source(msgspec.Struct, frozen=True):
+class _Source(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     media_type: str | None = None
     data: str | None = None
 
 
-class _Block(msgspec.Struct, frozen=True):
+class _Block(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     text: str | None = None
     thinking: str | None = None
@@ -88,11 +89,73 @@ class _Block(msgspec.Struct, frozen=True):
     source: _Source | None = None
 
 
+class _Written(msgspec.Struct, frozen=True, gc=False):
+    ephemeral_1h_input_tokens: int = 0
+
+
+class _Usage(msgspec.Struct, frozen=True, gc=False):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cache_creation: _Written | None = None
+
+
+class MessageFields(msgspec.Struct, frozen=True, gc=False):
+    """A message's fields, named as in the API."""
+
+    role: str | None = None
+    content: str | list[_Block] | None = None
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+    isMeta: Any = None  # noqa: N815  Claude Code's name
+
+
+class _OddFields(WireMessage, frozen=True):
+    """Those of a message, some of which are of other types."""
+
+    stop_reason: str | None = None
+    usage: Raw = _NULL
+
+
 wire_of: Final = tolerant_decoder(WireMessage)
 _block_of: Final = tolerant_decoder(_Block)
+_usage_of: Final = tolerant_decoder(_Usage)
+_odd_fields_of: Final = tolerant_decoder(_OddFields)
+_decode_message: Final = msgspec.json.Decoder(MessageFields).decode
 _decode_blocks: Final = msgspec.json.Decoder(list[_Block]).decode
 _decode_text: Final = msgspec.json.Decoder(str).decode
 _items: Final = msgspec.json.Decoder(list[Raw]).decode
+
+
+def message_fields(raw: bytes) -> MessageFields:
+    """Return a message's fields; one of another type is missing."""
+    try:
+        if not raw.isascii():
+            # The decoder does not look at bytes that stay raw.
+            raw.decode()
+        return _decode_message(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        odd = _odd_fields_of(raw)
+    usage = bytes(odd.usage)
+    return MessageFields(
+        role=odd.role,
+        content=_odd_content(bytes(odd.content)),
+        id=odd.id,
+        model=odd.model,
+        stop_reason=odd.stop_reason,
+        usage=_usage_of(usage) if usage.startswith(b"{") else None,
+        isMeta=odd.isMeta,
+    )
+
+
+def _odd_content(content: bytes) -> str | list[_Block] | None:
+    if content.startswith(b'"'):
+        text: str = tolerant_json(content)
+        return text
+    return [_block_of(item) for item in items_of(content)] if content.startswith(b"[") else None
 
 
 def items_of(content: bytes) -> list[bytes]:
@@ -111,7 +174,7 @@ def content_of(wire: WireMessage) -> bytes:
     return bytes(wire.content)
 
 
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True, gc=False):
     """The role and blocks of a message that need not be split.
 
     `result` is the block of a call's result that holds these blocks.
@@ -126,33 +189,38 @@ class Content(NamedTuple):
         return next((block.text for block in self.blocks if isinstance(block, Text)), "")
 
 
-def contents_of(raw: bytes, wire: WireMessage) -> Sequence[Content]:
+def contents_of(fields: MessageFields) -> Sequence[Content]:
     """Split a message as `split` does; return the contents of the parts."""
-    blocks = _wire_blocks(bytes(wire.content))
-    if len(blocks) > 1 and any(block.type == "tool_result" for block in blocks):
-        return [_content(each, _wire_blocks(bytes(each.content))) for each in map(wire_of, split(raw, wire))]
-    return (_content(wire, blocks),)
+    blocks = fields.content
+    if isinstance(blocks, list) and len(blocks) > 1:
+        results = [each for each in blocks if each.type == "tool_result"]
+        if results:
+            found = [Content("toolResult", blocks_of(bytes(each.content)), each) for each in results]
+            others = [each for each in blocks if each.type != "tool_result"]
+            return [*found, Content("user", tuple(map(_block, others)))] if others else found
+    return (_content(fields),)
 
 
-def _content(wire: WireMessage, blocks: Sequence[_Block]) -> Content:
-    first = blocks[0] if blocks else None
-    if wire.role == "assistant":
-        role = "assistant"
-    elif wire.isMeta:
-        role = "custom"
-    elif first is not None and first.type == "tool_result":
-        return Content("toolResult", blocks_of(bytes(first.content)), first)
-    else:
-        role = "user"
-    return Content(role, tuple(map(_block, blocks)) if blocks else blocks_of(bytes(wire.content)))
+def _content(fields: MessageFields) -> Content:
+    role, blocks = fields.role, fields.content
+    if role != "assistant":
+        if fields.isMeta:
+            role = "custom"
+        elif blocks and isinstance(blocks, list) and blocks[0].type == "tool_result":
+            return Content("toolResult", blocks_of(bytes(blocks[0].content)), blocks[0])
+        else:
+            role = "user"
+    if isinstance(blocks, str):
+        return Content(role, (Text(blocks),))
+    return Content(role, tuple(map(_block, blocks or ())))
 
 
-def split(raw: bytes, wire: WireMessage) -> Sequence[bytes]:
+def split(raw: bytes) -> Sequence[bytes]:
     """Split a message: one message for each tool result, and one for everything else.
 
     The API takes several results in one message; refold makes each result a message.
     """
-    items = items_of(content_of(wire)) if b'"tool_result"' in raw else []
+    items = items_of(content_of(wire_of(raw))) if b'"tool_result"' in raw else []
     are_results = list(map(is_result, items)) if len(items) > 1 else []
     if not any(are_results):
         return (raw,)
@@ -167,22 +235,22 @@ def _users(items: Sequence[bytes]) -> bytes:
 
 def view_of(raw: bytes) -> Message:
     """Return a message's view as a context shows it, for one of those that `split` returned."""
-    wire = wire_of(raw)
-    return view_of_content(_content(wire, _wire_blocks(bytes(wire.content))), wire)
+    fields = message_fields(raw)
+    return view_of_content(_content(fields), fields)
 
 
-def view_of_content(content: Content, wire: WireMessage) -> Message:
+def view_of_content(content: Content, fields: MessageFields) -> Message:
     """Return the view of a message's content; an answer's has fields of its message."""
-    role, blocks, result = content
+    role, blocks, result = content.role, content.blocks, content.result
     if role == "assistant":
-        is_made_up = wire.model == NO_MODEL
+        is_made_up = fields.model == NO_MODEL
         return Message(
             role=role,
             blocks=blocks,
             provider=PROVIDER,
-            model=wire.model or "",
-            stop_reason="error" if is_made_up else _STOP_REASONS.get(wire.stop_reason or "", ""),
-            usage=_usage(bytes(wire.usage)),
+            model=fields.model or "",
+            stop_reason="error" if is_made_up else _STOP_REASONS.get(fields.stop_reason or "", ""),
+            usage=_usage(fields.usage),
         )
     if role == "custom":
         return Message(role=role, blocks=blocks, extension=Extension(type="meta"))
@@ -275,26 +343,10 @@ def _payload(raw: bytes, block: _Block) -> Payload:
     )
 
 
-class _Written(msgspec.Struct, frozen=True):
-    ephemeral_1h_input_tokens: int = 0
-
-
-class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_creation: _Written | None = None
-
-
-_usage_of: Final = tolerant_decoder(_Usage)
-
-
-def _usage(raw: bytes) -> Usage | None:
-    """Return a usage in refold's form, None if it is not an object."""
-    if not raw.startswith(b"{"):
+def _usage(usage: _Usage | None) -> Usage | None:
+    """Return a usage in refold's form."""
+    if usage is None:
         return None
-    usage = _usage_of(raw)
     parts = (
         _count(usage.input_tokens),
         _count(usage.output_tokens),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from math import inf
 from typing import Final, Literal
@@ -66,42 +66,40 @@ class Links:
         self._copies: _Copies | None = None
         self._prompts: dict[str, str] = {}
 
-    def of(self, place: int, event: NewEvent, fields: Fields) -> Iterator[DerivedEvent]:
-        """Yield the links that a record implies."""
+    def of(self, place: int, event: NewEvent, fields: Fields) -> list[DerivedEvent]:
+        """Return the links that a record implies."""
+        found: list[DerivedEvent] = []
         if fields.type == "fork-context-ref":
             parent, last = fields.parentSessionId, fields.parentLastUuid
             if isinstance(parent, str) and is_name(parent) and isinstance(last, str) and is_name(last):
-                yield DerivedEvent(_link("parent", parent, stored_id(last), CONTEXT_LINK), session=place)
+                found.append(
+                    DerivedEvent(_link("parent", parent, stored_id(last), CONTEXT_LINK), session=place)
+                )
         if not fields.is_chained:
-            return
-        is_new = place not in self._begun
-        self._begun.add(place)
+            return found
+        if is_new := place not in self._begun:
+            self._begun.add(place)
         if place == 0 and not self._is_of_agent:
-            yield from self._started(event.id, fields)
-            yield from self._copied(event.id, event.time)
+            if fields.type == "assistant":
+                self._note_prompts(event.id, fields)
+            elif agent := fields.agent:
+                found += self._started(event.id, fields, agent)
+            found += self._copied(event.id, event.time)
         elif is_new:
-            yield from self._started_by(place, fields)
+            found += self._started_by(place, fields)
+        return found
 
-    def pass_by(self, event_id: str) -> bool:
-        """Go on to a record of the file's own session, if it has no link unless it starts an agent."""
-        if 0 not in self._begun:
-            return False
-        if not self._is_of_agent:
-            if self._copies is None or not self._copies.go_on(event_id):
-                return False
-            self._newest = event_id
-        return True
-
-    def _started(self, event_id: str, fields: Fields) -> Iterator[DerivedEvent]:
-        """Yield the links between a call and the agent's session it started, read from its result."""
-        if fields.type == "assistant" and b'"prompt"' in fields.raw_message:
+    def _note_prompts(self, event_id: str, fields: Fields) -> None:
+        """Note the calls in an answer that start an agent, by their prompts."""
+        if b'"prompt"' in fields.raw_message:
             for block in map(tolerant_json, items_of(content_of(wire_of(fields.raw_message)))):
                 given = block.get("input")
                 if block.get("name") in _AGENT_TOOLS and isinstance(given, dict):
                     self._prompts[str(given.get("prompt"))] = event_id
-        if not fields.agent:
-            return
-        child = session_of_agent(self._session, fields.agent)
+
+    def _started(self, event_id: str, fields: Fields, agent: str) -> Iterator[DerivedEvent]:
+        """Yield the links between a call and its agent's session, read from its result."""
+        child = session_of_agent(self._session, agent)
         source = fields.sourceToolAssistantUUID
         call = stored_id(source) if isinstance(source, str) and is_name(source) else event_id
         link = _link("subagent", self._known.name(0), call, origin_link("subagent", call))
@@ -129,16 +127,16 @@ class Links:
                 call = _call_of(started)
         yield DerivedEvent(_link("subagent", parent, call, origin_link("subagent", call)), session=place)
 
-    def _copied(self, event_id: str, time: int | None) -> Iterator[DerivedEvent]:
-        """Yield the links to sessions that begin alike, at the first record that none of them has."""
+    def _copied(self, event_id: str, time: int | None) -> Iterable[DerivedEvent]:
+        """Return the links to sessions that begin alike, at the first record that none of them has."""
         last, self._newest = self._newest, event_id
         if self._copies is None:
             # An earlier reading may have ended before the sessions differed.
             self._copies = _Copies(self._known, self._version, self._session, last or event_id)
-        if not self._copies.go_on(event_id):
-            others = self._copies.end()
-            if last:
-                yield from self._forks(others, last, inf if time is None else time)
+        if self._copies.go_on(event_id):
+            return ()
+        others = self._copies.end()
+        return self._forks(others, last, inf if time is None else time) if last else ()
 
     def at_end(self) -> Iterator[DerivedEvent]:
         """Yield the links to copies that continue where this session ends."""

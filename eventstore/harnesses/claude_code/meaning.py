@@ -8,15 +8,16 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
+from eventstore.estimates import estimates
 from eventstore.event import EventFacts, Flag
 from eventstore.harnesses.claude_code.api_message import (
-    NO_MODEL,
     PROVIDER,
     Content,
     blocks_of,
     content_of,
     split,
     view_of_content,
+    wire_of,
 )
 from eventstore.harnesses.claude_code.record import (
     Fields,
@@ -24,13 +25,20 @@ from eventstore.harnesses.claude_code.record import (
     has_content,
     is_boundary,
     kept_by,
-    kind_of,
     printed,
     shown_by,
 )
 from eventstore.harnesses.names import is_name, stored_id
-from eventstore.javascript import DEEPEST_RECORD, is_deeper, tolerant_json
-from eventstore.node import CompactionView, Node, SettingsView, TitleRank, TitleView, facts_of_node
+from eventstore.javascript import tolerant_json
+from eventstore.node import (
+    CompactionView,
+    Node,
+    SettingsView,
+    TitleRank,
+    TitleView,
+    facts_of_message,
+    facts_of_node,
+)
 from eventstore.views import Block, Extension, Message, Text
 
 
@@ -40,7 +48,7 @@ def _custom_content(fields: Fields) -> bytes:
         return printed(fields.attached[0] if fields.attached else "")
     if fields.type == "system":
         return printed(fields.content)
-    content = content_of(fields.wire)
+    content = content_of(wire_of(fields.raw_message))
     return _as_reminder(content) if fields.ownNote is True else content
 
 
@@ -79,7 +87,7 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     """Return the messages that a record sends to the model, as a context shows them."""
     fields = fields_of(record)
     if kind == "message":
-        return () if fields.is_unsent else split(fields.raw_message, fields.wire)
+        return () if fields.is_unsent else split(fields.raw_message)
     if kind == "custom_message":
         if fields.type != "attachment" or fields.rendered is None:
             return (b'{"role":"user","isMeta":true,"content":%s}' % _custom_content(fields),)
@@ -135,9 +143,30 @@ def title_of(fields: Fields) -> TitleView | None:
     return None
 
 
-def facts_of(kind: str, record: bytes, fields: Fields) -> EventFacts:
-    """Return what the log stores beside a record."""
-    return facts_of_node(node_of(kind, fields), kind, record)
+def facts_of(kind: str, record: bytes, fields: Fields, flags: int) -> EventFacts:
+    """Return what the log stores beside a record; `flags` are those of its bytes.
+
+    They are the facts of its node, which is not made for a message.
+    """
+    if kind != "message":
+        return facts_of_node(node_of(kind, fields), kind, record)
+    contents, raw, sizes = fields.contents, fields.raw_message, (0, 0)
+    role, blocks = contents[0].role, contents[0].blocks
+    if len(contents) > 1:
+        raw, blocks = b"", tuple(block for each in contents for block in each.blocks)
+    is_made_up = fields.is_made_up
+    if is_made_up:
+        raw = b""
+    elif role == "assistant":
+        flags |= _SETS_MODEL
+    if fields.is_unsent:
+        raw = b""
+    else:
+        sizes = estimates(role, blocks)
+    return facts_of_message(record, role, raw, sizes, flags)
+
+
+_SETS_MODEL: Final = int(Flag.SETS_MODEL)
 
 
 def _contents_of(kind: str, fields: Fields) -> Sequence[Content]:
@@ -168,9 +197,7 @@ def node_of(kind: str, fields: Fields, parent: bytes | None = None) -> Node:
 
 def _node_of_message(fields: Fields, folder: str) -> Node:
     wire = fields.wire
-    if fields.contents[0].role == "assistant" and (
-        fields.isApiErrorMessage is True or wire.model == NO_MODEL
-    ):
+    if fields.is_made_up:
         unsent = Message(role="assistant", blocks=fields.contents[0].blocks, stop_reason="error")
         return Node(messages=(unsent,), is_sent=not fields.is_unsent, folder=folder)
     messages = tuple(view_of_content(each, wire) for each in fields.contents)
@@ -232,30 +259,3 @@ def _line(fields: Fields) -> str:
 def _count(value: Any) -> int | None:
     is_count = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53
     return int(value) if is_count else None
-
-
-_MAY_START_AGENT: Final = {"user": b'"agentId"', "assistant": b'"prompt"'}
-"""Marks of a message that starts an agent, in its result or its call."""
-
-
-def plain_message(record: bytes) -> tuple[Fields, EventFacts] | None:
-    """Return an ordinary message's fields and facts; None for others, and if it starts an agent."""
-    if b'"type":"user"' not in record and b'"type":"assistant"' not in record:
-        return None
-    try:
-        fields = _decode(record)
-        mark = _MAY_START_AGENT.get(fields.type or "")
-        if mark is None or not isinstance(fields.parentUuid, str | None) or kind_of(fields) != "message":
-            return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    if mark in (fields.raw_message if fields.type == "assistant" else bytes(fields.toolUseResult)):
-        return None
-    # Each level of nesting takes two bytes.
-    if len(record) > 2 * DEEPEST_RECORD and is_deeper(record, DEEPEST_RECORD):
-        return None
-    facts = facts_of("message", record, fields)
-    return None if facts.flags & Flag.REPLACED_TEXT else (fields, facts)
-
-
-_decode: Final = msgspec.json.Decoder(Fields).decode

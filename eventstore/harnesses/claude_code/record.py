@@ -13,12 +13,12 @@ from eventstore.event import Absent, KeptMessages, Place
 from eventstore.harnesses.claude_code.api_message import (
     NO_MODEL,
     Content,
-    WireMessage,
+    MessageFields,
     contents_of,
-    wire_of,
+    message_fields,
 )
 from eventstore.harnesses.claude_code.attachments import attachment_text
-from eventstore.harnesses.names import is_name, stored_id
+from eventstore.harnesses.names import is_name, stored_id, stored_name
 from eventstore.javascript import (
     stringify,
     tolerant_decoder,
@@ -147,20 +147,20 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         is_placed = self.parentUuid is not UNSET or self.type in _KINDS
         return is_name(self.uuid) and is_placed
 
-    @property
+    @_once
     def raw_message(self) -> bytes:
-        """The JSON of the message, b"" if the record has none."""
+        """Return the JSON of the message, b"" if the record has none."""
         return bytes(self.message)
 
     @_once
-    def wire(self) -> WireMessage:
+    def wire(self) -> MessageFields:
         """Return the fields of the message."""
-        return wire_of(self.raw_message)
+        return message_fields(self.raw_message)
 
     @_once
     def contents(self) -> Sequence[Content]:
         """Return the contents of the messages that a record's message is split into."""
-        return contents_of(self.raw_message, self.wire)
+        return contents_of(self.wire)
 
     @property
     def is_by_person(self) -> bool:
@@ -168,6 +168,12 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
         return any(
             each.role == "user" and _ECHO.match(each.first_text) is None for each in self.contents
         ) and (self.isMeta is not True and self.isSidechain is not True)
+
+    @property
+    def is_made_up(self) -> bool:
+        """True for an answer that no model gave."""
+        is_answer = self.contents[0].role == "assistant"
+        return is_answer and (self.isApiErrorMessage is True or self.wire.model == NO_MODEL)
 
     @property
     def is_unsent(self) -> bool:
@@ -223,19 +229,19 @@ def version_of(version: str | None) -> tuple[int, ...] | None:
 
 def kind_of(fields: Fields) -> str:
     """Return the kind of a record."""
-    type_ = fields.type if fields.type is not None and is_name(fields.type) else "untyped"
+    type_ = fields.type or "untyped"
     if not fields.is_chained:
         return "rewrite" if type_ in _REWRITES_WITHOUT_ID and shown_by(fields) else "note"
-    if type_ in _KINDS:
-        return _KINDS[type_](fields)
+    if (kind := _KINDS.get(type_)) is not None:
+        return kind(fields)
+    if not is_name(type_):
+        return "untyped"
     return f"claude-code:{type_}" if type_ in CODE_OF_KIND else type_
 
 
-def is_known_type(type_: Any) -> bool:
+def is_known_type(type_: str | None) -> bool:
     """Return True for the types of records that Claude Code is known to write."""
-    if not isinstance(type_, str):
-        return False
-    return type_ in _KINDS or type_ in _NOTES | _REWRITES_WITHOUT_ID or type_.startswith(_ARTIFACT)
+    return type_ is not None and (type_ in KNOWN_TYPES or type_.startswith(_ARTIFACT))
 
 
 def _kind_of_system(fields: Fields) -> str:
@@ -264,6 +270,7 @@ _KINDS: Final[Mapping[str, Callable[[Fields], str]]] = {
     "progress": lambda _: "custom",
 }
 """Map the types of records in the tree to their kinds; an unknown type becomes its own kind."""
+KNOWN_TYPES: Final = _NOTES | _REWRITES_WITHOUT_ID | _KINDS.keys()
 
 
 def shown_by(fields: Fields) -> tuple[TextReplacement, ...]:
@@ -328,24 +335,22 @@ _BESIDE: Final = Place(absent=Absent.PREVIOUS, continues=True, stands_in=True)
 def place_of(event_id: str, fields: Fields, kind: str) -> tuple[str | None, Place]:
     """Return the id of the parent that a record names, and the rest that says its place."""
     if not fields.is_chained:
-        leaf = fields.leafUuid if fields.type == "last-prompt" else None
-        moves_to = stored_id(leaf) if leaf is not None and is_name(leaf) else ""
+        moves_to = stored_name(fields.leafUuid) or "" if fields.type == "last-prompt" else ""
         if kind == "note":
             return None, Place(absent=Absent.PREVIOUS, moves_to=moves_to) if moves_to else PLAIN
         return None, _BESIDE
     is_start = is_boundary(fields)
     parent = fields.logicalParentUuid if is_start and fields.parentUuid is None else fields.parentUuid
-    named = stored_id(fields.uuid)
-    is_taken = named != event_id
+    is_taken = event_id != fields.uuid and event_id != stored_id(fields.uuid)
     # A parent that is no id, or not even there, is missing; no later record has it.
-    above = stored_id(parent) if isinstance(parent, str) and is_name(parent) else None
+    above = stored_name(parent)
     is_odd = above is None and parent is not None
     if not (is_start or is_taken or is_odd):
         return above, PLAIN
     place = Place(
         absent=Absent.PREVIOUS,
         continues=is_start or is_odd,
-        named=named if is_taken else "",
+        named=stored_id(fields.uuid) if is_taken else "",
         is_boundary=is_start,
         kept=_stored(kept_by(fields)) if is_start else None,
     )

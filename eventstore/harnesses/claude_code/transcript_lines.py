@@ -41,6 +41,27 @@ class _Parsed(msgspec.Struct, frozen=True):
     differs: tuple[str, ...] = ()
 
 
+def alone(text: bytes) -> Fields | None:
+    """Return the record that a line without its end is; None for a line that needs `parse`.
+
+    The line is valid UTF-8.
+    """
+    # Each level of nesting takes two bytes.
+    is_long = len(text) > 2 * DEEPEST_RECORD
+    if text[:1] != b"{" or text[-1:] != b"}" or (is_long and is_deeper(text, DEEPEST_RECORD)):
+        return None
+    try:
+        if not text.isascii():
+            # The decoder does not look at bytes that stay raw.
+            text.decode()
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+_decode: Final = msgspec.json.Decoder(Fields).decode
+
+
 def parse(line: bytes) -> _Parsed:
     """Return the records of a line; never raises, however damaged the line is."""
     start, text = trimmed(line)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from eventstore.event import Flag, NewEvent
 from eventstore.harnesses.claude_code.links import Links
-from eventstore.harnesses.claude_code.meaning import facts_of, plain_message
+from eventstore.harnesses.claude_code.meaning import facts_of
 from eventstore.harnesses.claude_code.record import (
-    PLAIN,
+    KNOWN_TYPES,
     VERSION,
     Fields,
     is_boundary,
@@ -18,9 +18,9 @@ from eventstore.harnesses.claude_code.record import (
     kind_of,
     place_of,
 )
-from eventstore.harnesses.claude_code.transcript_lines import parse
+from eventstore.harnesses.claude_code.transcript_lines import alone, parse
 from eventstore.harnesses.lines import REPEAT, count_type
-from eventstore.harnesses.names import is_name, is_reserved, stored_id
+from eventstore.harnesses.names import stored_id
 from eventstore.harnesses.source import (
     LINE_END,
     Glue,
@@ -36,9 +36,10 @@ from eventstore.harnesses.source import (
     pieces_of_lines,
     without_parent,
 )
-from eventstore.javascript import epoch_ms
+from eventstore.javascript import epoch_ms, is_utf8
 from eventstore.records import Remark, Resume
 
+_REPLACED_TEXT: Final = int(Flag.REPLACED_TEXT)
 _IN_PLACE: Final = "Claude Code shows this record in place of the other"
 
 
@@ -73,7 +74,7 @@ class _Chain:
     def count(self, fields: Fields) -> None:
         """Count a record, and its type if that is unknown."""
         self.records += 1
-        if not is_known_type(fields.type):
+        if fields.type not in KNOWN_TYPES and not is_known_type(fields.type):
             count_type(self.unknown, fields.type)
 
     @property
@@ -135,14 +136,22 @@ class TranscriptReader(SessionReader):
         yield from self._links.at_end()
 
     def whole(self, text: bytes, offset: int) -> NewEvent | Sequence[Piece]:
-        pieces: Sequence[Piece] = ()
-        event = self._plain(text, offset)
-        if event is None:
-            pieces = [*self._pieces_of(text + b"\n", offset)]
-            event = _only_event(pieces)
+        found: NewEvent | Sequence[Piece]
+        fields, beside = alone(text), list[Piece]()
+        if fields is None:
+            found = [*self._pieces_of(text + b"\n", offset)]
+        else:
+            place = self._place(fields)
+            event = self._event(text, offset, fields, place, beside)
+            if event is None:
+                found = [*beside, Glue(text + LINE_END.data)]
+            elif beside or place:
+                found = [SourceRecord(event, session=place, line=self._line), *beside, LINE_END]
+            else:
+                found = event
         self._line += 1
         self._is_open = False
-        return event or pieces
+        return found
 
     def torn(self, text: bytes, offset: int) -> Iterator[Piece]:
         if [(start, stop) for start, stop, _ in parse(text).records] == [(0, len(text))]:
@@ -158,54 +167,20 @@ class TranscriptReader(SessionReader):
         self._line += 1
         self._is_open = False
 
-    def _plain(self, body: bytes, offset: int) -> NewEvent | None:
-        """Return the event of a line that is an ordinary message of the file's own session.
-
-        Return None for any other line, and for one that needs more than its bytes and the records before it:
-        `_pieces_of` reads every line, with the same result.
-        """
-        chain, seen = self._chains[0], self._seen[0]
-        found = plain_message(body) if body.startswith(b"{") and body.endswith(b"}") else None
-        if found is None:
-            return None
-        fields, facts = found
-        own, named = fields.uuid, fields.parentUuid
-        is_known = named is None or (named in seen and named != own)
-        is_side = fields.isSidechain and not self._contents.is_of_agent
-        if is_side or not is_known or not is_name(own) or is_reserved(own) or self._is_taken(0, own):
-            return None
-        if own in chain.orphans or not self._links.pass_by(own):
-            return None
-        chain.records += 1
-        seen[own] = offset
-        chain.chained = own
-        return NewEvent(
-            id=own,
-            kind="message",
-            body=body,
-            format=VERSION,
-            parent=named,
-            time=epoch_ms(fields.timestamp),
-            facts=facts,
-            place=PLAIN,
-        )
-
     def _pieces_of(self, raw: bytes, offset: int) -> Iterator[Piece]:
-        """Yield the pieces of a line at an offset."""
+        """Yield the pieces of a line at an offset, with its end, however damaged it is."""
         parsed, at = parse(raw), 0
         for start, stop, fields in parsed.records:
-            place = self._place(fields)
+            place, beside = self._place(fields), list[Piece]()
             body = raw[start:stop]
-            remarks: list[tuple[str, str]] = []
-            record = self._record(body, offset + start, fields, place, remarks.append)
-            if record is not None:
+            flags = 0 if is_utf8(body) else _REPLACED_TEXT
+            event = self._event(body, offset + start, fields, place, beside, flags)
+            if event is not None:
                 if at < start:
                     yield Glue(raw[at:start])
-                yield record
+                yield SourceRecord(event, session=place, line=self._line)
                 at = stop
-                yield from self._links.of(place, record.event, fields)
-            for what, reason in remarks:
-                yield SourceRemark("skipped" if what == "skipped" else "differs", self._line, reason, place)
+            yield from beside
         if at < len(raw):
             yield LINE_END if raw[at:] == LINE_END.data else Glue(raw[at:])
         if parsed.problem:
@@ -217,36 +192,45 @@ class TranscriptReader(SessionReader):
             return 0
         return self._contents.sides.get(fields.uuid, 0)
 
-    def _record(
-        self, body: bytes, start: int, fields: Fields, place: int, remark: Callable[[tuple[str, str]], None]
-    ) -> SourceRecord | None:
-        """Return the piece of a record at an offset; None if it is a duplicate or cannot be stored."""
-        chain = self._chains[place]
+    def _event(  # noqa: PLR0917  every record comes here
+        self, body: bytes, start: int, fields: Fields, place: int, beside: list[Piece], flags: int = 0
+    ) -> NewEvent | None:
+        """Return the event of a record at an offset; None if it is a duplicate or cannot be stored.
+
+        Add the links that it implies, and remarks on it, to `beside`. `flags` are those of its bytes.
+        """
+        chain, seen = self._chains[place], self._seen[place]
         try:
             kind = kind_of(fields)
             time = epoch_ms(fields.timestamp)
-            facts = facts_of(kind, body, fields)
-            if fields.is_chained:
+            facts = facts_of(kind, body, fields, flags)
+            is_chained = fields.is_chained
+            if is_chained:
                 own = stored_id(fields.uuid)
-                if self._is_repeat(place, own, body):
-                    remark(("skipped", REPEAT))
-                    return None
                 if self._is_taken(place, own):
-                    remark(("differs", f"id {fields.uuid!r} is taken: {_IN_PLACE}"))
+                    if self._is_repeat(place, own, body):
+                        beside.append(SourceRemark("skipped", self._line, REPEAT, place))
+                        return None
+                    reason = f"id {fields.uuid!r} is taken: {_IN_PLACE}"
+                    beside.append(SourceRemark("differs", self._line, reason, place))
                     own = self._free(place, own)
             else:
                 own = self._minted(place, kind, body)
             parent, its_place = place_of(own, fields, kind)
         except Exception as error:  # noqa: BLE001  no record may keep the others from being read
-            remark(("skipped", f"cannot be read ({type(error).__name__})"))
+            reason = f"cannot be read ({type(error).__name__})"
+            beside.append(SourceRemark("skipped", self._line, reason, place))
             return None
         chain.count(fields)
-        self._seen[place][own] = start
+        is_missing = (
+            is_chained and parent and parent not in seen and parent != own and not is_boundary(fields)
+        )
+        if is_missing and parent and not self._known.has(place, parent):
+            chain.orphans.setdefault(parent, []).append(self._line)
+        seen[own] = start
         chain.orphans.pop(own, None)
-        if fields.is_chained:
+        if is_chained:
             chain.chained = own
-            if parent and parent != own and not self._is_known(place, parent) and not is_boundary(fields):
-                chain.orphans.setdefault(parent, []).append(self._line)
         event = NewEvent(
             id=own,
             kind=kind,
@@ -257,10 +241,9 @@ class TranscriptReader(SessionReader):
             facts=facts,
             place=its_place,
         )
-        return SourceRecord(event, session=place, line=self._line)
-
-    def _is_known(self, place: int, name: str) -> bool:
-        return name in self._seen[place] or self._known.has(place, name)
+        if links := self._links.of(place, event, fields):
+            beside[:0] = links
+        return event
 
     def _is_repeat(self, place: int, own: str, body: bytes) -> bool:
         if own in self._seen[place]:
@@ -291,16 +274,3 @@ class TranscriptReader(SessionReader):
             else:
                 high = middle
         return f"{base}{high}"
-
-
-def _only_event(pieces: Sequence[Piece]) -> NewEvent | None:
-    """Return the event of a line that is one record of the first session, None for others.
-
-    The record is valid UTF-8.
-    """
-    if len(pieces) != 2 or pieces[1] is not LINE_END:  # noqa: PLR2004  the record, and its line end
-        return None
-    record = pieces[0]
-    if not isinstance(record, SourceRecord) or record.session:
-        return None
-    return None if record.event.facts.flags & Flag.REPLACED_TEXT else record.event

@@ -9,24 +9,27 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.branching.move import move_to
-from eventstore.event import Event
+from eventstore.event import Event, Flag
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_sessions
 from eventstore.files.matching import FROM_START, SessionMatcher
 from eventstore.harnesses import harness, node_of
 from eventstore.harnesses.base import Certainty
-from eventstore.harnesses.claude_code.meaning import facts_of, plain_message
+from eventstore.harnesses.claude_code import meaning
 from eventstore.harnesses.claude_code.record import fields_of, kind_of
 from eventstore.harnesses.claude_code.transcript_file import ClaudeCodeFile
+from eventstore.harnesses.claude_code.transcript_lines import alone
 from eventstore.harnesses.source import Source, SourceRecord, one_by_one
-from eventstore.javascript import DEEPEST_RECORD, is_deeper
+from eventstore.javascript import DEEPEST_RECORD, is_deeper, is_utf8
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
+from eventstore.node import facts_of_node
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context
@@ -345,8 +348,8 @@ _MESSAGES = st.fixed_dictionaries(
 )
 
 
-class TestAPlainMessage:
-    """An ordinary message's record takes a short way, to the same result as any other record."""
+class TestFacts:
+    """An import does not make the node of a message, and stores the same beside it."""
 
     @given(
         message=_MESSAGES,
@@ -357,21 +360,29 @@ class TestAPlainMessage:
         is_ascii=st.booleans(),
         damage=st.sampled_from([b"", b"\xff", b"}", b"[" * 600 + b"]" * 600]),
     )
-    def test_it_has_the_facts_of_any_other_record(
+    def test_a_message_has_those_of_its_node(
         self, *, message: dict[str, Any], type_: str, flags: dict[str, Any], is_ascii: bool, damage: bytes
     ) -> None:
         fields = {"type": type_, "uuid": "u", "parentUuid": None, "message": message, **flags, "x": "DAMAGE"}
         text = json.dumps(fields, ensure_ascii=is_ascii, separators=(",", ":"))
         body = text.encode("utf-8", "surrogatepass").replace(b'"DAMAGE"', damage or b"1")
-        if (found := plain_message(body)) is not None:
+        try:
             every = fields_of(body)
-            assert kind_of(every) == "message"
-            assert found[1] == facts_of("message", body, every)
+        except msgspec.DecodeError:
+            assert alone(body) is None
+            return
+        if (only := alone(body)) is not None:
+            assert only == every
+            assert is_utf8(body)
             assert not is_deeper(body, DEEPEST_RECORD)
+        kind, flags = kind_of(every), 0 if is_utf8(body) else Flag.REPLACED_TEXT
+        assert meaning.facts_of(kind, body, every, flags) == facts_of_node(
+            meaning.node_of(kind, every), kind, body
+        )
 
-    def test_messages_of_both_sides_and_results_are_plain(self) -> None:
+    def test_messages_of_both_sides_and_results_are_alone(self) -> None:
         sides = HI, answer("u", None, "m", "ok"), result("u", None, "c", "out")
-        assert all(plain_message(each.rstrip()) is not None for each in sides)
+        assert all(alone(each.rstrip()) is not None for each in sides)
 
     @pytest.mark.parametrize("seed", range(20))
     def test_a_file_of_them_is_read_as_one_with_blanks_at_the_ends_of_lines(self, seed: int) -> None:
