@@ -143,6 +143,12 @@ class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
     target: str = ""
 
 
+class ContentReplacement(TextReplacement, frozen=True, kw_only=True):
+    """The content, as JSON, that contexts show instead of a message's; b"" for no message."""
+
+    content: bytes
+
+
 class Node(msgspec.Struct, frozen=True, kw_only=True):
     """The meaning of one record; each aspect that it lacks is empty.
 

@@ -1,4 +1,4 @@
-"""The rules of pi 0.73 (`buildSessionContext`): how it builds a context from a path."""
+"""The rules of pi: how it builds a context from a path, and what of it it sends."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.event import Event, Flag
+from eventstore.harnesses import node_of
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.log import Snapshot
-from eventstore.paths import LazyEvent
+from eventstore.node import ContentReplacement, PromptView
+from eventstore.paths import LazyEvent, event, path_of_kinds
 from eventstore.records import TextReplacement
 from projections.rules.base import Rules, Selection, select_kept_run
 
@@ -87,7 +89,9 @@ def rewrite(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
     content = decoded.get("content")
     for change in shown:
         block = {"type": "text", "text": change.text}
-        if change.block is None or (change.block == 0 and isinstance(content, str)):
+        if isinstance(change, ContentReplacement):
+            content = tolerant_json(change.content or b"null")
+        elif change.block is None or (change.block == 0 and isinstance(content, str)):
             content = change.text if isinstance(content, str) else [block]
         elif isinstance(content, list) and 0 <= change.block < len(content):
             content = [*content[: change.block], block, *content[change.block + 1 :]]
@@ -96,6 +100,35 @@ def rewrite(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
 
 _COMMANDS: Final = ("bashExecution", "pythonExecution")
 """Roles of messages that have an output instead of content."""
+
+
+def _prompt(told: Sequence[dict[str, Any]]) -> PromptView:
+    """Return what system messages say together, in order."""
+    texts: list[Any] = []
+    sections, tools = dict[str, Any](), dict[Any, dict[str, Any]]()
+    for message in told:
+        content = message.get("content")
+        texts += [content] if isinstance(content, str) else [each.get("text") for each in _objects(content)]
+        changed = message.get("sections")
+        sections |= changed if isinstance(changed, dict) else {}
+        for tool in _objects(message.get("toolsRemoved")):
+            tools.pop(stringify(tool.get("name")), None)
+        for tool in _objects(message.get("toolsAdded")):
+            tools[stringify(tool.get("name"))] = tool
+    system = "\n\n".join(text for text in (*texts, *sections.values()) if isinstance(text, str) and text)
+    declared = [
+        {
+            "name": tool.get("name"),
+            "description": tool.get("description"),
+            "input_schema": tool.get("parameters"),
+        }
+        for tool in tools.values()
+    ]
+    return PromptView(system=system, tools=_encode(declared) if declared else b"")
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def placeholder(text: str, time: int | None) -> bytes:
@@ -120,12 +153,31 @@ class PiRules(Rules):
         return select_kept_run(snapshot, leaf)
 
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
+        if entry.kind == "message" and not node_of(entry).is_sent:
+            return ()
         is_migrated = bool(entry.flags & Flag.MIGRATED_ROLE)
         message = (show_migrated if is_migrated else _SHOW[entry.kind])(record, entry.time)
         return () if message is None else (message,)
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
+        edits = [change for change in shown if isinstance(change, ContentReplacement)]
+        if edits and not edits[-1].content:
+            return ()
         return [rewrite(message, shown) for message in messages]
+
+    def recorded_prompt(self, snapshot: Snapshot, leaf: LazyEvent) -> PromptView:
+        """Return the system prompt and tools in messages of role `system`, of pi 0.87 and later.
+
+        Each changes some sections and tools; a compaction repeats what is in force.
+        """
+        since = leaf.compaction_seq
+        compaction = event(snapshot, leaf.session, since).body if since else b""
+        told: list[Any] = []
+        if b'"systemMessage"' in compaction:
+            told.append(tolerant_json(compaction).get("systemMessage"))
+        later = path_of_kinds(snapshot, leaf.session, leaf.seq, {"message"}, first=since + 1 if told else 1)
+        told += [tolerant_json(entry.body).get("message") for entry in later if not entry.role]
+        return _prompt([message for message in told if isinstance(message, dict)])
 
     def placeholder(self, text: str, time: int | None) -> bytes:
         return placeholder(text, time)

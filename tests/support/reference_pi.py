@@ -20,7 +20,7 @@ _TRIMMED: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + 
 
 
 def context(entries: list[Entry], leaf: Any = UNDEFINED) -> dict[str, Any]:
-    """Return the result of pi's `buildSessionContext(entries, leaf)`, as JSON has it."""
+    """Return what pi sends of `buildSessionContext(entries, leaf)`, as JSON: without answers that failed."""
     if leaf is None or not entries:
         return EMPTY
     return fold(path_to(entries, leaf))
@@ -57,10 +57,15 @@ def fold(path: list[Entry]) -> dict[str, Any]:
             newest = entry
     messages = [emit(entry) for entry in path] if newest is None else _since(path, newest)
     return _defined(
-        messages=[message for message in messages if message is not None],
+        messages=[message for message in messages if message is not None and not _has_failed(message)],
         thinkingLevel=thinking,
         model=model,
     )
+
+
+def _has_failed(message: Any) -> bool:
+    is_answer = isinstance(message, dict) and message.get("role") == "assistant"
+    return is_answer and message.get("stopReason") in ("error", "aborted")
 
 
 def _since(path: list[Entry], newest: Entry) -> list[Entry | None]:

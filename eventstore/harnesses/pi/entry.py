@@ -13,7 +13,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from eventstore.event import Flag
+from eventstore.harnesses.names import stored_id
 from eventstore.harnesses.pi.message import (
+    FAILED,
     content_blocks,
     usage_view,
     view_of_wire,
@@ -25,6 +27,7 @@ from eventstore.node import (
     NOTHING,
     BranchView,
     CompactionView,
+    ContentReplacement,
     LabelView,
     Node,
     PromptView,
@@ -48,7 +51,7 @@ KINDS: Final = frozenset(
         "session_info",
     }
 )
-"""The types of entries that pi itself writes."""
+"""The types of entries that pi and its dialects write."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -63,6 +66,7 @@ class Entry(msgspec.Struct, frozen=True):
     firstKeptEntryId: Any = None  # noqa: N815
     firstKeptEntryIndex: Any = None  # noqa: N815
     targetId: Any = None  # noqa: N815
+    replacement: Raw | UnsetType = UNSET
     summary: Any = None
     content: Raw | UnsetType = UNSET
     details: Raw | UnsetType = UNSET
@@ -110,7 +114,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _decode_entry: Final = msgspec.json.Decoder(Entry).decode
-_RAW: Final = ("message", "content", "details", "data", "preserveData")
+_RAW: Final = ("message", "replacement", "content", "details", "data", "preserveData")
 
 
 def entry_of(body: bytes) -> Entry:
@@ -157,6 +161,28 @@ def read_message(entry: Entry) -> Node:
         settings = SettingsView(provider=wire.provider, model=wire.model)
         return Node(messages=messages, raw=raw, settings=settings, flags=Flag.SETS_MODEL)
     return Node(messages=messages, raw=raw)
+
+
+def _sent_message(entry: Entry) -> Node:
+    """Read a message of pi: no answer that failed is sent, and a system message is its prompt."""
+    node = read_message(entry)
+    role, stop = (node.message.role, node.message.stop_reason) if node.message else ("", "")
+    if role == "system":
+        return Node(line="system prompt", is_sent=False)
+    is_sent = role != "assistant" or stop not in FAILED
+    return node if is_sent else msgspec.structs.replace(node, is_sent=False)
+
+
+def _context_edit(entry: Entry) -> Node:
+    """Read an edit of an earlier message: other content, or nothing of it."""
+    edit = b"" if isinstance(entry.replacement, UnsetType) else bytes(entry.replacement)
+    shown = tolerant_json(edit).get("content") if edit.startswith(b"{") else None
+    if not isinstance(entry.targetId, str) or not (edit == b"null" or isinstance(shown, str | list)):
+        return NOTHING
+    content = b"" if edit == b"null" else stringify(shown).encode()
+    texts = "".join(block.text for block in content_blocks(content or b"null") if isinstance(block, Text))
+    rewrite = ContentReplacement(target=stored_id(entry.targetId), text=texts, content=content)
+    return Node(rewrites=(rewrite,), line=entry.targetId)
 
 
 _FORMS: Final = (
@@ -360,4 +386,5 @@ READERS: Final[Mapping[str, Reader]] = {
     "session_info": _session_info,
     "session_init": _session_init,
 }
-"""The readers of pi's records by kind; "session" is a file's header."""
+"""The readers by kind of the records that pi's dialects share; "session" is a file's header."""
+PI_READERS: Final[Mapping[str, Reader]] = {**READERS, "message": _sent_message, "rewrite": _context_edit}

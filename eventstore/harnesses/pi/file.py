@@ -16,7 +16,7 @@ from msgspec import UNSET
 from eventstore.event import Absent, EventFacts, Flag, NewEvent, Place
 from eventstore.harnesses.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.harnesses.names import is_name, is_reserved, stored_id
-from eventstore.harnesses.pi.entry import KINDS, READERS, Entry, Reader, entry_of, node_of_entry
+from eventstore.harnesses.pi.entry import KINDS, PI_READERS, Entry, Reader, entry_of, node_of_entry
 from eventstore.harnesses.pi.message import measure
 from eventstore.harnesses.source import SeenRecords
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
@@ -99,7 +99,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return node
 
 
-PI: Final = Dialect(harness="pi", kinds=KINDS, readers=READERS)
+PI: Final = Dialect(
+    harness="pi", kinds=KINDS | {"context_edit"}, same={"context_edit": "rewrite"}, readers=PI_READERS
+)
 NAMED: Final = Place(absent=Absent.ROOT)
 """The place of a record that names its parent."""
 IN_ORDER: Final = Place(absent=Absent.ROOT, continues=True)

@@ -172,6 +172,7 @@ class _SizedBlock(msgspec.Struct, frozen=True, gc=False):
 class _SizedMessage(msgspec.Struct, frozen=True, gc=False):
     role: str = ""
     content: str | list[_SizedBlock] | None = None
+    stopReason: str | None = None  # noqa: N815
 
 
 _decode_sized: Final = msgspec.json.Decoder(_SizedMessage).decode
@@ -185,7 +186,7 @@ def measure(raw: bytes) -> tuple[str, MessageSize] | None:
     """
     message = _decode_sized(raw)
     role, content = message.role, message.content
-    if role not in _SIZED_ROLES:
+    if role not in _SIZED_ROLES or message.stopReason in FAILED:
         return None
     size = MessageSize(role)
     if isinstance(content, str):
@@ -207,6 +208,8 @@ def measure(raw: bytes) -> tuple[str, MessageSize] | None:
     return role, size
 
 
+FAILED: Final = ("aborted", "error")
+"""Why answers that failed stopped."""
 _SIZED_ROLES: Final = frozenset({"user", "assistant", "toolResult"})
 
 
