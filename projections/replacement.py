@@ -112,7 +112,9 @@ def replacement_between(
     own = [
         part
         for part in made
-        if (part.session == event.session and part.seq >= event.seq) or part.key in shown_before
+        if (part.session == event.session and part.seq >= event.seq)
+        or part.key in shown_before
+        or part.fate is Fate.RESTORED
     ]
     return Replacement(
         event=event,

@@ -295,6 +295,8 @@ def _selected(
         entries = [entry for entry in entries if order.place(entry.seq) > behind or entry.id in kept]
     due = compaction
     parts = list[Part]()
+    for seq in selected.leading:
+        parts += _parts_shown(event(snapshot, cursor.session, seq), restored=True)
     for entry, span in rewrites.visible(entries, attrgetter("id")):
         if due and (not selected.keeps_before or order.place(entry.seq) > behind):
             parts += _summarized(due, observed)

@@ -42,13 +42,15 @@ class Selection(msgspec.Struct, frozen=True):
 
     Entries before number `first` are ignored. `compaction` is the one in effect: its summary comes first, or
     after what it keeps if `keeps_before`. `kept` are the ids of the entries above it that stay, None for all
-    from `first` on. `prefix` is an entry of another session whose context comes before everything else.
+    from `first` on. `leading` are the numbers of entries off the path that come before the summary. `prefix` is an
+    entry of another session whose context comes before everything else.
     """
 
     first: int = 1
     compaction: LazyEvent | None = None
     kept: frozenset[str] | None = None
     keeps_before: bool = False
+    leading: tuple[int, ...] = ()
     prefix: EntryRef | None = None
 
 

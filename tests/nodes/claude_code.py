@@ -30,6 +30,7 @@ from eventstore.records import TextReplacement
 from projections.context.overlay import Rewrites
 from projections.context.parts import Fate, Part
 from projections.rules.claude_code import RULES
+from projections.rules.claude_code.turns import attachments_first
 from tests.nodes.node import Change, Compaction, Node, Nodes, walk
 
 _REJOINS: Final = (2, 1, 88)
@@ -225,7 +226,7 @@ def _run(nodes: Nodes, first: int, last: int) -> list[int]:
 def parts_at(nodes: Nodes, leaf: int) -> Sequence[Part]:
     """Return the parts of a context, as today's rules join and arrange them."""
     # The rules look at nothing but the parts.
-    return RULES.arrange(None, None, [*_changed(nodes, _shown(nodes, leaf))])  # type: ignore[arg-type]
+    return RULES.joined(attachments_first([*_changed(nodes, _shown(nodes, leaf))]))
 
 
 def _shown(nodes: Nodes, leaf: int) -> list[int]:

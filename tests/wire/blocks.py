@@ -66,11 +66,11 @@ class _Document(msgspec.Struct):
 
 def _of_own(raw: bytes, shape: str, time: int) -> list[Block]:
     view, message = format_of(shape).message(raw), mask(json.loads(raw))
-    if message.get("role") == "system":
-        return []
     role = "assistant" if message["role"] == "assistant" else "user"
-    if (worded := format_of(shape).api_message(raw)) and worded.blocks:
-        return list(_contents(role, [mask(json.loads(block)) for block in worded.blocks]))
+    # A summary, and what was said while the model worked, may have words of the harness around it.
+    has_words = "content" not in message or message.get("steering")
+    if has_words and (worded := format_of(shape).api_message(raw)):
+        return list(_contents(role, [mask(json.loads(payload.raw)) for payload in worded.payloads]))
     if (text := substitute_text(view)) is not None:
         return [Block("user", "text", mask(text))] if text else []
     if message.get("prunedAt", 0) > time:

@@ -166,6 +166,33 @@ def _prompt(shape: dict[str, Any]) -> PromptView:
     )
 
 
+def words_around(notice: bytes, note: bytes) -> bytes | None:
+    """Return a notice as a recorded request has it; None if `note` is another record.
+
+    That is b"" if the note is the request itself, so that its messages, which come before it, lack the notice.
+    """
+    record = _record_of(note) if MARK in note else None
+    if record is None:
+        return None
+    if record.type == "api-request":
+        return b""
+    if record.type != "api-request-blob" or not _is_object(record.message):
+        return None
+    message = tolerant_json(notice)
+    said = message.get("content")
+    blocks = _normal(bytes(record.message))["content"]
+    texts = (
+        [each.get("text") for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    )
+    around = (text for text in texts if isinstance(text, str) and isinstance(said, str) and said in text)
+    text = next(around, None)
+    return (
+        None
+        if text is None
+        else stringify({**message, "content": text.rstrip("\n")}).encode("utf-8", "replace")
+    )
+
+
 def message_hash(message: bytes) -> str:
     """Return the hash by which Claude Code names a message: role and content, as blocks."""
     return _digest(_normal(message))

@@ -16,8 +16,9 @@ from eventstore.harnesses.claude_code.api_requests import (
     message_hash,
     prompt_of,
     request_of,
+    words_around,
 )
-from eventstore.harnesses.claude_code.meaning import shown_messages
+from eventstore.harnesses.claude_code.meaning import RENDERED, shown_messages
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView, ResultReplacement
@@ -42,6 +43,7 @@ from projections.rules.claude_code.turns import (
     attachments_first,
     encoded,
     group_in,
+    is_notice,
     joined,
     rewritten,
     turns,
@@ -82,6 +84,7 @@ class ClaudeCodeRules(Rules):
             first=min(places, key=Order(snapshot, leaf.session).place, default=compaction.seq),
             kept=kept,
             keeps_before=said is not None and said.keeps_before,
+            leading=_leading(snapshot, compaction),
         )
 
     def beside(self, snapshot: Snapshot, session: str) -> Beside:
@@ -103,12 +106,12 @@ class ClaudeCodeRules(Rules):
 
     def arrange(
         self,
-        snapshot: Snapshot,  # noqa: ARG002
+        snapshot: Snapshot,
         leaf: LazyEvent,  # noqa: ARG002
         parts: Sequence[Part],
     ) -> Sequence[Part]:
-        """Join each answer's blocks; move attachments up past prompts."""
-        return self.joined(attachments_first(parts))
+        """Join each answer's blocks; move attachments up past prompts; put notices in their words."""
+        return [_in_words(snapshot, part) for part in self.joined(attachments_first(parts))]
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
         """Return the index of the newest assistant message, which may still get further blocks.
@@ -205,13 +208,23 @@ class ClaudeCodeRules(Rules):
 
     def document(self, messages: list[bytes | memoryview], settings: bytes) -> bytes:
         """Return a context as a request has it: role and content, consecutive user messages merged."""
-        return super().document([*turns(map(bytes, messages))], settings)
+        return super().document([*turns([bytes(message) for message in messages])], settings)
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % encoded(text)
 
 
 _PROMPTS: Final = SnapshotCache[PromptView]()
+
+
+def _in_words(snapshot: Snapshot, part: Part) -> Part:
+    """Return a notice with the words around it, which are only in the request that first has it."""
+    if not is_notice(part):
+        return part
+    for note in events_of_kinds(snapshot, part.session, {"note"}, first=part.seq + 1):
+        if note.format == VERSION and (words := words_around(part.raw, note.body)) is not None:
+            return msgspec.structs.replace(part, raw=words, recorded=None) if words else part
+    return part
 
 
 def _notes_above(snapshot: Snapshot, entry: LazyEvent) -> Iterator[bytes]:
@@ -228,6 +241,18 @@ def _api_requests(snapshot: Snapshot, session: str) -> ApiRequests:
         if each.role == "assistant" and each.format == VERSION
     )
     return ApiRequests(notes, answers)
+
+
+def _leading(snapshot: Snapshot, compaction: LazyEvent) -> tuple[int, ...]:
+    """Return the numbers of rendered attachments between a boundary and its summary."""
+    chain, found = {compaction.parent_seq}, list[int]()
+    for seq in range(compaction.parent_seq + 1, compaction.seq) if compaction.parent_seq else ():
+        entry = event(snapshot, compaction.session, seq)
+        if entry.is_entry and entry.parent_seq in chain:
+            chain.add(seq)
+            shown = shown_messages(entry.kind, entry.body) if entry.kind == "custom_message" else ()
+            found += [seq] if any(each.startswith(RENDERED) for each in shown) else []
+    return tuple(found)
 
 
 def _ids_kept(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -82,8 +82,14 @@ def attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
     return found
 
 
-def turns(messages: Iterable[bytes]) -> Iterator[bytes]:
+def is_notice(part: Part) -> bool:
+    """Return True for a message that tells the model of a task in the background."""
+    return part.role in ("user", "custom") and b'"<task-notification>' in part.raw
+
+
+def turns(messages: Sequence[bytes]) -> Iterator[bytes]:
     """Yield messages as one request has them: role and content, those of refold's records too."""
+    renders = any(message.startswith(RENDERED) for message in messages)
     users: list[tuple[bytes, Rendered]] = []
     for message in messages:
         wire = wire_of(message)
@@ -91,14 +97,15 @@ def turns(messages: Iterable[bytes]) -> Iterator[bytes]:
             content = content_of(wire) if wire.role == "user" else _content_of_own(message)
             users.append((content, rendered_of(message)))
             continue
-        yield from _user_turns(users)
+        yield from _user_turns(users, renders=renders)
         users = []
         yield b'{"role":"assistant","content":%s}' % content_of(wire)
-    yield from _user_turns(users)
+    yield from _user_turns(users, renders=renders)
 
 
-def _user_turns(users: Sequence[tuple[bytes, Rendered]]) -> Iterator[bytes]:
-    if all(how.rendered is None for _, how in users):
+def _user_turns(users: Sequence[tuple[bytes, Rendered]], *, renders: bool) -> Iterator[bytes]:
+    """Yield the user messages between two answers; `renders`: the version renders attachments."""
+    if not renders:
         yield from _of_user([content for content, _ in users])
         return
     for turn in _with_attachments(users):

@@ -23,9 +23,21 @@ from projections.audit.gaps import context_gaps
 from projections.audit.recorded_requests import RECORDED
 from projections.context.build import build_context, harness_json
 from projections.context.cursor import resolve_cursor
+from projections.context.parts import Fate
 from projections.settings import harness_prompt
 from projections.tokens import counter
-from tests.support.claude_code import SESSION, answer, attached, bring, call, result, said
+from tests.support.claude_code import (
+    SESSION,
+    answer,
+    attached,
+    boundary,
+    bring,
+    call,
+    note,
+    result,
+    said,
+    summary,
+)
 
 FILE = Path(__file__).with_name("recorded_requests.jsonl")
 NAME = "8b65af88-a36e-42da-8f34-d30be299ebe7"
@@ -228,3 +240,65 @@ def test_own_notes_are_wrapped_in_a_reminder(log: MemoryLog, tmp_path: Path) -> 
     lines = [said("u-1", None, "go"), answer("u-2", "u-1", "m-1", "hm")]
     bring(log, tmp_path / "s.jsonl", *lines, said("u-3", "u-2", "go on", isMeta=True, ownNote=True))
     assert messages(log)[-1] == "<system-reminder>\ngo on\n</system-reminder>"
+
+
+def test_attachments_above_a_summary_lead_the_context(tmp_path: Path, log: MemoryLog) -> None:
+    anchor = {"preservedMessages": {"anchorUuid": "u-7", "uuids": ["u-2"]}}
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        said("u-1", None, "go"),
+        answer("u-2", "u-1", "m-1", "on"),
+        boundary("u-4", "u-2", **anchor),
+        rendered("u-5", "u-4", "<r>files</r>"),
+        attached("u-6", "u-5", {"type": "session_context"}, version=NEW),
+        summary("u-7", "u-6"),
+        rendered("u-8", "u-7", "<r>more</r>"),
+    )
+    built = build_context(log, SESSION)
+    assert [(part.id, part.fate) for part in built.parts][:2] == [
+        ("u-5", Fate.RESTORED),
+        ("u-7", Fate.SUMMARY),
+    ]
+    contents = [message["content"] for message in json.loads(harness_json(built))["messages"]]
+    texts = [[block["text"] for block in content] for content in contents]
+    assert texts == [["<r>files</r>\n", "so far"], ["on"], ["<r>more</r>"]]
+
+
+def test_texts_of_two_messages_are_parted(tmp_path: Path, log: MemoryLog) -> None:
+    lines = [rendered("u-1", None, "<r>a</r>"), answer("u-2", "u-1", "m-1", "on"), said("u-3", "u-2", "b")]
+    bring(log, tmp_path / "s.jsonl", *lines, said("u-4", "u-3", "c"))
+    newest = json.loads(harness_json(build_context(log, SESSION)))["messages"][-1]
+    assert [block["text"] for block in newest["content"]] == ["b\n", "c"]
+
+
+NOTICE = "<task-notification>\n<task-id>t</task-id>\n</task-notification>"
+IN_WORDS = f"<system-reminder>\nA task has ended.\n\n{NOTICE}\n</system-reminder>"
+
+
+def noticed(folder: Path, log: MemoryLog, *notes: bytes) -> Any:
+    origin = {"kind": "task-notification"}
+    bring(log, folder / "s.jsonl", said("u-1", None, NOTICE, origin=origin, version=NEW), *notes)
+    return json.loads(harness_json(build_context(log, SESSION)))["messages"][0]["content"]
+
+
+def request_with(text: str) -> list[bytes]:
+    message = {"role": "user", "content": [{"type": "text", "text": "other"}, {"type": "text", "text": text}]}
+    return [note("api-request-blob", hash="h", message=message), note("api-request", id="r", tail=["h"])]
+
+
+def test_a_notice_has_the_words_of_its_request(tmp_path: Path, log: MemoryLog) -> None:
+    assert noticed(tmp_path, log, *request_with(IN_WORDS + "\n")) == IN_WORDS
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        [],
+        [*request_with("nothing of it"), *request_with(IN_WORDS)],
+        [note("api-request-blob", hash="h", message={"role": "user", "content": 5})],
+        [note("api-request-blob", hash="h", message=5), note("api-request", id=5)],
+    ],
+)
+def test_a_notice_without_its_request_is_plain(tmp_path: Path, log: MemoryLog, notes: list[bytes]) -> None:
+    assert noticed(tmp_path, log, *notes) == NOTICE
