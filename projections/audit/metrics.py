@@ -37,6 +37,7 @@ class Metrics(MetricStruct, frozen=True):
 def measure(
     replacement: Replacement,
     *,
+    sent: Replacement,
     tokens: Counter,
     prices: Prices,
     calls: Sequence[ModelCall],
@@ -45,13 +46,14 @@ def measure(
 ) -> Metrics:
     """Return all metrics of a replacement.
 
-    `calls` are the model calls on its path; `reckoned` are the tokens that were restored without a record.
+    `sent` is the replacement in what was sent; in `replacement`, messages stand for a history that only its provider
+    can read. `calls` are the model calls on its path; `reckoned` are the tokens that were restored without a record.
     """
     compute = partial(isolation.compute, event=replacement.event)
     return Metrics(
-        size=size(replacement, tokens, reckoned),
+        size=size(sent, tokens, reckoned),
         rework=compute("done again", lambda: rework(replacement, tokens)),
         next=compute("said next", lambda: person_next(replacement)),
-        cache=compute("prompt cache", lambda: cache_effect(replacement, tokens, calls)),
-        cost=compute("cost", lambda: cost(replacement, tokens, prices, calls)),
+        cache=compute("prompt cache", lambda: cache_effect(sent, tokens, calls)),
+        cost=compute("cost", lambda: cost(sent, tokens, prices, calls)),
     )

@@ -340,7 +340,8 @@ class _Branch:
         removed = _removed(before, after, coverage, has_summary=bool(view.summary.strip()))
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)
         replacement = replacement_between(event, before, after, **self._around(event))
-        metrics = self._metrics(replacement)
+        sent = replacement_between(event, sent_before, sent_after, **self._around(event))
+        metrics = self._metrics(replacement, sent)
         counts = self._tokens.count(sent_after.parts)
         files = self._files(event, self._files_summarized(coverage))
         sizes = self._before(sent_before, event, view.tokens_before)
@@ -394,9 +395,10 @@ class _Branch:
         place = bisect_right(self.entries, event.seq, key=lambda entry: entry.seq)
         return {"earlier": self.entries[: place - 1], "later": self.entries[place:]}
 
-    def _metrics(self, replacement: Replacement) -> Metrics:
+    def _metrics(self, replacement: Replacement, sent: Replacement | None = None) -> Metrics:
         return measure(
             replacement,
+            sent=sent or replacement,
             tokens=self._tokens,
             prices=self._prices,
             calls=self.calls,

@@ -30,7 +30,7 @@ from projections.rules.base import (
     select_kept_run,
 )
 
-BASE_INSTRUCTIONS: Final = "base instructions, which Codex edits"
+BASE_INSTRUCTIONS: Final = "edited base instructions"
 CUT_OUTPUT: Final = "the middle of a long output, which Codex cuts when it sends it"
 _RETAINED: Final = 20_000
 """Tokens of users' newest texts that stay if a compaction names no history."""
@@ -102,7 +102,7 @@ class CodexRules(Rules):
             if item.type in _OUTPUTS:
                 found.append(part)
                 if item.answer not in answered and (part.session, part.seq) not in pending:
-                    found += _aborted(part, item)
+                    found += _aborted(part, item.answer)
             elif item.answer is None or item.answer in called or not _needs_call(item):
                 found.append(part)
         return found
@@ -183,10 +183,11 @@ def _needs_call(item: _Item) -> bool:
     return item.type in _OUTPUTS.values() and item.execution != "server"
 
 
-def _aborted(call: Part, item: _Item) -> Iterator[Part]:
+def _aborted(call: Part, answer: tuple[str, str] | None) -> Iterator[Part]:
     """Yield the output that Codex makes up for a call that has none."""
-    assert item.answer is not None  # noqa: S101  the callers have looked
-    type_, name = item.answer
+    if answer is None:
+        return
+    type_, name = answer
     output: Json = {"type": type_, "call_id": name}
     if type_ == "tool_search_output":
         output |= {"status": "completed", "execution": "client", "tools": []}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 Json = dict[str, Any]
 THREAD = "01a22150-4dde-77d1-bd62-ecad83c3e3a6"
@@ -78,3 +80,58 @@ def of_items(*items: Json) -> list[tuple[str, Json]]:
 def name_of(thread: str = THREAD, rollout: str = "") -> str:
     """Return the name of a rollout's file."""
     return f"rollout-2025-12-08T22-00-00-{thread}{rollout and f'_{rollout}'}.jsonl"
+
+
+def some_session(rng: random.Random) -> list[bytes]:
+    """Return the lines of a rollout with some of all kinds of records."""
+    lines = [meta(forked_from_id=THREAD) if rng.random() < 0.2 else meta()]
+    is_numbered = rng.random() < 0.5
+    for number in range(rng.randint(2, 8)):
+        beside = {"ordinal": number + 1} if is_numbered else {}
+        lines.append(rng.choice(_RECORDS)(f"k{rng.randrange(3)}", number, beside))
+    return [each[:-1] for each in lines]
+
+
+def _of_item(made: Callable[[str], Json]) -> Callable[[str, int, Json], bytes]:
+    return lambda call, at, beside: line("response_item", made(call), at=at, **beside)
+
+
+def _of_payload(type_: str, payload: Json) -> Callable[[str, int, Json], bytes]:
+    return lambda _, at, beside: line(type_, payload, at=at, **beside)
+
+
+_HISTORY: Final = [said("kept"), item("compaction", encrypted_content="x" * 900)]
+_RECORDS: Final = (
+    _of_item(lambda call: said(f"Do {call}.", id=f"msg_{call}")),
+    _of_item(lambda _: said("<environment_context>\n</environment_context>")),
+    _of_item(lambda _: answered("größe")),
+    _of_item(
+        lambda call: item(
+            "reasoning", summary=[{"type": "summary_text", "text": call}], encrypted_content="x"
+        )
+    ),
+    _of_item(lambda call: called(call, cmd="ls")),
+    _of_item(lambda call: called(call, "spawn_agent", message="go")),
+    _of_item(
+        lambda call: item("custom_tool_call", name="apply_patch", input="*** Begin Patch", call_id=call)
+    ),
+    _of_item(lambda call: output(call, "Exit code: 1\nOutput:\nno")),
+    _of_item(lambda call: output(call, json.dumps({"agent_id": call}))),
+    _of_item(
+        lambda call: item(
+            "function_call_output",
+            call_id=call,
+            output=[{"type": "input_image", "image_url": "data:image/png;base64,eA=="}],
+        )
+    ),
+    _of_item(lambda _: item("web_search_call", status="completed")),
+    _of_payload("compacted", {"message": "", "replacement_history": _HISTORY}),
+    _of_payload("compacted", {"message": "A summary.", "replacement_history": [said("A summary.")]}),
+    _of_payload("compacted", {"message": "A summary."}),
+    _of_payload("turn_context", {"model": "m", "effort": "high", "cwd": "/work"}),
+    _of_payload("token_usage_record", {"usage": usage(100, 50)}),
+    _of_payload("event_msg", {"type": "token_count", "info": {"last_token_usage": usage(100)}}),
+    _of_payload("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
+    _of_payload("event_msg", {"type": "thread_name_updated", "thread_name": "A title"}),
+    _of_payload("world_state", {"full": True}),
+)

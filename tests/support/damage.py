@@ -20,6 +20,7 @@ from eventstore.errors import RefoldError
 from eventstore.files.exporting import export_formats, export_original, export_session
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses import harnesses, node_of
+from eventstore.harnesses.codex.rollout_line import TYPES
 from eventstore.harnesses.oh_my_pi.dialect import ADDED_KINDS
 from eventstore.harnesses.pi.entry import KINDS
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
@@ -27,7 +28,7 @@ from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json, harness_json
 from tests.conformance.test_mistyped_records import RECORDS
-from tests.support import claude_code, oh_my_pi_sessions
+from tests.support import claude_code, codex, oh_my_pi_sessions
 from tests.support.events import events
 from tests.support.pi_files import header
 
@@ -308,8 +309,15 @@ def _begins_as_claude_codes(fields: Json) -> bool:
     return isinstance(fields.get("type"), str) and next(iter(fields)) in ("parentUuid", "type")
 
 
+def _begins_as_codex(fields: Json) -> bool:
+    names = [name for name in fields if name not in ("timestamp", "ordinal")]
+    is_known = isinstance(fields.get("type"), str) and fields["type"] in TYPES
+    return is_known and isinstance(fields.get("payload"), dict) and names[:2] == ["type", "payload"]
+
+
 SUBJECTS: Final = {
     "claude-code": Subject(claude_code.some_session, lambda _: True, is_found=_begins_as_claude_codes),
+    "codex": Subject(codex.some_session, lambda _: True, is_found=_begins_as_codex),
     "oh-my-pi": Subject(
         _oh_my_pi_lines,
         lambda fields: fields.get("type") not in ("session", "title"),

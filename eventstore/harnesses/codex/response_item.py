@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from eventstore.harnesses.codex.rollout_line import Json, object_in, parts_of, role_of
-from eventstore.javascript import stringify
+from eventstore.javascript import DEEPEST_RECORD, is_deeper, stringify
 from eventstore.views import Block, Image, Message, Opaque, Payload, Text, Thinking, ToolCall
 
 _IMAGE: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,")
@@ -22,8 +23,11 @@ _ENVELOPE: Final = 650
 
 
 class _Content(NamedTuple):
+    """A block; its part of the item, None for all of it; an image's base64 text."""
+
     block: Block
-    payload: Payload
+    part: Json | None = None
+    image: str = ""
 
 
 def message_of(item: Json, raw: bytes) -> Message:
@@ -37,7 +41,10 @@ def message_of(item: Json, raw: bytes) -> Message:
 
 def payloads_of(raw: bytes) -> list[Payload]:
     """Return the recorded contents of an item, block by block."""
-    return [content.payload for content in _contents(object_in(raw), raw)]
+    return [
+        Payload(raw=raw if content.part is None else _json(content.part), image=content.image)
+        for content in _contents(object_in(raw), raw)
+    ]
 
 
 def call_id(item: Json) -> str:
@@ -53,23 +60,23 @@ def tokens_of_encrypted(item: Json) -> int:
 
 
 def _contents(item: Json, raw: bytes) -> Iterator[_Content]:
-    type_ = item.get("type")
+    type_ = _text(item, "type")
     if type_ in ("message", "agent_message"):
         yield from _of_parts(item.get("content"))
     elif type_ == "reasoning":
-        yield _Content(_thinking(item), Payload(raw=raw))
+        yield _Content(_thinking(item))
     elif type_ in _CALLS:
         name = _text(item, "name") or _CALLS[type_]
         if space := _text(item, "namespace"):
             name = f"{space}{'' if name.startswith('_') else '__'}{name}"
-        yield _Content(ToolCall(call_id(item), name, _arguments(item)), Payload(raw=raw))
-    elif isinstance(type_, str) and type_.endswith("_output"):
+        yield _Content(ToolCall(call_id(item), name, _arguments(item)))
+    elif type_.endswith("_output"):
         output = item.get("output")
         if output is None and "tools" in item:
             output = stringify(item["tools"])
         yield from _of_parts(output if not isinstance(output, dict) else output.get("content"))
     else:
-        yield _Content(Opaque(str(type_), _size(item, raw)), Payload(raw=raw))
+        yield _Content(Opaque(type_, _size(item, raw)))
 
 
 _CALLS: Final = {
@@ -83,15 +90,14 @@ _CALLS: Final = {
 
 def _of_parts(content: Any) -> Iterator[_Content]:
     for part in parts_of(content):
-        payload = Payload(raw=_json(part))
         url = part.get("image_url")
         if isinstance(part.get("text"), str):
-            yield _Content(Text(part["text"]), payload)
+            yield _Content(Text(part["text"]), part)
         elif isinstance(url, str) and (found := _IMAGE.match(url)):
             data = url[found.end() :]
-            yield _Content(Image(found[1], len(data)), msgspec.structs.replace(payload, image=data))
+            yield _Content(Image(found[1], len(data)), part, data)
         else:
-            yield _Content(Opaque(str(part.get("type")), len(payload.raw)), payload)
+            yield _Content(Opaque(str(part.get("type")), len(_json(part))), part)
 
 
 def _thinking(item: Json) -> Thinking:
@@ -101,13 +107,16 @@ def _thinking(item: Json) -> Thinking:
 
 
 def _arguments(item: Json) -> bytes:
-    """Return the arguments of a call as an object; a text alone is its `input`."""
-    given = item.get("arguments")
-    if item["type"] == "custom_tool_call":
-        given = {"input": item.get("input")}
-    elif item["type"] == "local_shell_call":
-        given = item.get("action")
-    return given.encode("utf-8", "replace") if isinstance(given, str) else _json(given or {})
+    """Return the arguments of a call as an object; a text that is none is its `input`."""
+    names = {"custom_tool_call": "input", "local_shell_call": "action"}
+    given = item.get(names.get(item["type"], "arguments"))
+    if isinstance(given, str) and item["type"] != "custom_tool_call":
+        text = given.encode("utf-8", "replace")
+        with suppress(msgspec.DecodeError):
+            object_in(text)
+            if text.startswith(b"{") and not is_deeper(text, DEEPEST_RECORD):
+                return text
+    return _json(given if isinstance(given, dict) else {} if given is None else {"input": given})
 
 
 def _is_failed(blocks: tuple[Block, ...]) -> bool:

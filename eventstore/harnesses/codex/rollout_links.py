@@ -20,7 +20,8 @@ _SPAWNS: Final = "spawn_agent"
 
 def id_of_ordinal(rollout: str, ordinal: int) -> str:
     """Return the id of a record's event; ordinals go on from file to file of a thread."""
-    return f"{rollout}:{ordinal}"
+    # The ordinal first: where ids are cut, it still tells records apart.
+    return f"{ordinal}@{rollout}"
 
 
 class Links:

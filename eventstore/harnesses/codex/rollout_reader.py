@@ -151,12 +151,16 @@ class RolloutReader(SessionReader):
         kind = kind_of(line)
         if kind == "model_change":
             settings = node_of(kind, line).settings or SettingsView()
-            now = [
-                each if isinstance(each, str) else None for each in (settings.model, settings.thinking_level)
-            ]
-            if now == self._settings:
+            model, effort, provider = (
+                each if isinstance(each, str) else None
+                for each in (settings.model, settings.thinking_level, settings.provider)
+            )
+            if line.type == "turn_context" and self._settings:
+                # It names no provider.
+                provider = self._settings[2]
+            if [model, effort, provider] == self._settings:
                 return "note"
-            self._settings = now
+            self._settings = [model, effort, provider]
         elif line.event == "thread_rolled_back":
             # The path may end above the newest settings now.
             self._settings = []

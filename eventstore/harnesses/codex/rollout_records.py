@@ -47,15 +47,18 @@ def records_in(line: bytes) -> FoundRecords:
     if not text:
         return FoundRecords([], "")
     try:
-        if is_deeper(text, DEEPEST_RECORD):
-            return FoundRecords([], TOO_DEEP)
-        if text.startswith(b"{"):
+        if text.startswith(b"{") and not is_deeper(text, DEEPEST_RECORD):
             return FoundRecords([(start, start + len(text), line_of(text))], "")
     except Exception:  # noqa: BLE001, S110  no line may keep the others from being read
         pass
     try:
         spans, problem = objects_in(text, _Beginnings())
-        found = [(start + first, start + last, line_of(text[first:last])) for first, last, _ in spans]
+        found = []
+        for first, last, _ in spans:
+            if is_deeper(text[first:last], DEEPEST_RECORD):
+                problem = TOO_DEEP
+            else:
+                found.append((start + first, start + last, line_of(text[first:last])))
     except Exception as error:  # noqa: BLE001
         return FoundRecords([], f"cannot be read ({type(error).__name__})")
     if not found and not line.endswith(b"\n"):

@@ -180,6 +180,24 @@ def test_settings_are_entries_where_they_change(tmp_path: Path) -> None:
     ]
 
 
+def test_another_provider_is_another_setting(tmp_path: Path) -> None:
+    turn = codex.line("turn_context", {"model": "m", "effort": "high"})
+    settings = {"model": "m", "reasoning_effort": "high", "model_provider_id": "mine"}
+    applied = codex.event("thread_settings_applied", thread_settings=settings)
+    made = made_of(codex.rollout(turn, applied, turn, codex.said("one"), applied), tmp_path)
+    assert [each.seq for each in made if each.kind == "model_change"] == [2, 3]
+    named = node_of(made[2]).settings
+    assert named is not None
+    assert (named.provider, named.model, named.thinking_level) == ("mine", "m", "high")
+
+
+@pytest.mark.parametrize("arguments", ["{", "[1]", '"ls"', "[" * 600 + "]" * 600])
+def test_arguments_that_are_no_object_are_input(arguments: str, tmp_path: Path) -> None:
+    call = {**codex.called("k"), "arguments": arguments}
+    (message,) = node_of(made_of(codex.rollout(call), tmp_path)[-1]).messages
+    assert message.tool_calls[0].argument("input") == arguments
+
+
 def test_usage_is_of_the_answer_before_it(tmp_path: Path) -> None:
     usage = codex.line("token_usage_record", {"usage": codex.usage(100, 60)})
     count = codex.event(

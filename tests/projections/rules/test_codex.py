@@ -230,6 +230,16 @@ def test_encrypted_histories_are_gaps_of_their_size(tmp_path: Path) -> None:
     assert [part.role for part in build_context(log, session, readable=True).parts] == ["user"]
 
 
+def test_sizes_are_of_what_was_sent(tmp_path: Path) -> None:
+    log = MemoryLog()
+    sealed = codex.item("compaction", encrypted_content="x" * 4000)
+    content = codex.rollout(codex.said("a" * 400), codex.compacted("", codex.said("kept"), sealed))
+    (compaction,) = audit(log, bring(log, tmp_path, content)).compactions
+    size = compaction.metrics.size
+    assert (size.removed, size.kept, size.added) == (100, 0, 1)
+    assert (compaction.messages.summarized, compaction.messages.uncovered) == (0, 0)
+
+
 def test_the_model_of_an_answer_is_that_of_its_turn(tmp_path: Path) -> None:
     log = MemoryLog()
     content = codex.rollout(
