@@ -34,6 +34,7 @@ GROUPS: Final = {
         "diff": ("diff", "Compare the contexts at two entries."),
         "replay": ("replay", "Show the contexts that other policies would make."),
         "rules": ("rules", "List what you wrote, and what of it the context has."),
+        "judge": ("judge", "Have a model read what compactions lost."),
     },
     "Change a session": {
         "compact": ("compact", "Replace older messages with a summary."),

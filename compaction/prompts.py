@@ -43,7 +43,17 @@ MAX_RESULT_CHARACTERS: Final = 2_000
 """Characters of a tool result in a prompt, in UTF-16 units, as pi counts them."""
 _USER: Final = "[User]: "
 _CONTINUATION: Final = "[Continuation]: "
-_TAGS: Final = ("conversation", "previous-summary", "additional-context", "draft", "summary", "analysis")
+_TAGS: Final = (
+    "conversation",
+    "previous-summary",
+    "additional-context",
+    "draft",
+    "summary",
+    "analysis",
+    "afterwards",
+    "claim",
+    "known",
+)
 _IMITATED: Final = re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{'|'.join(_TAGS)})\b)", re.IGNORECASE)
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udbff]\\Z")
 

@@ -23,6 +23,7 @@ from cli.main import refold as group
 from eventstore.files.exporting import export_formats
 from eventstore.harnesses import harnesses
 from eventstore.records import FORMAT
+from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import PROJECT, Outcome, Refold
 from tests.cli.tale import SESSION, tale
 from tests.support.patience import PATIENCE
@@ -279,7 +280,8 @@ JSON_CALLS: Final = {
     "report": ["report", SESSION, "-o", "report.html", "--json"],
     "diff": ["diff", SESSION, "a3", "a4", "--json"],
     "check": ["check", SESSION, "--json"],
-    "rules": ["rules", SESSION, "--json"],
+    "rules": ["rules", LOSSY, "--json"],
+    "judge": ["judge", LOSSY, "--json"],
     "files": ["files", SESSION, "--json"],
     "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],
     "append": ["append", SESSION],
@@ -428,6 +430,10 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         # A session of the other store has other events.
         other = Refold(Path("other-store").resolve())
         other("append", SESSION, stdin=line({"type": "custom", "customType": "x"}))
+    if name in ("judge", "rules"):
+        store_lossy(refold)
+        read = judged(refold, "--json")
+        return read.json_lines if name == "judge" else refold(*JSON_CALLS[name]).json_lines
     if name == "replay":
         refold("--store", "demo", "demo")
         return refold("--store", "demo", *JSON_CALLS[name]).json_lines

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from cli.options import json_option, leaf_option
-from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from compaction.rule_reader import RulesRead
-    from compaction.summarizers import Cancellation
-    from eventstore.log import StoredLog
-    from projections.audit.said import SaidMessage
+    from projections.audit.said import ReadRule, SaidMessage
 
 _INDENT: Final = 20
 """Columns before a message's text."""
@@ -26,84 +22,45 @@ _LONGEST: Final = 400
 @click.command("rules", epilog="Example:  refold rules @last")
 @click.argument("session")
 @leaf_option
-@summarizer_options_with("nobody", "reads the messages")
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    session: str,
-    *,
-    leaf: str | None,
-    as_json: bool,
-    **summarizer_options: Unpack[SummarizerOptions],
-) -> None:
+def command(ctx: click.Context, session: str, *, leaf: str | None, as_json: bool) -> None:
     """List what you wrote in a session, and what of it stands in the model's context.
 
     A message stands in the context if the context has its text literally, in the message itself or quoted in
     another, such as a summary. What a summary says in other words does not count.
 
-    With --summarizer, a model first reads the messages that none has read yet, and finds rules that you
-    gave for good. The log keeps them.
+    Below are the rules that `refold judge` read, with their state behind each compaction.
     """
-    from cli.output import echo_json, echo_note
+    from cli.output import echo_json
     from cli.store import opened_session, resolve_leaf
-    from cli.summarizing import advise_on_failure, cancellable
-    from compaction.rule_reader import RulesRead
-    from projections.audit.said import said_messages
+    from projections.audit.said import rules_read, said_messages
     from projections.context.cursor import resolve_cursor
 
-    asks = bool(summarizer_options["summarizers"])
-    if summarizer_options["no_redact"] and not asks:
-        raise click.UsageError("--no-redact needs --summarizer", ctx)
-    failure = advise_on_failure(ctx, "what was read before it is kept; try again later")
-    with opened_session(ctx, session, writes=asks) as (log, name), failure, cancellable(ctx) as interrupt:
-        with log.snapshot() as snapshot:
-            entry = resolve_leaf(snapshot, name, leaf)
-        read = _read(ctx, log, name, summarizer_options, interrupt) if asks else RulesRead()
-        with log.snapshot() as snapshot:
-            found = said_messages(snapshot, resolve_cursor(snapshot, name, leaf=entry))
+    with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf))
+        messages, rules = said_messages(snapshot, cursor), rules_read(snapshot, cursor)
     if as_json:
-        echo_json({"session": name, "read": read._asdict(), "messages": found})
-        return
-    _print(found)
-    if asks:
-        echo_note(_report(read))
+        echo_json({"session": name, "messages": messages, "rules": rules})
+    else:
+        _print(messages, rules)
 
 
-def _read(
-    ctx: click.Context,
-    log: StoredLog,
-    session: str,
-    summarizer_options: SummarizerOptions,
-    is_cancelled: Cancellation,
-) -> RulesRead:
-    """Have the chosen summarizer read the messages. Raises UsageError if it cannot."""
-    from cli.compacting import template_sources
-    from cli.summarizing import build_summarizer_chain, choose_summarizer
-    from compaction.rule_reader import read_rules
-    from compaction.summarizers.registry import SUMMARIZERS
-    from eventstore.writing import SessionWriter
-
-    chosen = choose_summarizer(ctx, summarizer_options).summarizer
-    if not SUMMARIZERS[chosen].follows_instructions:
-        able = ", ".join(name for name, kind in SUMMARIZERS.items() if kind.follows_instructions)
-        raise click.UsageError(f"--summarizer {chosen} reads no rules: name one of {able}", ctx)
-    chain = build_summarizer_chain(ctx, log, summarizer_options, is_cancelled, session=session)
-    return read_rules(SessionWriter(log, session), chain, sources=template_sources())
-
-
-def _print(messages: list[SaidMessage]) -> None:
-    from cli.output import console, counted, paged, print_line
+def _print(messages: list[SaidMessage], rules: list[ReadRule]) -> None:
+    from cli.output import console, counted, paged, print_line, safe_line
 
     out = console()
     with paged(out):
         for message in messages:
             _print_text(out, message.seq, message.text, stands=message.stands)
-            for rule in message.rules or ():
-                _print_text(out, message.seq, f"rule: {rule.text}", stands=rule.stands)
         stand = sum(message.stands for message in messages)
         total = counted(len(messages), "message")
         print_line(out, f"{stand:,} of {total} in the context, word for word", style="bold")
+        for rule in rules:
+            _print_text(out, rule.said[0].seq, f"rule: {rule.said[0].quote}", stands=rule.stands)
+            fates = ", ".join(f"{each.state} at {each.boundary}" for each in rule.fates if each.boundary)
+            if fates:
+                print_line(out, f"{'':<{_INDENT}}{safe_line(fates)}")
 
 
 def _print_text(out: Console, seq: int, text: str, *, stands: bool) -> None:
@@ -114,13 +71,3 @@ def _print_text(out: Console, seq: int, text: str, *, stands: bool) -> None:
     shown = wrapped(line, out.width, hanging=_INDENT)
     style = "" if stands else "red"
     out.print(shown, style=style, crop=False, no_wrap=True, overflow="ignore", markup=False)
-
-
-def _report(read: RulesRead) -> str:
-    """Say what a model read."""
-    from cli.output import counted
-
-    if not read.messages:
-        return "a model had already read everything"
-    unmatched = f"; {counted(read.unmatched, 'quotation')} in no message left out" if read.unmatched else ""
-    return f"a model read {counted(read.messages, 'message')}: {counted(read.rules, 'new rule')}{unmatched}"

@@ -158,8 +158,10 @@ class AuditView(ViewStruct, frozen=True):
     @property
     def not_judged(self) -> str:
         """A sentence on the person's messages that follow, which nobody judged; "" for none."""
-        following = {ref.seq: ref for each in self.counting for ref in each.said_next}
-        refusals = {ref.seq: ref for each in self.counting for ref in each.refusals}
+        judged = {each.boundary for each in self.audit.readings}
+        unread = [each for each in self.counting if each.result.id not in judged]
+        following = {ref.seq: ref for each in unread for ref in each.said_next}
+        refusals = {ref.seq: ref for each in unread for ref in each.refusals}
         if not following:
             return ""
         verb = "follows" if len(following) == 1 else "follow"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands, wrapped
 from cli.store import short_names
+from cli.views.readings import lines_of_reading
 from cli.views.texts import (
     WINDOW_UNKNOWN,
     dollars,
@@ -108,6 +109,9 @@ def print_screen(out: Console, view: AuditView) -> None:
     """Print a session's audit: what replaced what, what to look at, and how to see more."""
     audit, worst = view.audit, view.worst
     print_overview(out, audit)
+    for reading in audit.readings:
+        for text, style in lines_of_reading(reading):
+            print_line(out, text, style=style)
     if not worst:
         print_line(out, "Nothing in the context was replaced.")
     else:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from eventstore.event import Event
 from eventstore.log import Snapshot
 from projections.audit.measure import MetricStruct
-from projections.audit.rule_readings import rule_readings
+from projections.audit.readings import Quotation, readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, view_of_part
@@ -15,46 +14,71 @@ from projections.message_text import message_text
 from projections.person_text import person_text
 
 
-class SaidRule(MetricStruct, frozen=True):
-    """A rule that a model found in a message; `stands`: the context has its words literally."""
-
-    text: str
-    stands: bool
-
-
 class SaidMessage(MetricStruct, frozen=True):
     """A message that a person wrote, or what they said when they refused a call.
 
     `stands` means that the context has its text literally, white space aside: in the message itself or in another.
-    `rules` are those that a model found in it, None if no model read it.
     """
 
     event: str
     seq: int
     text: str
     stands: bool
-    rules: list[SaidRule] | None
+
+
+class RuleFate(MetricStruct, frozen=True):
+    """A rule's state behind one boundary, "" for the open window."""
+
+    boundary: str
+    state: str
+
+
+class ReadRule(MetricStruct, frozen=True):
+    """A standing rule that a model read, and its fate at each boundary.
+
+    `said` are the person's words; `stands`: the context has all of them literally.
+    """
+
+    rule: str
+    said: list[Quotation]
+    stands: bool
+    fates: list[RuleFate]
 
 
 def said_messages(snapshot: Snapshot, cursor: Cursor) -> list[SaidMessage]:
     """Return what the person said on the path to a cursor, in order."""
-    readings = rule_readings(snapshot, cursor.session)
     context = _Texts(context_at(snapshot, cursor).parts)
     return [
-        _said(entry, text, readings.get(entry.id), context)
+        SaidMessage(event=entry.id, seq=entry.seq, text=text, stands=context.has(text))
         for entry in path(snapshot, cursor)
         if (text := person_text(entry))
     ]
 
 
-def _said(entry: Event, text: str, rules: Sequence[str] | None, context: _Texts) -> SaidMessage:
-    return SaidMessage(
-        event=entry.id,
-        seq=entry.seq,
-        text=text,
-        stands=context.has(text),
-        rules=None if rules is None else [SaidRule(text=rule, stands=context.has(rule)) for rule in rules],
-    )
+def rules_read(snapshot: Snapshot, cursor: Cursor) -> list[ReadRule]:
+    """Return the rules that readings found on the path to a cursor, in their order.
+
+    Readings of several boundaries may name the same words differently: the newest name counts.
+    """
+    on_path = {entry.seq for entry in path(snapshot, cursor)}
+    context = _Texts(context_at(snapshot, cursor).parts)
+    found: dict[tuple[int, str], ReadRule] = {}
+    for reading in readings(snapshot, cursor.session).values():
+        for rule in reading.rules:
+            first = min(rule.said, key=lambda each: each.seq)
+            if first.seq not in on_path:
+                continue
+            known = found.get((first.seq, first.quote))
+            found[first.seq, first.quote] = ReadRule(
+                rule=rule.rule,
+                said=rule.said,
+                stands=all(context.has(each.quote) for each in rule.said),
+                fates=[
+                    *(known.fates if known else ()),
+                    RuleFate(boundary=reading.boundary, state=rule.state),
+                ],
+            )
+    return [found[place] for place in sorted(found)]
 
 
 class _Texts:

@@ -29,6 +29,7 @@ from projections.audit.isolation import Isolation, NotComputed
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
+from projections.audit.readings import Reading, readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -161,7 +162,7 @@ class Audit(MetricStruct, frozen=True):
     What could not be computed is listed in `not_computed`, and is None or missing in its place.
     `earlier` is the session's previous generation, None for the first: if a harness rewrites a file, each
     state of it becomes a session. `original` is the session whose calls `cost` leaves out, because this one is a
-    fork or a copy of it; None if there is none in the store.
+    fork or a copy of it; None if there is none in the store. `readings` are what a model read at its boundaries.
     """
 
     session: str
@@ -184,6 +185,7 @@ class Audit(MetricStruct, frozen=True):
     failed_compactions: list[FailedCompaction]
     branch_summaries: list[BranchSummaryAudit]
     rewrites: list[RewriteAudit]
+    readings: list[Reading]
     not_computed: list[NotComputed]
 
 
@@ -247,6 +249,7 @@ def audit(
             failed_compactions=list(_failed_compactions(snapshot, session)),
             branch_summaries=branch_summaries,
             rewrites=rewrites,
+            readings=[*readings(snapshot, session).values()],
             not_computed=isolation.failed,
         )
 

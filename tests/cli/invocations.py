@@ -28,6 +28,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "audit": ["audit", session, "--full"],
         "report": ["report", session, "-o", "report.html"],
         "diff": ["diff", session, "root", "#2"],
+        "judge": ["judge", session, "--dry-run"],
         "rules": ["rules", session],
         "check": ["check", session],
         "replay": ["replay", session, "--at", "recorded", "--with", "recorded"],

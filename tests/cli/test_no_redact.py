@@ -21,7 +21,7 @@ COMMANDS: Final = {
     "handoff": (("handoff", SESSION), ""),
     "maintain": (("maintain", SESSION, "--policy", "all.toml"), '{"on":"compact"}'),
     "replay": (("replay", SESSION, "--at", "recorded", "--with", "refold@anthropic", "--yes", *ALL), ""),
-    "rules": (("rules", SESSION), ""),
+    "judge": (("judge", SESSION, "--yes"), ""),
 }
 POLICY: Final = 'name = "all"\n[cut]\npart = "keep-recent"\ntokens = 1\n'
 
@@ -46,7 +46,9 @@ def bodies(refold: Refold, messages_api: Any, monkeypatch: pytest.MonkeyPatch) -
         arguments, given = COMMANDS[command]
         if command == "replay":
             refold("compact", SESSION, "--summarizer", "extractive", *ALL)
-        api: MessagesApi = messages_api(says("[]" if command == "rules" else complete))
+        api: MessagesApi = messages_api(
+            says('{"rules":[],"facts":[],"losses":[]}' if command == "judge" else complete)
+        )
         asking = () if command == "replay" else ("--summarizer", "anthropic")
         refold(*arguments, *asking, *options, stdin=given)
         assert api.requests

@@ -40,7 +40,7 @@ from eventstore.records import (
     own_record,
 )
 from eventstore.transfer import transfer
-from projections.audit.rule_readings import rule_readings
+from projections.audit.readings import readings
 from projections.context.build import build_context
 from projections.context.cursor import newest_first, resolve_cursor
 from projections.tokens import counter
@@ -109,7 +109,7 @@ def chosen(log: EventLog, session: str, name: str) -> str:
         return find_template(name, with_session([], snapshot, resolve_cursor(snapshot, session))).source
 
 
-@pytest.mark.parametrize("name", ["system", "compaction", "rules", "handoff"])
+@pytest.mark.parametrize("name", ["system", "compaction", "judge", "handoff"])
 def test_a_files_template_is_not_used(story: Story, tmp_path: Path, name: str) -> None:
     text = TEMPLATE.format(name=name)
     own = story.add(Custom(custom_type="refold.template", data={"name": name, "text": text}))
@@ -168,15 +168,17 @@ def test_a_files_answer_is_no_models_answer(
 
 @pytest.mark.parametrize("kept_type", [True, False])
 def test_a_files_reading_is_not_read(story: Story, tmp_path: Path, *, kept_type: bool) -> None:
-    found = [{"event": "e1", "text": "please begin"}]
-    story.add(Note(data={"type": "rules", "messages": ["e1"], "rules": found, "request": {}}))
+    lists: dict[str, Any] = {name: [] for name in ("rules", "facts", "losses", "refused")}
+    story.add(
+        Note(data={"type": "reading", "boundary": "", "until": "", "input": "", "request": {}, **lists})
+    )
 
-    def readings(log: EventLog, session: str) -> Any:
+    def read(log: EventLog, session: str) -> list[str]:
         with log.snapshot() as snapshot:
-            return rule_readings(snapshot, session)
+            return [*readings(snapshot, session)]
 
-    assert readings(story.log, "s") == {"e1": ["please begin"]}
-    assert readings(*imported(story, tmp_path, kept_type=kept_type)) == {}
+    assert read(story.log, "s") == [""]
+    assert read(*imported(story, tmp_path, kept_type=kept_type)) == []
 
 
 @pytest.mark.parametrize("kept_type", [True, False])

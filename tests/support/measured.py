@@ -207,6 +207,7 @@ def audit(
         compactions=[each for each in replaced if isinstance(each, CompactionAudit)],
         branch_summaries=[each for each in replaced if isinstance(each, BranchSummaryAudit)],
         rewrites=[each for each in replaced if isinstance(each, RewriteAudit)],
+        readings=[],
         not_computed=[],
         **given,
     )

@@ -10,7 +10,7 @@ from tests.cli.golden.steps import help_of, the_demo, the_tale, the_talk
 
 SCENES: Final[Sequence[Scene]] = [
     help_of("rules"),
-    Scene(the_tale, ["rules @last", "rules @last --summarizer extractive", "rules @last --no-redact"]),
+    Scene(the_tale, ["rules @last"]),
     Scene(the_talk, ["rules @last"]),
     Scene(the_demo, ["rules demo-rate-limiter", "rules demo-rate-limiter --leaf '#131'"]),
 ]

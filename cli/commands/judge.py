@@ -1,0 +1,298 @@
+"""refold judge."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
+
+import click
+
+from cli.options import json_option, require_all_or_names
+from cli.summarizing import SummarizerOptions, summarizer_options_with
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.judge.material import Material
+    from compaction.judge.reading import Templates
+    from compaction.summarizers.chain import SummarizerChain
+    from eventstore.log import StoredLog
+    from projections.audit.prices import Price
+    from projections.audit.readings import Reading
+
+_ANSWER: Final = 4_000
+"""Tokens of an answer, for estimates and limits."""
+_MILLION: Final = 1_000_000
+
+
+class Due(NamedTuple):
+    """A boundary to be read, its session, and the tokens of its requests."""
+
+    session: str
+    material: Material
+    tokens: int
+
+
+@click.command("judge", epilog="Example:  refold judge @last --dry-run")
+@click.argument("sessions", metavar="SESSION...", nargs=-1)
+@click.option("--all", "is_all", is_flag=True, help="Read every session of the store.")
+@click.option(
+    "--boundary",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Read only the Nth boundary of each session; the last one is the open window.",
+)
+@summarizer_options_with("nobody", "reads")
+@click.option("--dry-run", is_flag=True, help="Print the estimate, and stop.")
+@click.option("--yes", "-y", is_flag=True, help="Send the requests without asking.")
+@click.option(
+    "--budget", type=click.FloatRange(0), metavar="DOLLARS", help="Stop before the requests cost more."
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop before the requests have more tokens."
+)
+@click.option(
+    "--prompts",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write each prompt without an answer to a file; send nothing.",
+)
+@click.option(
+    "--answers",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the answers from files with the names of their prompts'.",
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    sessions: tuple[str, ...],
+    *,
+    is_all: bool,
+    boundary: int | None,
+    dry_run: bool,
+    yes: bool,
+    budget: float | None,
+    max_tokens: int | None,
+    prompts: Path | None,
+    answers: Path | None,
+    as_json: bool,
+    **summarizer_options: Unpack[SummarizerOptions],
+) -> None:
+    """Have a model read what each compaction lost, and check every word that it says.
+
+    At each boundary, a compaction or the open window, it names rules, facts, and losses that led to
+    trouble, with quotations. A claim counts only if its words stand where it says; a loss also needs a second
+    look. The log keeps each reading as it comes, so that an interrupted run goes on. A boundary whose messages
+    are the same is not read again.
+
+    With --prompts and --answers, any program or agent can answer: write the prompts, put each answer into a
+    file of the same name, run it again with both. The prompts of second looks follow the first answers.
+    """
+    from cli.output import echo_json, echo_note
+    from cli.store import chosen_names, opened, resolve_session
+    from cli.summarizing import advise_on_failure, cancellable
+
+    require_all_or_names(ctx, "reads", sessions, is_all=is_all)
+    uses_files = prompts is not None or answers is not None
+    asks = bool(summarizer_options["summarizers"])
+    if asks == uses_files and not dry_run:
+        raise click.UsageError("name who reads: --summarizer, or --prompts and --answers", ctx)
+    found: list[tuple[str, Reading]] = []
+    failure = advise_on_failure(ctx, "what was read before it is kept; run it again later")
+    with opened(ctx, writes=not dry_run) as log, failure, cancellable(ctx) as interrupt:
+        names = chosen_names(log) if is_all else [resolve_session(log, each) for each in sessions]
+        templates = _templates()
+        due = _due(log, names, boundary, templates)
+        limit = Limit(dollars=budget, tokens=max_tokens, price=_price(ctx, summarizer_options, budget))
+        if not uses_files:
+            echo_note(_estimate(due, limit))
+        if dry_run or not due:
+            pass
+        elif asks:
+            from cli.summarizing import build_summarizer_chain
+
+            _require_reader(ctx, summarizer_options)
+            _require_consent(ctx, is_given=yes or budget is not None or max_tokens is not None)
+            chain = build_summarizer_chain(ctx, log, summarizer_options, interrupt)
+            found = _read(log, due, chain, templates, limit)
+        else:
+            found = _by_files(
+                log, due, templates, prompts, answers, redacts=not summarizer_options["no_redact"]
+            )
+    if as_json:
+        echo_json({"readings": [{"session": session, "reading": each} for session, each in found]})
+    else:
+        _print(found)
+
+
+class Limit:
+    """The tokens and dollars that requests may cost in all, None without a limit."""
+
+    def __init__(self, *, dollars: float | None, tokens: int | None, price: Price | None) -> None:
+        self._dollars, self._tokens, self._price = dollars, tokens, price
+
+    def cost(self, tokens: int, answers: int) -> float | None:
+        """Return the dollars of requests, None without a known price."""
+        if self._price is None:
+            return None
+        return (tokens * self._price.input + answers * self._price.output) / _MILLION
+
+    def spend(self, tokens: int) -> bool:
+        """Reserve a request; return False if it could exceed a limit."""
+        cost = self.cost(tokens, _ANSWER)
+        if self._tokens is not None:
+            self._tokens -= tokens + _ANSWER
+        if self._dollars is not None:
+            self._dollars -= cost or 0.0
+        return (self._tokens or 0) >= 0 and (self._dollars or 0.0) >= 0
+
+
+def _templates() -> Templates:
+    from cli.compacting import template_sources
+    from compaction.judge.reading import find_templates
+
+    return find_templates(template_sources())
+
+
+def _due(log: StoredLog, names: Sequence[str], boundary: int | None, templates: Templates) -> list[Due]:
+    """Return the boundaries that nobody has read as they are now."""
+    from compaction.judge.material import materials
+    from compaction.judge.reading import prompts_of
+    from projections.audit.readings import readings
+    from projections.context.cursor import resolve_cursor
+
+    found = []
+    for name in names:
+        with log.snapshot() as snapshot:
+            known = readings(snapshot, name)
+            for number, each in enumerate(materials(snapshot, resolve_cursor(snapshot, name)), 1):
+                read = known.get(each.boundary)
+                if boundary in (None, number) and each.before and (read is None or read.input != each.digest):
+                    tokens = sum(len(prompt.text) for prompt in prompts_of(each, templates.reading)) // 4
+                    found.append(Due(name, each, tokens))
+    return found
+
+
+def _price(ctx: click.Context, options: SummarizerOptions, budget: float | None) -> Price | None:
+    """Return the price of the model that reads. Raises BadInputError for a budget without one."""
+    from cli.summarizing import choose_summarizer
+    from eventstore.errors import BadInputError
+    from projections.audit.prices import library_prices
+
+    models = choose_summarizer(ctx, options).models if options["summarizers"] else ()
+    found = library_prices().price(models[0]) if models else None
+    if budget is not None and found is None:
+        raise BadInputError(
+            "--budget", "the price of who reads is unknown", "give --max-tokens, or name a model"
+        )
+    return found
+
+
+def _estimate(due: Sequence[Due], limit: Limit) -> str:
+    from cli.output import counted
+
+    if not due:
+        return "every boundary has been read as it is"
+    tokens = sum(each.tokens for each in due)
+    dollars = limit.cost(tokens, _ANSWER * len(due))
+    cost = "" if dollars is None else f", about ${dollars:,.2f}"
+    boundaries = counted(len(due), "boundary", "boundaries")
+    return f"{boundaries} to read, about {tokens:,} tokens{cost}; losses are read twice"
+
+
+def _require_reader(ctx: click.Context, options: SummarizerOptions) -> None:
+    """Raise UsageError for a summarizer that follows no instructions."""
+    from cli.summarizing import choose_summarizer
+    from compaction.summarizers.registry import SUMMARIZERS
+
+    chosen = choose_summarizer(ctx, options).summarizer
+    if not SUMMARIZERS[chosen].follows_instructions:
+        able = ", ".join(name for name, kind in SUMMARIZERS.items() if kind.follows_instructions)
+        raise click.UsageError(f"--summarizer {chosen} reads nothing: name one of {able}", ctx)
+
+
+def _require_consent(ctx: click.Context, *, is_given: bool) -> None:
+    if is_given:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("nothing was sent: allow it with --yes, --budget or --max-tokens", ctx)
+    if not click.confirm("Send these requests?", err=True):
+        ctx.exit(1)
+
+
+def _read(
+    log: StoredLog, due: Sequence[Due], chain: SummarizerChain, templates: Templates, limit: Limit
+) -> list[tuple[str, Reading]]:
+    """Read boundaries in turn; one whose answers have another shape costs a line, not the rest."""
+    from cli.output import echo_note, echo_problem, progress_bar
+    from compaction.judge.reading import judge
+    from compaction.summarizers import SummarizerError
+    from compaction.summarizers.chain import SummarizersFailedError
+    from eventstore.writing import SessionWriter
+
+    found: list[tuple[str, Reading]] = []
+    with progress_bar("reading") as advance:
+        for number, each in enumerate(due):
+            advance(number, len(due))
+            if not limit.spend(each.tokens):
+                echo_note(f"{len(due) - number:,} of {len(due):,} boundaries are left: the limit is reached")
+                break
+            try:
+                found.append(
+                    (each.session, judge(SessionWriter(log, each.session), chain, each.material, templates))
+                )
+            except SummarizersFailedError:
+                raise
+            except SummarizerError as error:
+                echo_problem(f"{each.session}: not judged: {error}")
+    return found
+
+
+def _by_files(
+    log: StoredLog,
+    due: Sequence[Due],
+    templates: Templates,
+    prompts: Path | None,
+    answers: Path | None,
+    *,
+    redacts: bool,
+) -> list[tuple[str, Reading]]:
+    """Read what the answers in a folder allow, and write the other prompts."""
+    from cli.output import counted, echo_note, echo_problem
+    from compaction.judge.answer_folder import AnswerFolder
+    from compaction.judge.reading import judge
+    from compaction.summarizers import SummarizerError
+    from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
+    from eventstore.writing import SessionWriter
+
+    folder = AnswerFolder(answers=answers, prompts=prompts)
+    chain = SummarizerChain(summarizers=[folder], redacts=redacts)
+    found: list[tuple[str, Reading]] = []
+    missing = 0
+    for each in due:
+        try:
+            found.append(
+                (each.session, judge(SessionWriter(log, each.session), chain, each.material, templates))
+            )
+        except SummarizersFailedError:
+            missing += 1
+        except SummarizerError as error:
+            echo_problem(f"{each.session}: not judged: {error}")
+    if missing:
+        where = f"; their prompts are in {prompts}" if prompts else ""
+        echo_note(f"{counted(missing, 'boundary', 'boundaries')} without all answers{where}")
+    return found
+
+
+def _print(found: Sequence[tuple[str, Reading]]) -> None:
+    from cli.output import console, print_line, safe_line
+    from cli.views.readings import lines_of_reading
+
+    out = console()
+    for session, reading in found:
+        print_line(out, safe_line(session), style="bold")
+        for text, style in lines_of_reading(reading):
+            print_line(out, text, style=style)

@@ -1,0 +1,112 @@
+"""Read the claims of a model's answer, one by one, so that a malformed one spoils no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+MOST_FACTS: Final = 25
+
+
+class Quoted(msgspec.Struct, frozen=True):
+    """Words that a claim says an event has, by the event's number."""
+
+    event: int
+    quote: str
+
+
+class ClaimedRule(msgspec.Struct, frozen=True):
+    """A rule as claimed; see `projections.audit.readings.Rule`."""
+
+    rule: str
+    said: list[Quoted]
+    state: str = ""
+    in_summary: str | None = None
+    broken: list[Quoted] = []
+
+
+class ClaimedFact(msgspec.Struct, frozen=True):
+    """A fact as claimed; see `projections.audit.readings.Fact`."""
+
+    fact: str
+    known: list[Quoted]
+    kind: str = ""
+    in_summary: str | None = None
+
+
+class ClaimedLoss(msgspec.Struct, frozen=True):
+    """A loss as claimed; see `projections.audit.readings.Loss`."""
+
+    loss: str
+    known: list[Quoted]
+    trouble: list[Quoted]
+    kind: str = ""
+    missing: list[str] = []
+
+
+class Look(msgspec.Struct, frozen=True):
+    """The answer of a second look: a verdict, the words that it rests on, and a person's."""
+
+    verdict: str
+    because: Quoted
+    person: Quoted | None = None
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """The claims of an answer. `malformed` are those of another shape, as JSON."""
+
+    rules: list[ClaimedRule]
+    facts: list[ClaimedFact]
+    losses: list[ClaimedLoss]
+    malformed: list[str]
+
+
+T = TypeVar("T")
+
+
+def claims_in(answer: str) -> Claims | None:
+    """Return the claims of an answer, None if it holds no JSON object with one of the lists."""
+    found = next((each for each in objects_in(answer) if {"rules", "facts", "losses"} & each.keys()), None)
+    if found is None:
+        return None
+    malformed = list[str]()
+    rules = _each(found.get("rules"), ClaimedRule, malformed)
+    facts = _each(found.get("facts"), ClaimedFact, malformed)[:MOST_FACTS]
+    losses = _each(found.get("losses"), ClaimedLoss, malformed)
+    return Claims(rules=rules, facts=facts, losses=losses, malformed=malformed)
+
+
+def look_in(answer: str) -> Look | None:
+    """Return the second look of an answer, None if it has none."""
+    for each in objects_in(answer):
+        try:
+            return msgspec.convert(each, Look)
+        except msgspec.ValidationError:
+            continue
+    return None
+
+
+def objects_in(answer: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a text that are in no other, from the largest start on."""
+    decoder, at = json.JSONDecoder(), 0
+    while (at := answer.find("{", at)) >= 0:
+        try:
+            value, at = decoder.raw_decode(answer, at)
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _each(given: object, shape: type[T], malformed: list[str]) -> list[T]:
+    found = list[T]()
+    for each in given if isinstance(given, list) else ():
+        try:
+            found.append(msgspec.convert(each, shape))
+        except msgspec.ValidationError as error:
+            malformed.append(f"{json.dumps(each)[:200]}: {error}")
+    return found

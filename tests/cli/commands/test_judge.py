@@ -1,0 +1,85 @@
+"""Read a session's boundaries by files of answers, by a program, and by nobody."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.lossy import CLAIMS, LOSSY, judged, store_lossy
+from tests.cli.running import Refold
+from tests.compaction.judge.lossy import COMPLAINT, LOOK, RULE
+
+
+@pytest.fixture
+def lossy(refold: Refold) -> Refold:
+    """The command with a session that lost something."""
+    store_lossy(refold)
+    return refold
+
+
+def test_files_answer_in_two_rounds(lossy: Refold) -> None:
+    shown = judged(lossy).out
+    assert "1 loss (1 serious), 1 rule (1 not kept), 1 fact; 1 claim refused" in shown
+    assert f"you: “{COMPLAINT}” #9" in shown
+    assert lossy("judge", LOSSY, "--boundary", "1", "--dry-run").errors.count("has been read") == 1
+
+
+def test_an_audit_begins_with_readings(lossy: Refold) -> None:
+    judged(lossy)
+    screen = lossy("audit", LOSSY).out
+    assert screen.index("serious: The tests hang") < screen.index("compaction 1")
+    assert "not judged" not in screen
+
+
+def test_any_program_can_read(lossy: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "model.py"
+    program.write_text(
+        "import sys\n"
+        "asked = sys.stdin.read()\n"
+        f"print({json.dumps(LOOK)!r} if '<claim>' in asked else {CLAIMS!r})\n"
+    )
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", shlex.join([sys.executable, str(program)]))
+    found = lossy("judge", "lossy", "--boundary", "1", "--summarizer", "command", "--yes", "--json").json
+    (read,) = found["readings"]
+    assert [each["weight"] for each in read["reading"]["losses"]] == ["minor"]
+    rules = lossy("rules", "lossy", "--json").json["rules"]
+    assert [each["state"] for each in rules[0]["fates"]] == ["broken"]
+    assert RULE in lossy("rules", "lossy").out
+
+
+def test_a_limit_stops_before_it_is_passed(lossy: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", "false")
+    done = lossy("judge", "lossy", "--summarizer", "command", "--max-tokens", "10")
+    assert "2 of 2 boundaries are left: the limit is reached" in done.errors
+
+
+@pytest.mark.parametrize("options", [(), ("--summarizer", "m-1", "--prompts", "p")])
+def test_who_reads_has_to_be_said(lossy: Refold, options: tuple[str, ...]) -> None:
+    lossy.refused(click.UsageError, "judge", "lossy", *options, code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("command", "nothing was sent: allow it"), ("extractive", "extractive reads nothing")],
+)
+def test_nothing_is_sent_unasked(
+    lossy: Refold, monkeypatch: pytest.MonkeyPatch, name: str, problem: str
+) -> None:
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", "false")
+    assert problem in lossy("judge", "lossy", "--summarizer", name, code=2).errors
+
+
+def test_a_budget_needs_a_price(lossy: Refold) -> None:
+    done = lossy("judge", "lossy", "--summarizer", "command", "--budget", "1", code=1)
+    assert "the price of who reads is unknown" in done.errors
+
+
+def test_an_estimate_sends_nothing(lossy: Refold) -> None:
+    done = lossy("judge", "lossy", "--dry-run")
+    assert "2 boundaries to read, about" in done.errors
+    assert done.out == ""
