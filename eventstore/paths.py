@@ -344,21 +344,15 @@ class SnapshotCache(Generic[T]):
     become stale. Its place is not among them: a parent may come late. Threads may share a cache.
     """
 
-    def __init__(self, entries: int = _ENTRIES) -> None:
-        """Create a cache of up to `entries` results, enough for a long session of small events."""
+    def __init__(self) -> None:
         self._kept: dict[Hashable, T] = {}
-        self._entries = entries
-
-    def find(self, key: Hashable) -> T | None:
-        """Return the cached result for a key, None if there is none."""
-        return self._kept.get(key)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached result for a key; compute it if needed."""
         try:
             return self._kept[key]
         except KeyError:
-            if len(self._kept) >= self._entries:
+            if len(self._kept) >= _ENTRIES:
                 self._kept = {}
             made = self._kept[key] = make()
             return made

@@ -12,8 +12,7 @@ from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
-from eventstore.node import Node, RequestView
-from eventstore.paths import SnapshotCache
+from eventstore.node import RequestView
 from eventstore.views import Message, Usage
 from projections.audit.cache import shared_prefix
 from projections.audit.calls import ModelCall, records_cache, tokens_per_estimate
@@ -129,17 +128,11 @@ def _paid_messages(entries: Iterable[Event], calls: Sequence[ModelCall]) -> int:
     return len({name for seq, name, is_paid in answers if is_paid or seq in measured})
 
 
-_ANSWERS: Final = SnapshotCache[tuple[str, bool]](1 << 16)
-
-
 def answer_of(entry: Event) -> tuple[str, bool]:
     """Return the message that an entry is part of, and True if the entry has a usage."""
-    return _ANSWERS.get(entry.digest, lambda: _answer_of(node_of(entry), entry.seq))
-
-
-def _answer_of(view: Node, seq: int) -> tuple[str, bool]:
-    is_paid = any(billed_usage(message) is not None for message in view.messages[:1])
-    return view.group or f"#{seq}", is_paid
+    node = node_of(entry)
+    is_paid = any(billed_usage(message) is not None for message in node.messages[:1])
+    return node.group or f"#{entry.seq}", is_paid
 
 
 def _summary(replacement: Replacement, tokens: Counter, prices: Prices) -> tuple[float | None, bool]:

@@ -348,20 +348,13 @@ def _parts_shown(
     else:
         return []
     fate = Fate.REWRITTEN if changed or changes else Fate.RESTORED if restored else None
-    if changes and not changed:
-        # Contexts of one session ask for the same entries repeatedly.
-        key = (entry.digest, *changes)
-        messages = _REWRITTEN.get(key, lambda: rules.rewrite(messages, changes))
-    elif changes:
+    if changes:
         messages = rules.rewrite(messages, changes)
     return (
         [_part(entry, raw, fate, entry.format) for raw in messages]
         if stored
         else _parts_of_messages(entry, messages, fate)
     )
-
-
-_REWRITTEN: Final = SnapshotCache[Sequence[bytes]]()
 
 
 def _messages_shown(entry: LazyEvent) -> Sequence[bytes]:

@@ -22,7 +22,7 @@ from eventstore.harnesses.claude_code.meaning import RENDERED, shown_messages
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView, ResultReplacement
-from eventstore.paths import LazyEvent, Order, SnapshotCache, event, events_of_kinds, path, upward
+from eventstore.paths import LazyEvent, Order, event, events_of_kinds, path, upward
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
 from projections.rules.base import (
@@ -191,7 +191,7 @@ class ClaudeCodeRules(Rules):
         name = request_of(answer.body) if answer else ""
         if answer is None or not name:
             return PromptView()
-        return _PROMPTS.get(answer.digest, lambda: prompt_of(name, _notes_above(snapshot, answer)))
+        return prompt_of(name, _notes_above(snapshot, answer))
 
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return shown_messages(entry.kind, record)
@@ -212,9 +212,6 @@ class ClaudeCodeRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % encoded(text)
-
-
-_PROMPTS: Final = SnapshotCache[PromptView]()
 
 
 def _in_words(snapshot: Snapshot, part: Part) -> Part:
