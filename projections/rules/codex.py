@@ -32,6 +32,7 @@ from projections.rules.base import (
 
 BASE_INSTRUCTIONS: Final = "edited base instructions"
 CUT_OUTPUT: Final = "the middle of a long output, which Codex cuts when it sends it"
+SEALED: Final = "encrypted thoughts"
 _RETAINED: Final = 20_000
 """Tokens of users' newest texts that stay if a compaction names no history."""
 _BYTES: Final = 4
@@ -135,6 +136,7 @@ class CodexRules(Rules):
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
         """Yield histories that are encrypted or not here, and outputs that Codex cuts."""
+        sealed = 0
         for number, entry in enumerate(entries):
             if number == 0 and (base := _missing_base(snapshot, entry.session)):
                 yield Gap(what=f"history in rollout {base}, which the store lacks")
@@ -146,8 +148,11 @@ class CodexRules(Rules):
                 tokens = sum(tokens_of_encrypted(item) for item in items)
                 what = f"history in a form that only {view.native} can read"
                 yield Gap(what=what, event=entry.id, seq=entry.seq, tokens=tokens or None)
-            elif entry.role == "toolResult" and (cut := _cut(entry)) != 0:
+            sealed = 0 if entry.kind == "compaction" else sealed + _sealed(entry)
+            if entry.role == "toolResult" and (cut := _cut(entry)) != 0:
                 yield Gap(what=CUT_OUTPUT, event=entry.id, seq=entry.seq, tokens=cut)
+        if sealed:
+            yield Gap(what=SEALED, tokens=sealed)
 
     def show(self, entry: Event | LazyEvent, record: bytes) -> Sequence[bytes]:
         return shown_items(entry.kind, line_of(record))
@@ -270,6 +275,18 @@ def _missing_base(snapshot: Snapshot, session: str) -> str:
     link = own_record(event(snapshot, session, seq)) if seq else None
     is_missing = isinstance(link, Link) and continued_from(snapshot, session) is None
     return link.session if isinstance(link, Link) and is_missing else ""
+
+
+def _sealed(entry: LazyEvent) -> int:
+    """Return the tokens of an encrypted thought, which only one of the two estimates counts."""
+    if entry.role != "assistant" or entry.utf8 - entry.utf16 < _LEAST_SEALED:
+        return 0
+    item = line_of(entry.body).fields
+    return tokens_of_encrypted(item) if item.get("type") == "reasoning" else 0
+
+
+_LEAST_SEALED: Final = 100
+"""Tokens by which the estimates differ at least then."""
 
 
 def _cut(output: LazyEvent) -> int | None:

@@ -272,6 +272,23 @@ def test_agents_are_linked_in_either_order(tmp_path: Path) -> None:
         assert (link.session, link.event) == (codex.THREAD, "call")
 
 
+def test_reviews_are_linked_to_their_thread(tmp_path: Path) -> None:
+    log = MemoryLog()
+    content = codex.meta(CHILD, source={"subagent": "review"}, parent_thread_id=codex.THREAD)
+    bring(log, tmp_path, content, codex.name_of(CHILD))
+    assert links(log, CHILD) == {("subagent", codex.THREAD, "")}
+
+
+def test_forks_of_a_revert_name_its_rollout(tmp_path: Path) -> None:
+    log = MemoryLog()
+    base = {"thread_id": REVERTED, "end_ordinal_exclusive": 44, "end_byte_offset": 9}
+    bring(
+        log, tmp_path, codex.meta(CHILD, forked_from_id=codex.THREAD, history_base=base), codex.name_of(CHILD)
+    )
+    place = (REVERTED, f"43@{REVERTED}")
+    assert links(log, CHILD) == {("parent", *place), ("fork", *place)}
+
+
 def test_copies_are_forks_of_what_they_copy(tmp_path: Path) -> None:
     log, said = MemoryLog(), [codex.said("one"), codex.answered("1")]
     original = codex.rollout(*said, codex.said("two"))

@@ -22,7 +22,7 @@ from projections.context.incremental import IncrementalContexts
 from projections.context.parts import Context
 from projections.requests.anthropic import render
 from projections.rules import rules_named
-from projections.rules.codex import CUT_OUTPUT
+from projections.rules.codex import CUT_OUTPUT, SEALED
 from tests.support import codex
 from tests.support.events import events
 from tests.support.validator import validate
@@ -228,6 +228,16 @@ def test_encrypted_histories_are_gaps_of_their_size(tmp_path: Path) -> None:
         (gap,) = rules_named("codex").gaps(snapshot, entries_of(log, session))
     assert gap.tokens == (4000 * 3 // 4 - 650) // 4
     assert [part.role for part in build_context(log, session, readable=True).parts] == ["user"]
+
+
+def test_encrypted_thoughts_are_a_gap(tmp_path: Path) -> None:
+    log = MemoryLog()
+    thought = codex.item("reasoning", summary=[], encrypted_content="x" * 4000)
+    content = codex.rollout(thought, codex.compacted("A summary.", codex.said("kept")), thought, thought)
+    session = bring(log, tmp_path, content)
+    with log.snapshot() as snapshot:
+        (gap,) = rules_named("codex").gaps(snapshot, entries_of(log, session))
+    assert (gap.what, gap.tokens) == (SEALED, 2 * ((4000 * 3 // 4 - 650) // 4))
 
 
 def test_sizes_are_of_what_was_sent(tmp_path: Path) -> None:
