@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+import refold
+from bench.test_import import parse_by_json
 from eventstore import open_store
-from eventstore.files.importing import import_file
 from projections.context.build import build_context
 from projections.requests.anthropic import RepairRule, render
 from tests.support.validator import validate
@@ -59,11 +60,20 @@ def test_a_plain_renderer_parses_and_prints(measure, group, context):
 
 
 @pytest.fixture(scope="module")
-def of_claude_code(corpus, folder):
-    """The context of a real session without a compaction: 426 messages."""
-    with open_store(folder / "claude-code-longest") as log:
-        session = import_file(log, corpus / "claude-code" / "aefcb05b.jsonl").id
-        return build_context(log, session)
+def longest(corpus):
+    """A real session of Claude Code without a compaction: 426 messages."""
+    return corpus / "claude-code" / "aefcb05b.jsonl"
+
+
+@pytest.fixture(scope="module")
+def imported(longest, folder):
+    with refold.open(folder / "claude-code-longest") as store:
+        yield store.import_file(longest)
+
+
+@pytest.fixture(scope="module")
+def of_claude_code(imported):
+    return imported.context()
 
 
 def test_refold_renders_a_request_of_claude_code(measure, of_claude_code):
@@ -74,3 +84,11 @@ def test_refold_renders_a_request_of_claude_code(measure, of_claude_code):
 def test_a_plain_renderer_parses_and_prints_it(measure, of_claude_code):
     raw = [part.raw for part in of_claude_code.parts]
     measure("claude-code-request", "json", lambda: json.dumps([*map(json.loads, raw)]).encode())
+
+
+def test_refold_gives_messages_of_claude_code(measure, imported):
+    assert measure("claude-code-messages", "refold", lambda: imported.context().messages())
+
+
+def test_a_parser_reads_the_whole_file(measure, longest):
+    measure("claude-code-messages", "json", parse_by_json, longest)
