@@ -60,20 +60,20 @@ def test_a_plain_renderer_parses_and_prints(measure, group, context):
 
 
 @pytest.fixture(scope="module")
-def longest(corpus):
+def file_of_claude_code(corpus):
     """A real session of Claude Code without a compaction: 426 messages."""
     return corpus / "claude-code" / "aefcb05b.jsonl"
 
 
 @pytest.fixture(scope="module")
-def imported(longest, folder):
+def session_of_claude_code(file_of_claude_code, folder):
     with refold.open(folder / "claude-code-longest") as store:
-        yield store.import_file(longest)
+        yield store.import_file(file_of_claude_code)
 
 
 @pytest.fixture(scope="module")
-def of_claude_code(imported):
-    return imported.context()
+def of_claude_code(session_of_claude_code):
+    return session_of_claude_code.context()
 
 
 def test_refold_renders_a_request_of_claude_code(measure, of_claude_code):
@@ -86,9 +86,9 @@ def test_a_plain_renderer_parses_and_prints_it(measure, of_claude_code):
     measure("claude-code-request", "json", lambda: json.dumps([*map(json.loads, raw)]).encode())
 
 
-def test_refold_gives_messages_of_claude_code(measure, imported):
-    assert measure("claude-code-messages", "refold", lambda: imported.context().messages())
+def test_refold_gives_messages_of_claude_code(measure, session_of_claude_code):
+    assert measure("claude-code-messages", "refold", lambda: session_of_claude_code.context().messages())
 
 
-def test_a_parser_reads_the_whole_file(measure, longest):
-    measure("claude-code-messages", "json", parse_by_json, longest)
+def test_a_parser_reads_the_whole_file(measure, file_of_claude_code):
+    measure("claude-code-messages", "json", parse_by_json, file_of_claude_code)
