@@ -422,7 +422,8 @@ class EventBuilder(ABC):
             for placed in placer.place(new, first):
                 self.numbers[placed.event.id] = placed.seq
                 self.frames[placed.seq] = place_frame(written[placed.seq], placed, self._read)
-            self.numbers = {event.id: seq for seq, event in enumerate(new, first)}
+            if placer.is_late:
+                self.numbers = {event.id: seq for seq, event in enumerate(new, first)}
         if head.version and (placer.is_late > is_late or placer.changes_places(new)):
             return self._place_anew(new, written, head, source)
         placer.stand()
@@ -507,18 +508,18 @@ def place_all(
 
 def place_frame(written: Written, placed: Placed, read: ReadFrame) -> bytes:
     """Return the frame of a record at its place; `read` returns the frames of placed ones."""
-    seq, event, parent, target, is_as_written, is_orphan = placed
+    seq, event, parent, target = placed.seq, placed.event, placed.parent, placed.target
     facts = event.facts
     flags, run_start, compaction, model, thinking, target = resolve_pointers(event, seq, parent, target, read)
     other = b""
-    if parent and not is_as_written and event.kind not in OFF_PATH:
+    if parent and not placed.is_as_written and event.kind not in OFF_PATH:
         other = id_of(read(parent)).encode()
     return encode_place(
         written,
         kind=event.kind,
         parent=other,
         role=facts.role,
-        flags=flags | _ORPHAN if is_orphan else flags,
+        flags=flags | _ORPHAN if placed.is_orphan else flags,
         span=facts.message,
         estimates=(facts.utf16, facts.utf8),
         pointers=(parent, run_start, compaction, model, thinking, target),

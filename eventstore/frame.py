@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 from zlib import crc32
 
+import msgspec
+
 from eventstore.chain import UNKNOWN_TIME, link_encoded
 from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Event
@@ -125,12 +127,12 @@ def header_of(frame: Buffer) -> Header:
     return Header._make(_HEADER.unpack_from(frame))
 
 
-class Written(NamedTuple):
-    """The part of a frame that never changes: its fixed fields, and the rest from its names on."""
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """The part of a frame that never changes: fixed fields, names with a checksum, body."""
 
     fixed: Buffer
-    rest: Buffer
-    names_size: int
+    names: Buffer
+    body: Buffer
     digest: bytes
     is_own: bool
 
@@ -168,15 +170,16 @@ def encode_record(
     )
     named = b"".join((event_id, parent, cause, tag))
     checksum = crc32(named, crc32(fixed)).to_bytes(_CHECKSUM_SIZE, "little")
-    return Written(fixed, b"".join((named, checksum, body)), len(named), digest, type != "")
+    return Written(fixed, named + checksum, body, digest, type != "")
 
 
 def written_in(frame: Buffer) -> Written:
     """Return the part of a frame that was appended."""
     head = header_of(frame)
-    names_size = head.body_at - head.record_at - _CHECKSUM_SIZE
+    names_at, body_at = head.record_at, head.body_at
+    names, body = frame[names_at:body_at], frame[body_at:]
     is_own = head.type > 0 or head.type_size > 0
-    return Written(frame[_PLACE.size : HEADER_SIZE], frame[head.record_at :], names_size, head.digest, is_own)
+    return Written(frame[_PLACE.size : HEADER_SIZE], names, body, head.digest, is_own)
 
 
 def encode_place(
@@ -199,7 +202,7 @@ def encode_place(
     tag = b"" if code or written.is_own else kind.encode()
     start, stop = span
     names_size = len(parent) + len(tag)
-    offset = HEADER_SIZE + names_size + 2 * _CHECKSUM_SIZE + written.names_size if stop else 0
+    offset = HEADER_SIZE + names_size + _CHECKSUM_SIZE + len(written.names) if stop else 0
     fixed = _PLACE.pack(
         VERSION,
         code,
@@ -216,7 +219,7 @@ def encode_place(
     if names_size:
         checksum = crc32(tag, crc32(parent, checksum))
     checked = checksum.to_bytes(_CHECKSUM_SIZE, "little")
-    return b"".join((fixed, written.fixed, parent, tag, checked, written.rest))
+    return b"".join((fixed, written.fixed, parent, tag, checked, written.names, written.body))
 
 
 def encode(event: Event) -> bytes:

@@ -82,10 +82,10 @@ class MemoryLog:
 
 def _stored(placed: Placed, written: Event, tree: Mapping[int, Event]) -> Event:
     """Return an event at its place; `tree` are the placed events by number."""
-    seq, new, parent_seq, target_seq, _, is_orphan = placed
-    parent, target = tree.get(parent_seq), tree.get(target_seq)
+    seq, new = placed.seq, placed.event
+    parent, target = tree.get(placed.parent), tree.get(placed.target)
     path = _path(parent, tree)
-    flags = new.facts.flags | (Flag.ORPHAN if is_orphan else 0)
+    flags = new.facts.flags | (Flag.ORPHAN if placed.is_orphan else 0)
     if not is_entry(new.kind):
         flags |= Flag.OFF_PATH
         pointers = {"run_start": seq, "compaction_seq": 0, "model_seq": 0, "thinking_seq": 0}

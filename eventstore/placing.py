@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -48,7 +48,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Standing).decode
 
 
-class Placed(NamedTuple):
+class Placed(msgspec.Struct, frozen=True, gc=False):
     """A record with its number, and its parent's and target's, 0 for none.
 
     `is_as_written`: the parent is the one that the record names. `is_orphan`: that one is missing.
@@ -113,8 +113,8 @@ class Placer:
         waiting: dict[str, list[tuple[int, NewEvent]]] = {}
         held = set[str]()
         for seq, event in enumerate(events, first):
-            named = event.parent
-            if isinstance(named, str) and named != event.id and not self._locate(named):
+            named, found = event.parent, self._named(event)
+            if not found and isinstance(named, str) and named != event.id:
                 is_own = event.place is None or event.place.absent is _REFUSED
                 if to_come is None and not is_own:
                     to_come = {each.id for each in events}
@@ -122,36 +122,42 @@ class Placer:
                     waiting.setdefault(named, []).append((seq, event))
                     held.add(event.id)
                     continue
-            yield from self._released(seq, event, waiting)
+            yield self._placed(seq, event, found)
+            if event.id in waiting:
+                yield from self._released(event.id, waiting)
         while waiting:
             # What waits for itself, as a circle does: its first has no parent.
             name = next(iter(waiting))
-            first_of_it, *others = waiting.pop(name)
+            (seq, event), *others = waiting.pop(name)
             if others:
                 waiting[name] = others
-            yield from self._released(*first_of_it, waiting)
+            yield self._placed(seq, event, self._named(event))
+            yield from self._released(event.id, waiting)
 
-    def _released(
-        self, seq: int, event: NewEvent, waiting: dict[str, list[tuple[int, NewEvent]]]
-    ) -> Iterator[Placed]:
-        """Place an event, and all that waited for it or for those."""
-        yield self._placed(seq, event)
-        ready = waiting.pop(event.id, []) if waiting else []
+    def _released(self, name: str, waiting: dict[str, list[tuple[int, NewEvent]]]) -> Iterator[Placed]:
+        """Place all events that waited for a placed one, or for those."""
+        ready = waiting.pop(name, [])
         while ready:
             # In the order of the log; those that wait for one event are in it already.
             seq, event = heappop(ready)
             self._at.is_late = True
-            yield self._placed(seq, event)
+            yield self._placed(seq, event, self._named(event))
             for each in waiting.pop(event.id, ()):
                 heappush(ready, each)
 
-    def _placed(self, seq: int, event: NewEvent) -> Placed:
+    def _named(self, event: NewEvent) -> int:
+        """Return the number of the parent that a record names, 0 if it is not there."""
+        named = event.parent
+        return self._locate(named) if isinstance(named, str) and named != event.id else 0
+
+    def _placed(self, seq: int, event: NewEvent, named: int) -> Placed:
+        """Return an event's place; `named` is the number of the parent that it names."""
         place, at = event.place or OWN_PLACE, self._at
         if event.kind in OFF_PATH:
             self.stand()
             self._move(place)
             return Placed(seq, event, self.leaf, self._target(event), is_as_written=False, is_orphan=False)
-        parent, is_as_written, is_orphan = self._parent(event, place)
+        parent, is_as_written, is_orphan = self._parent(event, place, named)
         target = self._target(event)
         if place.absent is not _REFUSED:
             if place.named and (other := self._locate(place.named)):
@@ -189,18 +195,17 @@ class Placer:
         name = event.facts.target
         return self._locate(name) if name else 0
 
-    def _parent(self, event: NewEvent, place: Place) -> tuple[int, bool, bool]:
+    def _parent(self, event: NewEvent, place: Place, found: int) -> tuple[int, bool, bool]:
         """Return the number of a record's parent, if it is as written, and if that is missing."""
         named, at = event.parent, self._at
         if named is Parent.LEAF:
             return self.leaf, False, False
         if place.absent is not _REFUSED and event.kind == "compaction" and at.boundary:
-            return at.boundary, isinstance(named, str) and self._locate(named) == at.boundary, False
+            return at.boundary, found == at.boundary, False
         if named is None:
             return (at.last if place.continues else 0), False, False
         assert isinstance(named, str)  # noqa: S101  the leaf was handled
-        found = self._locate(named) if named != event.id else 0
-        if found and not pointers_of(self._read(found))[1] & _OFF_PATH:
+        if found and (found == at.last or not pointers_of(self._read(found))[1] & _OFF_PATH):
             parent = self._current(at.kept.get(named, found)) if at.kept or at.instead else found
             return parent, parent == found, False
         if place.absent is _REFUSED:
