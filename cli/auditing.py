@@ -14,6 +14,8 @@ from cli.each_session import each_session
 from cli.main import TRACEBACK
 from cli.output import (
     console,
+    counted,
+    echo_note,
     echo_problem,
     json_bytes,
     json_list,
@@ -29,6 +31,7 @@ from eventstore.log import Snapshot, StoredLog
 from eventstore.verify import check_event
 from projections.audit.conditions import Condition
 from projections.audit.prices import Prices
+from projections.audit.readings import Weight
 from projections.audit.session import Audit
 from projections.audit.stored_audit import stored_audit
 from projections.context.cursor import Leaf
@@ -44,6 +47,21 @@ def breaches(view: AuditView, fail_on: Collection[Condition]) -> Iterator[str]:
     for failed in view.audit.failed_compactions if Condition.FAILED in fail_on else ():
         yield f"session {view.audit.session!r}: a compaction failed at #{failed.seq}: {safe_line(failed.error)}"
 
+    for read in view.audit.readings if Condition.SERIOUS in fail_on else ():
+        for loss in read.shown_losses:
+            if loss.weight is Weight.SERIOUS:
+                what = f"{loss.loss} (#{loss.known[0].seq}, #{loss.trouble[0].seq})"
+                yield f"session {view.audit.session!r}, serious loss: {safe_line(what)}"
+
+
+def unread(view: AuditView, fail_on: Collection[Condition]) -> list[str]:
+    """Return a line if a gate on losses passed compactions that no model has read."""
+    read = {each.boundary for each in view.audit.readings}
+    left = [each for each in view.audit.compactions if not each.undone and each.id not in read]
+    if Condition.SERIOUS not in fail_on or not left:
+        return []
+    return [f"session {view.audit.session!r}: {counted(len(left), 'compaction')} not judged"]
+
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an audit, and whether to return JSON or a table row."""
@@ -55,12 +73,13 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold a session's audit as a row or as JSON, neither if it failed, and problems to print."""
+    """Hold a session's audit as a row or as JSON, neither if it failed, and lines beside it."""
 
     session: str
     row: SessionRow | None = None
     encoded: bytes | None = None
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult:
@@ -83,6 +102,7 @@ def try_audit(log: StoredLog, session: str, wanted: AuditOptions) -> AuditResult
             *(f"session {session!r}: {failure_text(each)}" for each in view.audit.not_computed),
             *breaches(view, wanted.fail_on),
         ),
+        notes=tuple(unread(view, wanted.fail_on)),
     )
 
 
@@ -145,6 +165,8 @@ def show_audits(store: str, sessions: Sequence[str], wanted: AuditOptions) -> bo
         for done, each in enumerate(found, 1):
             advance(done, len(sessions))
             show(each)
+            for line in each.notes:
+                echo_note(line)
             for line in each.problems:
                 echo_problem(line)
                 is_sound = False

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONDITIONS: Final = (
     *("uncovered", "larger", "no-gain", "quick", "failed"),
-    *("fetched-again", "failed-again", "files", "claim"),
+    *("fetched-again", "failed-again", "files", "claim", "serious"),
 )
 """The names in `Condition`, which is not imported for --help."""
 
@@ -144,9 +144,11 @@ def _show(found: Sequence[tuple[AuditView, Timeline | None]], *, is_full: bool, 
 
 def _check(views: Sequence[AuditView], wanted: AuditOptions) -> int:
     """Print what a gate refuses; return the exit code, 1 also for a figure that failed."""
-    from cli.auditing import breaches
-    from cli.output import echo_problem
+    from cli.auditing import breaches, unread
+    from cli.output import echo_note, echo_problem
 
+    for note in (line for each in views for line in unread(each, wanted.fail_on)):
+        echo_note(note)
     found = [line for each in views for line in breaches(each, wanted.fail_on)]
     for line in found:
         echo_problem(line)

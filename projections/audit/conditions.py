@@ -38,6 +38,8 @@ class Condition(StrEnum):
     """The record's list of files differs from the log."""
     CLAIM = "claim"
     """The record's size of the context before differs from every count of it."""
+    SERIOUS = "serious"
+    """A model read a serious loss; a condition of the session."""
 
 
 class TokensBefore(MetricStruct, frozen=True):

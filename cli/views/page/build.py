@@ -12,7 +12,8 @@ from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
-from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, Row, Section, Verdict
+from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, ReadLoss, Row, Section, Verdict
+from cli.views.readings import lines_of_loss
 from cli.views.texts import (
     dollars,
     failure_text,
@@ -261,6 +262,11 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
             for each in material.view.worst
             if not each.is_undone
             for remark in each.remarks
+        ],
+        losses=[
+            ReadLoss(loss=each.loss, weight=each.weight, lines=[*lines_of_loss(each)])
+            for read in audit.readings
+            for each in read.shown_losses
         ],
         not_judged=material.view.not_judged,
         replacements=sorted(worst, key=lambda view: view.replacement.seq),

@@ -162,6 +162,14 @@ class EventGroup(ViewStruct, frozen=True):
     events: list[EventView]
 
 
+class ReadLoss(ViewStruct, frozen=True):
+    """A loss that a model read: the claim, its weight, and a line for each place that proves it."""
+
+    loss: str
+    weight: str
+    lines: list[str]
+
+
 class Page(ViewStruct, frozen=True):
     """The whole page; `is_estimate` if refold's own counts of tokens are estimates."""
 
@@ -175,6 +183,7 @@ class Page(ViewStruct, frozen=True):
     not_computed: list[str]
     is_full: bool
     figures: list[Figure]
+    losses: list[ReadLoss]
     remarks: list[str]
     not_judged: str
     replacements: list[Section]

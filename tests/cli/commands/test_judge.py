@@ -36,6 +36,22 @@ def test_an_audit_begins_with_readings(lossy: Refold) -> None:
     assert "not judged" not in screen
 
 
+def test_a_gate_refuses_serious_losses(lossy: Refold) -> None:
+    gate = ("audit", LOSSY, "--fail-on", "serious")
+    assert "1 compaction not judged" in lossy(*gate).errors
+    judged(lossy)
+    assert "serious loss: The tests hang unless stdin is closed (#4, #7)" in lossy(*gate, code=1).errors
+    assert "serious loss" in lossy("audit", "--all", "--fail-on", "serious", code=1).errors
+
+
+def test_a_report_links_what_proves_a_loss(lossy: Refold, tmp_path: Path) -> None:
+    judged(lossy)
+    lossy("report", LOSSY, "-o", "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    section = page[page.index('id="losses"') :].partition("</section>")[0]
+    assert [place in section for place in ('href="#e-4"', 'href="#e-7"', 'href="#e-9"')] == [True] * 3
+
+
 def test_any_program_can_read(lossy: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "model.py"
     program.write_text(
