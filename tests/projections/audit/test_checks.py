@@ -182,8 +182,8 @@ class TestHarnessesOwn:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("pi/pi-mono-before-compaction.v1", [(443, []), (2, []), (2, []), (464, [679])]),
-        ("pi/pi-mono-before-compaction.v3", [(443, []), (2, []), (2, []), (464, [679])]),
+        ("pi/pi-mono-before-compaction.v1", [(443, []), (2, []), (2, []), (464, [])]),
+        ("pi/pi-mono-before-compaction.v3", [(443, []), (2, []), (2, []), (464, [])]),
         ("pi/pi-mono-large-session.v1", [(384, []), (0, []), (0, []), (430, [])]),
         ("claude-code/0708a5fa-snap1", [(2, []), (32, []), (0, []), (0, []), (33, [])]),
         ("claude-code/0708a5fa-snap3", [(8, []), (81, []), (0, []), (0, []), (85, [254])]),
