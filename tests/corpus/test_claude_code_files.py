@@ -129,8 +129,7 @@ def test_records_agree_with_the_contexts(corpus: Path) -> None:
     assert {name: (passed[name], checked[name]) for name in checked} == {
         COUNTS: (47, 47),
         PREFIXES: (4572, 4572),
-        # Two forks name kept messages that their files do not have.
-        STRUCTURE: (21, 23),
+        STRUCTURE: (23, 23),
         CLAIMS: (21, 21),
         JUMPS: (4836, 4881),
     }

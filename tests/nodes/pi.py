@@ -38,6 +38,7 @@ class _Message(msgspec.Struct):
     role: Any = None
     provider: Any = UNSET
     model: Any = UNSET
+    stopReason: Any = None  # noqa: N815
 
 
 _entry = msgspec.json.Decoder(_Entry).decode
@@ -121,6 +122,7 @@ def _filled(node: Node, entry: _Entry, nodes: Nodes, version: int) -> Node:
         is_hook = version < 3 and message.role == "hookMessage"
         return msgspec.structs.replace(
             node,
+            kind="failed" if by and message.stopReason in ("aborted", "error") else node.kind,
             role="custom" if is_hook else str(message.role),
             model=by,
             # The harness reads it under another role: it has no span to be shown as it is.
