@@ -273,6 +273,8 @@ def command(
         context, is_refused = _read(
             snapshot, name, at, as_of, readable=form in _OF_APIS, is_for_people=is_for_people
         )
+        if form == "openai-responses" and context.expanded:
+            context = _with_native_history(snapshot, name, context)
         if form in _OF_APIS:
             api_request = _rendered(
                 form,
@@ -295,6 +297,17 @@ def command(
             with styled_lines() as show:
                 print_context(show, snapshot, context, tokens, is_full=full)
     ctx.exit(1 if is_refused else 0)
+
+
+def _with_native_history(snapshot: Snapshot, session: str, readable: Context) -> Context:
+    """Return a context with the items of its provider's own history, if its harness records them."""
+    from eventstore.harnesses import format_of
+    from projections.context.build import build_context
+
+    native = build_context(snapshot, session, leaf=readable.leaf, as_of=readable.as_of)
+    of_compaction = [part for part in native.parts if part.kind == "compaction"]
+    has_items = any(format_of(part.format).response_item(part.raw) for part in of_compaction)
+    return native if has_items else readable
 
 
 def _rendered(form: str, context: Context, *, cache_breakpoints: int, **options: Any) -> Rendered:

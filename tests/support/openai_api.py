@@ -20,7 +20,7 @@ _PARTS = {
 _OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
-    "local_shell_call": "local_shell_call_output",
+    "local_shell_call": "function_call_output",
     "tool_search_call": "tool_search_output",
 }
 

@@ -60,6 +60,9 @@ class CodexFormat(Format):
     def message(self, raw: bytes) -> Message:
         return message_of(object_in(raw), raw)
 
+    def response_item(self, raw: bytes) -> bytes:
+        return raw if isinstance(object_in(raw).get("type"), str) else b""
+
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads_of(raw)
 

@@ -11,8 +11,6 @@ from projections.requests.anthropic.repairs import RepairRule, Repairs
 from projections.requests.openai.items import MESSAGE, REASONING, Item
 
 _encode: Final = msgspec.json.Encoder().encode
-_ROLES: Final = {"developer": "system"}
-"""Roles by the name that every server knows."""
 _NO_TEXT: Final = "[images of this result follow]"
 
 
@@ -49,8 +47,11 @@ def _message(item: Item) -> dict[str, Any] | None:
         return None
     if role == "assistant":
         return {"role": role, "content": "".join(part.get("text", "") for part in content)}
+    if role in ("developer", "system"):
+        # The name that every server knows.
+        return {"role": "system", "content": "\n\n".join(part.get("text", "") for part in content)}
     is_text = len(content) == 1 and content[0]["type"] == "text"
-    return {"role": _ROLES.get(role, role), "content": content[0]["text"] if is_text else content}
+    return {"role": role, "content": content[0]["text"] if is_text else content}
 
 
 def _add_calls(messages: list[dict[str, Any]], calls: Sequence[Item], outputs: Mapping[str, Item]) -> None:

@@ -11,7 +11,12 @@ from projections.requests.openai.items import CALL, OUTPUT, REASONING, Item, tex
 
 LONGEST_TOOL_NAME: Final = 64
 _NO_RESULT: Final = "[no result of this call was recorded]"
-_OUTPUT_OF: Final = {CALL: OUTPUT, "custom_tool_call": "custom_tool_call_output"}
+_OUTPUT_OF: Final = {
+    CALL: OUTPUT,
+    "local_shell_call": OUTPUT,
+    "custom_tool_call": "custom_tool_call_output",
+    "tool_search_call": "tool_search_output",
+}
 
 
 def paired(items: Iterable[Item], repairs: Repairs) -> list[Item]:
@@ -86,7 +91,7 @@ class _Pairing:
             call = self._found[place]
             note = self._repairs.of(call.event)
             note(RepairRule.MISSING_RESULT, f"a text stands in for the result of the call {call.call_id}")
-            type_ = _OUTPUT_OF.get(call.type, f"{call.type}_output")
+            type_ = _OUTPUT_OF.get(call.type, OUTPUT)
             answer = {"type": type_, "call_id": call.call_id, "output": _NO_RESULT}
             self._found.insert(place + 1, Item(event=call.event, fields=answer))
         self._waiting = {}

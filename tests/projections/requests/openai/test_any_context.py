@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_both_take_sessions_with_rewrites(appended: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["claude-code", "pi"])
+@pytest.mark.parametrize("folder", ["claude-code", "codex", "pi"])
 def test_both_take_every_real_context(folder: str, corpus: Path) -> None:
     log = MemoryLog(clock=lambda: NOW)
     for path in sorted([*(corpus / folder).rglob("*.jsonl"), *(corpus / folder).rglob("*.json")]):
@@ -61,3 +62,13 @@ def test_both_take_every_real_context(folder: str, corpus: Path) -> None:
             entries = [event.id for event in events(log, each.id) if event.is_entry]
             for leaf in {*entries[::100], *entries[-1:]}:
                 check(build_context(log, each.id, leaf=leaf))
+
+
+@pytest.mark.slow
+def test_items_of_codex_go_back_unchanged(corpus: Path) -> None:
+    log = MemoryLog(clock=lambda: NOW)
+    for path in sorted((corpus / "codex").glob("*.jsonl")):
+        for each in import_sessions(log, path):
+            context = build_context(log, each.id)
+            sent = json.loads(render_responses(context, model="m").body)["input"]
+            assert sent == [json.loads(part.raw) for part in context.parts]
