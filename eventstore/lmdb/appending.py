@@ -27,7 +27,7 @@ from eventstore.log import AppendResult, Expected, Head
 
 
 class Append(EventBuilder):
-    """One append inside its transaction."""
+    """One append: its frames are made in one transaction, which may only read, and put in another."""
 
     def __init__(
         self,
@@ -39,37 +39,45 @@ class Append(EventBuilder):
         super().__init__(session, now)
         self._transaction = transaction
         self._dbs = dbs
-        self._number, self._stored_until = 0, 0
+        self._before = self._after = self._head()
+        self._position = self._last_position()
+        self._number, self._stored_until = self._before.number, self._before.version
         self._newest_read: tuple[int, Buffer] = 0, b""
         """The frame that was read last: a new event asks for its parent's twice."""
 
-    def run(self, events: Sequence[NewEvent], expected: Expected, source: str) -> AppendResult:
-        head = self._head(self.session)
-        self._number, self._stored_until = head.number, head.version
+    def make(self, events: Sequence[NewEvent], expected: Expected, source: str) -> None:
+        """Make the frames of the events that are not stored."""
         fresh = self.not_there_yet(events)
-        position = self._last_position()
-        if events and not fresh:
-            return AppendResult(version=head.version, position=position, added=0)
-        check_expected(self.session, expected, head.version)
+        if fresh or not events:
+            check_expected(self.session, expected, self._before.version)
         if fresh:
-            head = self.add(fresh, head, position, source)
-            position = head.position
+            self._after = self.add(fresh, self._before, self._position, source)
+
+    def put(self, transaction: Transaction) -> AppendResult | None:
+        """Put the frames; do nothing and return None if others have appended since they were made."""
+        self._transaction = transaction
+        head = self._after
+        if (self._head(), self._last_position()) != (self._before, self._position):
+            return None
+        if self.frames:
             self._put_rows(head)
             if not self._stored_until:
                 key = b"n" + self.session.encode()
                 self._put(self._dbs.sessions, [(key, head.number.to_bytes(4, "big"))])
-            self._transaction.put(number_key(b"h", head.number), encode_head(head), db=self._dbs.sessions)
-        return AppendResult(version=head.version, position=position, added=len(fresh))
+            transaction.put(number_key(b"h", head.number), encode_head(head), db=self._dbs.sessions)
+        position = head.position if self.frames else self._position
+        return AppendResult(version=head.version, position=position, added=len(self.frames))
 
-    def _head(self, session: str) -> Head:
-        found = self._transaction.get(b"n" + session.encode(), db=self._dbs.sessions)
+    def _head(self) -> Head:
+        found = self._transaction.get(b"n" + self.session.encode(), db=self._dbs.sessions)
         if found is not None:
             stored = self._transaction.get(b"h" + bytes(found), db=self._dbs.sessions)
-            return decode_head(stored, session)
+            return decode_head(stored, self.session)
         cursor = self._transaction.cursor(self._dbs.sessions)
         # Keys "h…" (heads by number) sort before "n…" (numbers by name).
         has_any = cursor.set_range(b"n") and cursor.prev()
-        return Head(name=session, number=int.from_bytes(cursor.key()[1:], "big") + 1 if has_any else 1)
+        number = int.from_bytes(cursor.key()[1:], "big") + 1 if has_any else 1
+        return Head(name=self.session, number=number)
 
     def _last_position(self) -> int:
         cursor = self._transaction.cursor(self._dbs.positions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock, RLock
@@ -25,6 +26,8 @@ _PROCESS = os.getpid()
 
 A system call costs as much as a lock.
 """
+_PATIENCE: Final = 0.5
+"""Seconds to wait for readers of this process to end before the map is resized."""
 _COMMITS_A_CHECK: Final = 256
 """Number of commits between clean-ups of dead readers' slots."""
 
@@ -159,6 +162,10 @@ class Environment:
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
         """Resize the map (0: as another process has resized it) while nothing here uses it."""
+        ends = time.monotonic() + _PATIENCE
+        while self._open_snapshots and time.monotonic() < ends:
+            # Another thread may just make the frames of its append.
+            time.sleep(_PATIENCE / 100)
         with self._mapping:
             if self._open_snapshots:
                 raise StoreError(

@@ -90,10 +90,20 @@ class LmdbLog:
         check_events(session, events)
         blobs, environment = list(blobs), self._shared
 
+        def made(transaction: Transaction) -> Append:
+            append = Append(transaction, environment.dbs, session, self._clock())
+            append.make(events, expected, source)
+            return append
+
+        self._check_writable()
+        with _Snapshots(self) as snapshot:
+            append = made(snapshot._transaction)
+
         def write(transaction: Transaction) -> AppendResult:
+            done = append.put(transaction) or made(transaction).put(transaction)
+            assert done is not None  # noqa: S101  nobody else writes in a write transaction
             for blob in blobs:
                 transaction.put(payload_digest(blob), blob, db=environment.dbs.blobs, overwrite=False)
-            done = Append(transaction, environment.dbs, session, self._clock()).run(events, expected, source)
             if seen is not None:
                 transaction.put(source_key(seen.path), encode_source(seen), db=environment.dbs.sources)
             return done
@@ -139,16 +149,19 @@ class LmdbLog:
 
     def _write(self, write: Callable[[Transaction], T]) -> T:
         """Run `write` in a durable transaction, its own or a shared one."""
-        if self._for_reading:
-            raise StoreError(self.path, "was opened for reading", "open it without `read_only`")
-        if self._is_read_only():
-            raise StoreError(self.path, "is read-only", "make its files writable, or name another store")
+        self._check_writable()
         if self._files is not self._shared.files:
             # A commit checks the files at the path by which the environment was opened.
             self._files.check()
         if self._shared.group is not None:
             return self._shared.group.run(write)
         return self._commit(write)
+
+    def _check_writable(self) -> None:
+        if self._for_reading:
+            raise StoreError(self.path, "was opened for reading", "open it without `read_only`")
+        if self._is_read_only():
+            raise StoreError(self.path, "is read-only", "make its files writable, or name another store")
 
     def _commit(self, write: Callable[[Transaction], T], *, if_idle: bool = False) -> T:
         request: WriteRequest[Transaction] = WriteRequest(write)

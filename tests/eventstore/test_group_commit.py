@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from eventstore import append as appending
 from eventstore import open_store
 from eventstore.errors import EventConflictError, NotFoundError, StoreError, VersionConflictError
 from eventstore.event import NewEvent
+from eventstore.lmdb.appending import Append
 from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.store import LmdbLog
-from eventstore.log import AppendResult
+from eventstore.log import AppendResult, Head
 from eventstore.verify import verify
 from tests.support.events import NOW, event, events, message, version
 from tests.support.patience import PATIENCE, comes
@@ -218,22 +218,25 @@ def commits(log: LmdbLog) -> int:
     return number
 
 
-def run_together(log: LmdbLog, works: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return the outcomes of calls in one transaction: they wait for an append under way."""
-    assert log._shared.group is not None
-    clock, inside, go_on = log._clock, threading.Event(), threading.Event()
+def run_together(log: LmdbLog, works: Sequence[Callable[[], Any]], *, refused: int = 0) -> list[Any]:
+    """Return the outcomes of calls in one transaction: they wait for an append under way.
 
-    def slow_clock() -> int:
-        log._clock = clock
+    So many are refused before they wait.
+    """
+    assert log._shared.group is not None
+    commit, inside, go_on = log._shared.files.commit, threading.Event(), threading.Event()
+
+    def slow_commit(*given: Any) -> None:
+        vars(log._shared.files).pop("commit")
         inside.set()
         assert go_on.wait(PATIENCE)
-        return NOW
+        commit(*given)
 
-    log._clock = slow_clock
+    vars(log._shared.files)["commit"] = slow_commit
     first = Caller(lambda: log.append("first", [message("first")]))
     assert inside.wait(PATIENCE)
     callers = [Caller(work) for work in works]
-    wait_for_callers(log._shared.group, len(works) + 1)
+    wait_for_callers(log._shared.group, len(works) + 1 - refused)
     go_on.set()
     assert isinstance(first.outcome(), AppendResult)
     return [caller.outcome() for caller in callers]
@@ -302,7 +305,7 @@ class TestStore:
         before = commits(log)
         works = [append(log, message(f"e{number}")) for number in range(6)]
         works.insert(3, append(log, message("beside"), bad, **options))
-        outcomes = run_together(log, works)
+        outcomes = run_together(log, works, refused=1)
         assert isinstance(outcomes.pop(3), error)
         assert sorted(outcome.version for outcome in outcomes) == list(range(2, 8))
         assert commits(log) - before == 2
@@ -335,13 +338,13 @@ class TestStore:
     def test_a_caller_without_memory_takes_nobody_along(
         self, log: LmdbLog, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
     ) -> None:
-        def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
-            if new.id == "e2":
+        def put(made: Append, head: Head) -> None:
+            if "e2" in made.numbers:
                 raise kind
-            return resolve_pointers(new, *arguments, **more)
+            put_rows(made, head)
 
-        resolve_pointers = appending.resolve_pointers
-        monkeypatch.setattr(appending, "resolve_pointers", stored)
+        put_rows = Append._put_rows
+        monkeypatch.setattr(Append, "_put_rows", put)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(5)])
         assert isinstance(outcomes.pop(2), kind)
         assert sorted(outcome.version for outcome in outcomes) == [1, 2, 3, 4]
@@ -350,13 +353,13 @@ class TestStore:
     def test_a_caller_interrupted_in_its_write_takes_nobody_along(
         self, log: LmdbLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def stored(new: NewEvent, *arguments: Any, **more: Any) -> Any:
-            if new.id == "e3" and signals:
+        def put(made: Append, head: Head) -> None:
+            if "e3" in made.numbers and signals:
                 raise signals.pop()
-            return resolve_pointers(new, *arguments, **more)
+            put_rows(made, head)
 
-        resolve_pointers, signals = appending.resolve_pointers, [KeyboardInterrupt()]
-        monkeypatch.setattr(appending, "resolve_pointers", stored)
+        put_rows, signals = Append._put_rows, [KeyboardInterrupt()]
+        monkeypatch.setattr(Append, "_put_rows", put)
         outcomes = run_together(log, [append(log, message(f"e{number}")) for number in range(6)])
         stored = [event.id for event in events(log, "s")]
         # The signal interrupts the one thread that commits for all.
@@ -380,6 +383,16 @@ class TestRoom:
             small, [append(small, event(f"e{number}", data="x" * 100_000)) for number in range(8)]
         )
         assert sorted(outcome.version for outcome in outcomes) == list(range(1, 9))
+        assert verify(small).findings == []
+
+    def test_the_map_grows_while_others_append(self, small: LmdbLog) -> None:
+        def work(thread: int) -> None:
+            for number in range(20):
+                small.append("s", [event(f"{thread}.{number}", data="x" * 50_000)])
+
+        callers = [Caller(lambda n=n: work(n)) for n in range(4)]
+        assert [caller.outcome() for caller in callers] == [None] * 4
+        assert version(small, "s") == 80
         assert verify(small).findings == []
 
     def test_where_the_map_cannot_grow_only_those_fail_that_do_not_fit(self, small: LmdbLog) -> None:

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from eventstore import open_store
 from eventstore.errors import StoreError
+from eventstore.verify import verify
 from tests.support.events import message, version
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal stops a process here")
@@ -20,10 +22,26 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal stops
 STOP = """
 import os, signal, sys
 from eventstore import open_store
+from eventstore.lmdb.data_files import StoreFiles
 from tests.support.events import message
-def stop():
+log, commit = open_store(sys.argv[1]), StoreFiles.commit
+def stop(*given):
     print("stopped", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
+    commit(*given)
+StoreFiles.commit = stop
+log.append("s", [message("b")])
+print("stored", flush=True)
+"""
+STOP_BEFORE = """
+import os, signal, sys
+from eventstore import open_store
+from tests.support.events import message
+stops = [signal.SIGSTOP]
+def stop():
+    if stops:
+        print("stopped", flush=True)
+        os.kill(os.getpid(), stops.pop())
     return 1
 log = open_store(sys.argv[1], clock=stop)
 log.append("s", [message("b")])
@@ -49,13 +67,22 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def writer(store: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is stopped inside its append; it goes on when it is told to."""
-    with subprocess.Popen([sys.executable, "-c", STOP, store], stdout=subprocess.PIPE, text=True) as process:
+def writer(store: Path) -> Iterator[None]:
+    """A process that is stopped inside its transaction."""
+    with stopped(STOP, store):
+        yield
+
+
+@contextmanager
+def stopped(program: str, store: Path) -> Iterator[None]:
+    """Run a program that stops itself; let it go on after the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, store], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "stopped\n"
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        yield process
+        yield
         process.send_signal(signal.SIGCONT)
         assert process.stdout.readline() == "stored\n"
 
@@ -74,6 +101,14 @@ def test_a_reader_does_not_wait_for_it(store: Path) -> None:
 def test_a_reading_command_does_not_wait_for_it(store: Path, command: str) -> None:
     refold = [sys.executable, "-m", "refold", "--store", str(store), *command.split()]
     subprocess.run(refold, check=True, capture_output=True, timeout=PATIENCE)
+
+
+def test_nobody_waits_while_it_makes_its_frames(store: Path) -> None:
+    with stopped(STOP_BEFORE, store), open_store(store) as log:
+        assert log.append("s", [message("c")]).version == 2
+    with open_store(store) as log:
+        assert verify(log).findings == []
+        assert version(log, "s") == 3
 
 
 def test_results_are_cached_while_nobody_writes(store: Path) -> None:
