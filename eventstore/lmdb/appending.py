@@ -27,7 +27,7 @@ from eventstore.log import AppendResult, Expected, Head
 
 
 class Append(EventBuilder):
-    """One append: its frames are made in one transaction, which may only read, and put in another."""
+    """One append: its frames are made in one transaction, and put in another."""
 
     def __init__(
         self,
