@@ -300,7 +300,7 @@ def command(
 
 
 def _with_native_history(snapshot: Snapshot, session: str, readable: Context) -> Context:
-    """Return a context with the items of its provider's own history, if its harness records them."""
+    """Return a context with its provider's own history, if that is recorded as items."""
     from eventstore.harnesses import format_of
     from projections.context.build import build_context
 

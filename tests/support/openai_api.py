@@ -43,7 +43,7 @@ def _problems_of_item(item: Json) -> Iterator[str]:
         json.loads(item["arguments"] or "{}")
         if not _NAME.fullmatch(item["name"]):
             yield "not a name of a tool"
-    elif kind.endswith("_output"):
+    elif kind in ("function_call_output", "custom_tool_call_output"):
         if not isinstance(item["output"], str):
             yield from _problems_of_parts(item["output"], _PARTS["user"])
     elif kind == "reasoning" and not isinstance(item.get("summary", []), list):
