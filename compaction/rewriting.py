@@ -159,7 +159,7 @@ def _finding(
     return RewriteFinding(
         part=name,
         rewrite=Rewrite(reason=name, targets=shown, tokens_saved=saved),
-        messages=len({each.target for each in shown}) + hidden,
+        messages=len({(each.target, each.call) for each in shown}) + hidden,
     )
 
 

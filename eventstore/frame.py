@@ -71,6 +71,8 @@ FORMATS: Final = (
     "oh-my-pi/2",
     "oh-my-pi/3",
     "codex/1",
+    "opencode/1",
+    "opencode/2",
 )
 """Register the names of all harnesses' records.
 

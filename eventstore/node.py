@@ -133,16 +133,6 @@ class PromptView(msgspec.Struct, frozen=True, kw_only=True):
         return PromptView(system=self.system or other.system, tools=self.tools or other.tools)
 
 
-class ResultReplacement(TextReplacement, frozen=True, kw_only=True):
-    """The content that contexts show instead of the result of the call `call`.
-
-    A format leaves `target` empty: the entry with the result is looked up where the rewrite takes effect.
-    """
-
-    call: str
-    target: str = ""
-
-
 class ContentReplacement(TextReplacement, frozen=True, kw_only=True):
     """The content, as JSON, that contexts show instead of a message's; b"" for no message."""
 

@@ -138,13 +138,16 @@ class Custom(Record, frozen=True, tag="custom"):
 class TextReplacement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Content that contexts show instead of a message's content, or of its block number `block`.
 
-    With `through`, a user's message with this text replaces all messages from the target through that one.
+    With `call`, it replaces the result of that call, in an entry that holds more; a harness's record may leave the
+    target empty: then it is every entry with that result where the rewrite takes effect. With `through`, a user's
+    message with this text replaces all messages from the target through that one.
     """
 
     target: str
     text: str = msgspec.field(name="shown")
     block: int | None = None
     through: str = ""
+    call: str = ""
 
 
 class Rewrite(Record, frozen=True, tag="rewrite"):

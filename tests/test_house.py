@@ -122,7 +122,11 @@ def test_a_harness_is_named_by_its_format_and_its_rules_alone() -> None:
     assert named == set(MAY_NAME)
 
 
-REGISTERED_IN = {"eventstore/harnesses/__init__.py", "projections/rules/__init__.py"}
+REGISTERED_IN = {
+    "eventstore/harnesses/__init__.py",
+    "eventstore/harnesses/unread.py",
+    "projections/rules/__init__.py",
+}
 EXTENDS = {"oh-my-pi": {"pi"}, "refold": {"pi"}}
 """Harnesses whose records have another one's shape: they build on its format and its rules."""
 

@@ -16,7 +16,7 @@ class Evict(PolicyPart, frozen=True, tag="evict"):
     def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         return [
-            TextReplacement(target=each.id, text=f"[{name} removed]", block=number)
+            each.shown_as(f"[{name} removed]", number)
             for each in context.messages
             for number, block in enumerate(each.message.blocks)
             if (name := _medium(block, each.message.role))

@@ -20,7 +20,7 @@ class Mask(PolicyPart, frozen=True, tag="mask"):
     def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         return [
-            TextReplacement(target=each.id, text=MASKED)
+            each.shown_as(MASKED)
             for each in context.results_but_newest(self.keep_observations)
             if each.tokens > -(-len(MASKED) // 4) and each.message.text != MASKED
         ]

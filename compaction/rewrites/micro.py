@@ -25,7 +25,7 @@ class Micro(PolicyPart, frozen=True, tag="micro"):
         if self._is_early(context):
             return []
         return [
-            TextReplacement(target=each.id, text=COMPACTED)
+            each.shown_as(COMPACTED)
             for each in context.results_but_newest(self.keep)
             if each.characters > self.shortest and each.message.text != COMPACTED
         ]

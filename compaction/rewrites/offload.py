@@ -46,7 +46,7 @@ class Offload(PolicyPart, frozen=True, tag="offload"):
             marker = self._marker(context, each)
             if len(marker) < each.characters:
                 total += len(marker) - each.characters
-                shown.append(TextReplacement(target=each.id, text=marker))
+                shown.append(each.shown_as(marker))
         return shown
 
     def _marker(self, context: SizedContext, each: SizedMessage) -> str:

@@ -52,5 +52,5 @@ class Prune(PolicyPart, frozen=True, tag="prune"):
                 continue
             notice = f"[Output truncated - {each.tokens} tokens]"
             saved += max(each.tokens - -(-len(notice) // 4), 0)
-            shown.append(TextReplacement(target=each.id, text=notice))
+            shown.append(each.shown_as(notice))
         return shown[::-1], saved

@@ -51,5 +51,5 @@ class PruneTurns(PolicyPart, frozen=True, tag="prune-turns"):
             met += each.tokens
             if met > self.protect:
                 saved += each.tokens
-                shown.append(TextReplacement(target=each.id, text=CLEARED))
+                shown.append(each.shown_as(CLEARED))
         return shown[::-1], saved

@@ -35,6 +35,14 @@ class SizedMessage(msgspec.Struct, frozen=True, kw_only=True):
         """The entry's id."""
         return self.part.id
 
+    def shown_as(self, text: str, block: int | None = None) -> TextReplacement:
+        """Return the replacement of its content, or of a block.
+
+        In an entry that holds more, it is for this result alone.
+        """
+        call = self.message.tool_call_id if self.part.place else ""
+        return TextReplacement(target=self.id, text=text, block=block, call=call)
+
     @property
     def is_result(self) -> bool:
         """True if it is a tool result."""

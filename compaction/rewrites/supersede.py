@@ -42,9 +42,7 @@ class Supersede(PolicyPart, frozen=True, tag="supersede"):
     def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
         stale = self._stale(context)
-        return [
-            TextReplacement(target=each.id, text=SUPERSEDED) for each in stale if spares_cache(context, each)
-        ]
+        return [each.shown_as(SUPERSEDED) for each in stale if spares_cache(context, each)]
 
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""

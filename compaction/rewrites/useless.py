@@ -19,11 +19,7 @@ class Useless(PolicyPart, frozen=True, tag="useless"):
 
     def plan(self, context: SizedContext) -> list[TextReplacement]:
         """Return the replacements to apply."""
-        return [
-            TextReplacement(target=each.id, text=ELIDED)
-            for each in self._flagged(context)
-            if spares_cache(context, each)
-        ]
+        return [each.shown_as(ELIDED) for each in self._flagged(context) if spares_cache(context, each)]
 
     def why_nothing(self, context: SizedContext) -> str:
         """Return why `plan` finds nothing."""

@@ -13,11 +13,11 @@ import msgspec
 
 from eventstore.harnesses.source import SessionLocation
 
-_OPENCODE: Final = re.compile(rb'(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*\{')
+_SESSION: Final = re.compile(rb'\s*\{\s*"id"\s*:\s*"ses_')
 
 
-def _is_opencode(beginning: bytes) -> bool:
-    return _OPENCODE.match(beginning) is not None
+def _is_opencode_tree(beginning: bytes) -> bool:
+    return _SESSION.match(beginning) is not None
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,14 +30,9 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 
 UNREAD: Final = (
     Unread(
-        name="opencode",
-        recognizes=_is_opencode,
+        name="opencode before 1.2",
+        recognizes=_is_opencode_tree,
         places=(
-            SessionLocation(
-                environment={"XDG_DATA_HOME": "opencode"},
-                default="~/.local/share/opencode",
-                pattern="opencode*.db",
-            ),
             SessionLocation(
                 environment={"XDG_DATA_HOME": "opencode/storage/session"},
                 default="~/.local/share/opencode/storage/session",

@@ -291,8 +291,8 @@ def _selected(
     if beside:
         entries = sorted(entries, key=lambda entry: order.place(entry.seq))
     behind = order.place(compaction.seq) if compaction else 0
-    if compaction and kept is not None:
-        entries = [entry for entry in entries if order.place(entry.seq) > behind or entry.id in kept]
+    if compaction:
+        entries = _kept_by(compaction, kept, entries, order)
     due = compaction
     parts = list[Part]()
     for seq in selected.leading:
@@ -313,6 +313,19 @@ def _selected(
     if due:
         parts += _summarized(due, observed)
     return parts
+
+
+def _kept_by(
+    compaction: LazyEvent, kept: frozenset[str] | None, entries: Iterable[LazyEvent], order: Order
+) -> list[LazyEvent]:
+    """Return the entries that show beside the summary of the compaction in effect."""
+    behind = order.place(compaction.seq)
+    return [
+        entry
+        for entry in entries
+        if entry.seq != compaction.seq
+        and (kept is None or order.place(entry.seq) > behind or entry.id in kept)
+    ]
 
 
 def _rewrites_among(newest_first: Iterable[LazyEvent]) -> tuple[Rewrites, Iterator[LazyEvent]]:

@@ -12,7 +12,6 @@ from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.imports import observed_rewrites
 from eventstore.log import Snapshot
-from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, event
 from eventstore.paths import path as path_of_events
 from eventstore.records import TextReplacement
@@ -20,9 +19,9 @@ from projections.context.build import context_at, is_restored, parts_of, unarran
 from projections.context.cursor import Cursor, path
 from projections.context.overlay import answered_calls, apply_rewrites, resolve_targets
 from projections.context.parts import Context, Part, has_message
-from projections.rules import rules_at
+from projections.rules import rules_at, rules_of_format
 from projections.rules.base import Beside
-from projections.settings import settings_at
+from projections.settings import Model, settings_at
 from projections.tokens import Counter
 
 _FOLDED_ANEW = frozenset({"compaction", "undone", "reset_boundary"})
@@ -88,6 +87,7 @@ class IncrementalContexts:
         self._steps: list[tuple[int, int]] = []
         self._unchanged = 0
         self._links = set[Hashable]()
+        self._model: Model | None = None
         self._next = self._begin = bisect_left(entries, first, key=attrgetter("seq"))
         self._own: dict[int, list[Part]] = {}
 
@@ -125,6 +125,11 @@ class IncrementalContexts:
             self._next += 1
         if not self._rules.arranges:
             return ArrangedParts(self._parts, [])
+        if self._rules.for_model:
+            model = settings_at(self._snapshot, self._at.session, seq).model
+            if model != self._model:
+                self._unsettle()
+                self._model = model
         fresh = self._parts[self._settled :]
         leaf = event(self._snapshot, self._at.session, seq)
         settled = self._rules.settled(self._snapshot, fresh)
@@ -159,7 +164,7 @@ class IncrementalContexts:
             self._fold(entry)
         elif entry.kind == "rewrite":
             self._rewrite(entry)
-        elif has_message(entry):
+        elif has_message(entry) or entry.kind in rules_of_format(entry.format).kinds:
             parts = self.own_parts(entry)
             if entry.id in self._not_yet or self._answers_rewritten_call(entry):
                 self._fold(entry)
@@ -167,9 +172,7 @@ class IncrementalContexts:
                 self._show(entry, parts)
 
     def _remember_calls(self, rewrite: Event) -> None:
-        self._rewritten_calls.update(
-            shown.call for shown in node_of(rewrite).rewrites if isinstance(shown, ResultReplacement)
-        )
+        self._rewritten_calls.update(shown.call for shown in node_of(rewrite).rewrites if not shown.target)
 
     def _answers_rewritten_call(self, entry: Event | LazyEvent) -> bool:
         """Return True if a rewrite above changes what an entry shows."""

@@ -11,7 +11,6 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.harnesses import node_of
-from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
@@ -84,7 +83,7 @@ def resolve_targets(
 ) -> Sequence[TextReplacement]:
     """Resolve targets that name a tool call to the entries that hold the call's result."""
     holders: dict[str, list[str]] = {}
-    has_calls = any(isinstance(shown, ResultReplacement) for shown in targets)
+    has_calls = not all(shown.target for shown in targets)
     for entry in entries:
         if has_calls and entry.kind == "message":
             for call in answered_calls(entry):
@@ -94,9 +93,7 @@ def resolve_targets(
     return [
         msgspec.structs.replace(shown, target=target)
         for shown in targets
-        for target in (
-            holders.get(shown.call, ()) if isinstance(shown, ResultReplacement) else (shown.target,)
-        )
+        for target in ((shown.target,) if shown.target else holders.get(shown.call, ()))
     ]
 
 
@@ -129,6 +126,10 @@ def _overlaid(parts: Sequence[Part], rewrites: Rewrites) -> Iterator[Part]:
             yield from (nobodys.rewritten_as(raw, rules.format) for raw in span.messages(rules, None))
         elif first.id in rewrites.changes:
             messages = rules.rewrite([part.raw for part in entry], rewrites.changes[first.id])
-            yield from (part.rewritten_as(raw) for part, raw in zip(cycle(entry), messages, strict=False))
+            # Of several messages, one may have changed.
+            yield from (
+                part if raw == part.raw else part.rewritten_as(raw)
+                for part, raw in zip(cycle(entry), messages, strict=False)
+            )
         else:
             yield from entry

@@ -167,6 +167,8 @@ class Rules(ABC):
     """Kinds of entries whose messages differ from the one stored in their record."""
     arranges: bool = False
     """True if `arrange` changes anything; if not, a context can be spliced from stored bytes."""
+    for_model: bool = False
+    """True if `arrange` depends on the model in use."""
     format_names: frozenset[str] = frozenset()
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
     records_thinking: bool = True

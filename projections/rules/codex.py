@@ -15,7 +15,6 @@ from eventstore.harnesses.codex.rollout_meaning import replacement_of, shown_ite
 from eventstore.imports import CONTEXT_LINK
 from eventstore.javascript import stringify, utf8_length
 from eventstore.log import Snapshot
-from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, SnapshotCache, event, upward
 from eventstore.records import FORMAT, Link, TextReplacement, own_record
 from eventstore.views import ToolCall
@@ -159,10 +158,7 @@ class CodexRules(Rules):
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         """Return items with content replaced; an item left without content is dropped."""
-        is_gone = any(
-            change.text == "" and change.block is None and not isinstance(change, ResultReplacement)
-            for change in shown
-        )
+        is_gone = any(change.text == "" and change.block is None and not change.call for change in shown)
         return () if is_gone else [_rewritten(object_in(message), shown) for message in messages]
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
@@ -306,7 +302,7 @@ _LEAST_CUT: Final = 1_000
 
 def _rewritten(item: Json, shown: Sequence[TextReplacement]) -> bytes:
     for change in shown:
-        if isinstance(change, ResultReplacement) and change.call != item.get("call_id"):
+        if change.call and change.call != item.get("call_id"):
             continue
         for name in ("output", "content", "summary"):
             if name in item:

@@ -120,7 +120,7 @@ def test_a_file_and_its_migration_are_two_generations(store: LmdbLog, corpus: Pa
 
 
 def test_a_file_of_another_harness_is_refused_in_one_line(store: LmdbLog, corpus: Path) -> None:
-    others = sorted(path for path in corpus.rglob("*.json*") if path.parent.name in ("codex", "opencode"))
+    others = sorted(path for path in corpus.rglob("*.json*") if path.parent.name == "codex")
     assert others
     for path in others:
         with pytest.raises(BadInputError) as caught:

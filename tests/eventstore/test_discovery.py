@@ -52,10 +52,10 @@ def test_a_session_is_recognized_by_the_shape_of_its_beginning(
 @pytest.mark.parametrize("take_in", [import_file, import_sessions])
 def test_importing_one_names_the_harness(tmp_path: Path, take_in: Callable[..., object]) -> None:
     path = tmp_path / "file.jsonl"
-    path.write_bytes(b'{"info":{"id":"ses_1"},"messages":[]}')
+    path.write_bytes(b'{"id":"ses_1","version":"1.0.142"}')
     with pytest.raises(ForeignSessionError) as caught:
         take_in(MemoryLog(), path)
-    assert (caught.value.harness, caught.value.source) == ("opencode", str(path))
+    assert (caught.value.harness, caught.value.source) == ("opencode before 1.2", str(path))
 
 
 @pytest.mark.parametrize("content", [b"a note\n", b'{"type":"config"}\n', b"[1, 2]\n", b"\0\0\n"])
@@ -101,7 +101,7 @@ def test_pi_is_sure_of_a_header_and_possible_otherwise(content: bytes, certainty
 
 
 def test_refolds_own_records_are_in_no_file_of_their_own() -> None:
-    assert [each.name for each in harnesses()] == ["codex", "oh-my-pi", "claude-code", "pi"]
+    assert [each.name for each in harnesses()] == ["opencode", "codex", "oh-my-pi", "claude-code", "pi"]
     assert harness("refold").recognize(header(), "file") is Certainty.NONE
     with pytest.raises(KeyError):
         harness("nobody")

@@ -25,7 +25,6 @@ from eventstore.harnesses.claude_code.record import (
     version_of,
 )
 from eventstore.harnesses.names import is_name
-from eventstore.node import ResultReplacement
 from eventstore.records import TextReplacement
 from projections.context.overlay import Rewrites
 from projections.context.parts import Fate, Part
@@ -280,7 +279,7 @@ def _changed(nodes: Nodes, entries: Sequence[int]) -> Iterator[Part]:
     for change in (change for number in entries for change in nodes[number].changes):
         if change.call:
             found = (nodes[number].id for number in entries if change.call in nodes[number].answers)
-            targets += [ResultReplacement(target=name, call=change.call, text=change.text) for name in found]
+            targets += [TextReplacement(target=name, call=change.call, text=change.text) for name in found]
         else:
             targets.append(TextReplacement(target=change.target, through=change.through, text=change.text))
     rewrites = Rewrites(targets)

@@ -91,10 +91,12 @@ REWRITTEN: Final = "rewritten"
 
 
 def _contents(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
-    """Yield the blocks of a message of the Messages API, or of pi, whose blocks have other names."""
+    """Yield the blocks of a message of the Messages API, or of pi or opencode, whose blocks have other names."""
     for block in _listed(content):
         kind = block["type"]
-        if kind == "text":
+        if kind in _OF_SDK:
+            yield _of_sdk(role, block)
+        elif kind == "text":
             yield Block(role, "text", block["text"])
         elif kind == "thinking":
             signature = block.get("signature") or block.get("thinkingSignature") or ""
@@ -111,6 +113,24 @@ def _contents(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
             yield _image(role, source["media_type"], source["data"])
         else:
             yield Block(role, kind, json.dumps(block, sort_keys=True))
+
+
+_OF_SDK: Final = frozenset({"reasoning", "tool-call", "tool-result", "file"})
+"""Blocks of the AI SDK, whose messages are opencode's."""
+
+
+def _of_sdk(role: str, block: Json) -> Block:
+    if block["type"] == "tool-call":
+        return _call(block["toolCallId"], block["toolName"], block["input"])
+    if block["type"] == "tool-result":
+        output = block["output"]
+        held = list(_contents("user", output["value"]))
+        return _result(block["toolCallId"], held, is_error=output["type"] == "error-text")
+    if block["type"] == "file":
+        return _image(role, block["mediaType"], block["data"])
+    seals = next(iter((block.get("providerOptions") or {}).values()), {})
+    signature = seals.get("signature") or seals.get("reasoningEncryptedContent") or ""
+    return Block(role, "thinking", block["text"], signature)
 
 
 def _call_id(name: str) -> str:

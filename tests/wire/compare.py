@@ -30,7 +30,10 @@ ONLY_SENT: Final = "\N{MINUS SIGN}"
 ONLY_BUILT: Final = "+"
 """Marks of a kind of blocks that differs: on both sides, only in the request, only in the context."""
 _REMINDER: Final = re.compile(r"\s*<system-reminder>\n?(.*?)\n?</system-reminder>\s*", re.DOTALL)
-_IMAGES_OF_RESULTS: Final = mask("Attached image(s) from tool result:")
+_IMAGES_OF_RESULTS: Final = (
+    mask("Attached image(s) from tool result:"),
+    mask("Attached media from tool result:"),
+)
 _QUESTION: Final = "[#667d07149942]"
 """The digest of the first line of Codex's prompt for a summary."""
 _SUMMARY: Final = re.compile(r"\(summary \d\)|# Handoff \d")
@@ -75,7 +78,7 @@ def without_images_of_results(blocks: Sequence[Block], _: Recorded) -> list[Bloc
     kept: list[Block] = []
     is_after = False
     for block in blocks:
-        if block.text == _IMAGES_OF_RESULTS:
+        if block.text in _IMAGES_OF_RESULTS:
             is_after = True
         elif block.kind != "image" or not is_after:
             is_after = False

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import closing
 from pathlib import Path
-from typing import Final
+from sqlite3 import connect
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 from eventstore.errors import RefoldError
 from eventstore.event import Event
@@ -12,6 +16,7 @@ from eventstore.files.importing import import_sessions
 from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
 from eventstore.paths import events
+from eventstore.records import FORMAT
 from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
 from tests.wire.blocks import Block, context_blocks
@@ -20,6 +25,9 @@ _ANSWER: Final = re.compile(rb'"((?:msg|resp|chatcmpl)[-_]w\d{4})"')
 """An id of an answer of the scripted model, as programs record it."""
 _ITEM: Final = re.compile(rb'"id":"[a-z]+_(w\d{4})\d\d"')
 """An id of an item of such an answer: Codex records no other, except of a remote compaction."""
+
+_DATABASE: Final = "opencode.jsonl"
+"""The rows of opencode's database, as runs keep them."""
 
 
 def contexts_in(folder: Path) -> dict[str, list[Block]]:
@@ -30,6 +38,8 @@ def contexts_in(folder: Path) -> dict[str, list[Block]]:
     """
     log = MemoryLog()
     for path in sorted(folder.rglob("*.jsonl")):
+        if path.name == _DATABASE:
+            return _of_database(path, folder.parent / "requests.jsonl")
         try:
             import_sessions(log, path)
         except RefoldError:
@@ -51,6 +61,52 @@ def _answers(entry: Event) -> list[str]:
     body = entry.body
     of_items = (b"resp_" + number for number in _ITEM.findall(body)) if entry.role == "assistant" else ()
     return [*map(bytes.decode, (*_ANSWER.findall(body), *of_items))]
+
+
+def _of_database(rows: Path, requests: Path) -> dict[str, list[Block]]:
+    """Return the contexts of answers in opencode's database, which has no ids of theirs: they are in order.
+
+    A fork's copies are whole from the beginning, and no answers.
+    """
+    log, found, newest = MemoryLog(), dict[str, Event](), dict[str, dict[str, Any]]()
+    with TemporaryDirectory() as temporary:
+        import_sessions(log, database_of(rows, Path(temporary)))
+    with log.snapshot() as snapshot:
+        for head in snapshot.heads():
+            for entry in events(snapshot, head.name):
+                record = json.loads(entry.body) if entry.format != FORMAT else {}
+                info = record.get("data", {}).get("info", {})
+                if record.get("type") != "message.updated.1" or info["role"] != "assistant":
+                    continue
+                if info["id"] not in found and not info.get("finish"):
+                    found[info["id"]] = entry.decode()
+                newest[info["id"]] = info
+        answers = [
+            name
+            for name in sorted(found)
+            if newest[name].get("finish") and newest[name].get("summary") is not True
+        ]
+        answered = [
+            each["answer"]
+            for each in map(json.loads, requests.read_text("utf-8").splitlines())
+            if each["answer"] and each["rule"] not in ("title", "compaction")
+        ]
+        return {
+            answer: _context(snapshot, found[name]) for answer, name in zip(answered, answers, strict=True)
+        }
+
+
+def database_of(rows: Path, folder: Path) -> Path:
+    """Write a database with recorded rows."""
+    path = folder / "opencode.db"
+    with closing(connect(path)) as database, database:
+        for row in map(json.loads, rows.read_text("utf-8").splitlines()):
+            table = row.pop("table")
+            names = ", ".join(row)
+            database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({names})")
+            marks = ", ".join("?" * len(row))
+            database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", [*row.values()])  # noqa: S608
+    return path
 
 
 def _context(snapshot: Snapshot, answer: Event) -> list[Block]:

@@ -25,7 +25,6 @@ from eventstore.javascript import (
     tolerant_json,
 )
 from eventstore.kinds import CODE_OF_KIND
-from eventstore.node import ResultReplacement
 from eventstore.records import TextReplacement
 
 T = TypeVar("T")
@@ -284,14 +283,14 @@ def _all_shown(fields: Fields) -> Iterator[TextReplacement]:
             replaced = each if isinstance(each, dict) else {}
             call, text = replaced.get("toolUseId"), replaced.get("replacement")
             if isinstance(call, str) and isinstance(text, str):
-                yield ResultReplacement(call=call, text=text)
+                yield TextReplacement(target="", call=call, text=text)
     elif fields.type == "marble-origami-commit":
         first, last, text = fields.firstArchivedUuid, fields.lastArchivedUuid, fields.summaryContent
         if first and last and text is not None:
             yield TextReplacement(target=first, through=last, text=text)
     elif not is_boundary(fields):
         for call in _names(fields.microcompactMetadata, "compactedToolIds"):
-            yield ResultReplacement(call=call, text=CLEARED)
+            yield TextReplacement(target="", call=call, text=CLEARED)
         for name in (*_texts(fields.retractedMessageUuids), *_names(fields.snipMetadata, "removedUuids")):
             yield TextReplacement(target=name, text="")
 

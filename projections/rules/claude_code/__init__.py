@@ -21,7 +21,7 @@ from eventstore.harnesses.claude_code.api_requests import (
 from eventstore.harnesses.claude_code.meaning import RENDERED, shown_messages
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
-from eventstore.node import CompactionView, PromptView, ResultReplacement
+from eventstore.node import CompactionView, PromptView
 from eventstore.paths import LazyEvent, Order, event, events_of_kinds, path, upward
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
@@ -198,10 +198,7 @@ class ClaudeCodeRules(Rules):
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         """Return messages with content replaced; a message left without content is dropped."""
-        is_gone = any(
-            change.text == "" and change.block is None and not isinstance(change, ResultReplacement)
-            for change in shown
-        )
+        is_gone = any(change.text == "" and change.block is None and not change.call for change in shown)
         if is_gone:
             return ()
         return [rewritten(message, shown) for message in messages]

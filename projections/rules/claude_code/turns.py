@@ -13,7 +13,6 @@ from eventstore.harnesses.claude_code.api_message import content_of, is_result, 
 from eventstore.harnesses.claude_code.meaning import RENDERED, Rendered, rendered_of
 from eventstore.harnesses.claude_code.record import VERSION
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
-from eventstore.node import ResultReplacement
 from eventstore.records import FORMAT, TextReplacement
 from projections.context.parts import Part
 from projections.placements import substitute_text
@@ -194,7 +193,7 @@ def rewritten(message: bytes, shown: Sequence[TextReplacement]) -> bytes:
     first = content[0] if isinstance(content, list) and content else None
     result = first if isinstance(first, dict) and first.get("type") == "tool_result" else None
     for change in shown:
-        if isinstance(change, ResultReplacement) and (result or {}).get("tool_use_id") != change.call:
+        if change.call and (result or {}).get("tool_use_id") != change.call:
             continue
         inner = content if result is None else result.get("content")
         replaced = _replaced(inner, change)

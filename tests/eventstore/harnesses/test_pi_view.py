@@ -220,5 +220,5 @@ def test_every_format_knows_tools_that_read_and_run_scripts(version: str) -> Non
     reads, shells = (
         {name.lower(): paths for name, paths in each.items()} for each in (tools.reads, tools.shells)
     )
-    assert any({"path", "file_path"} & {*paths} for paths in reads.values())
+    assert any({"path", "file_path", "filePath"} & {*paths} for paths in reads.values())
     assert any("command" in scripts for scripts in shells.values())

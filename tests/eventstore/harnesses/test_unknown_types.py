@@ -62,7 +62,8 @@ WRITING = {
 
 
 def test_every_harness_is_here() -> None:
-    assert {each.name for each in harnesses()} == WRITING.keys()
+    # The records of opencode are messages: what else an export has is kept between them.
+    assert {each.name for each in harnesses()} - {"opencode"} == WRITING.keys()
 
 
 @pytest.fixture(params=WRITING)

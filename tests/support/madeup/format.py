@@ -40,7 +40,6 @@ from eventstore.log import Snapshot
 from eventstore.node import (
     CompactionView,
     Node,
-    ResultReplacement,
     TitleRank,
     TitleView,
     facts_of_node,
@@ -153,7 +152,7 @@ def _replacements(fields: dict[str, Any]) -> Iterator[TextReplacement]:
     for name, text in fields.get("texts", {}).items():
         yield TextReplacement(target=name, text=text)
     for call, text in fields.get("results", {}).items():
-        yield ResultReplacement(call=call, text=text)
+        yield TextReplacement(target="", call=call, text=text)
 
 
 def _messages(fields: dict[str, Any]) -> list[dict[str, Any]]:

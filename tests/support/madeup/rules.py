@@ -18,7 +18,6 @@ import pytest
 from eventstore.event import Event
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
-from eventstore.node import ResultReplacement
 from eventstore.paths import LazyEvent, event, events_of_kinds
 from eventstore.records import Link, TextReplacement, record_of
 from projections.context.build import context_at
@@ -66,10 +65,7 @@ class MadeUpRules(Rules):
 
     def rewrite(self, messages: Sequence[bytes], shown: Sequence[TextReplacement]) -> Sequence[bytes]:
         """Show the texts instead; an empty one shows nothing of the record."""
-        texts: dict[int | str, str] = {
-            change.call if isinstance(change, ResultReplacement) else change.block or 0: change.text
-            for change in shown
-        }
+        texts: dict[int | str, str] = {change.call or change.block or 0: change.text for change in shown}
         decoded = enumerate(map(json.loads, messages))
         rewritten = (
             (fields, texts.get(fields.get("answers", ""), texts.get(place))) for place, fields in decoded

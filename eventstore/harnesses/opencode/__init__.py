@@ -1,0 +1,83 @@
+"""opencode's sessions: its database, and what it exports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from eventstore.event import Event, NewEvent, Place
+from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase
+from eventstore.harnesses.opencode.document import BEGINNING, PLACE, OpencodeDocument
+from eventstore.harnesses.opencode.document_export import export_document
+from eventstore.harnesses.opencode.event_table import moved
+from eventstore.harnesses.opencode.message_nodes import node_of, payloads, view_of
+from eventstore.harnesses.opencode.session_records import KEEPS_BEFORE, VERSION, record_of
+from eventstore.harnesses.source import SessionLocation, Source, SourceContents
+from eventstore.log import Snapshot
+from eventstore.node import Node
+from eventstore.views import Message, Payload
+
+TOOLS: Final = Tools(
+    reads={"read": ("filePath",)},
+    modifies={"write": ("filePath",), "edit": ("filePath",), "multiedit": ("filePath",)},
+    patches=frozenset({"apply_patch", "patch"}),
+    shells={"bash": ("command",)},
+    plans=frozenset({"todowrite"}),
+    paths=("filePath", "path", "url"),
+    scripts=("command",),
+    ranges=("offset", "limit"),
+)
+_MOVES: Final = b'"to":'
+
+
+class OpencodeFormat(Format):
+    """Read opencode's sessions."""
+
+    name: str = "opencode"
+    versions: tuple[str, ...] = (KEEPS_BEFORE, VERSION)
+    tools = TOOLS
+    places: tuple[SessionLocation, ...] = (
+        SessionLocation(
+            environment={"XDG_DATA_HOME": "opencode"},
+            default="~/.local/share/opencode",
+            pattern="opencode*.db",
+        ),
+    )
+    exports: Mapping[str, Export] = {"opencode": export_document}
+
+    def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:
+        return node_of(version, kind, record, parent)
+
+    def message(self, raw: bytes) -> Message:
+        return view_of(raw)
+
+    def payloads(self, raw: bytes) -> list[Payload]:
+        return payloads(raw)
+
+    def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
+        return moved(record_of(record).to) if _MOVES in record else PLACE
+
+    def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
+        if BEGINNING.match(beginning):
+            return Certainty.SURE
+        name = os.path.basename(os.fsdecode(path))  # noqa: PTH119  no Path for each of many files
+        is_database = beginning.startswith(MAGIC) and name.startswith("opencode") and name.endswith(".db")
+        return (
+            Certainty.SURE
+            if is_database
+            else Certainty.POSSIBLE
+            if beginning.startswith(MAGIC)
+            else Certainty.NONE
+        )
+
+    def open(self, source: Source) -> SourceContents:
+        return OpencodeDatabase(source) if source.beginning().startswith(MAGIC) else OpencodeDocument(source)
+
+    def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
+        return False
+
+
+FORMAT: Final = OpencodeFormat()
+"""opencode's sessions, of every release from 1.2 on."""

@@ -1,0 +1,274 @@
+"""Read opencode's database: the events of a session, or the rows of its messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from eventstore.errors import BadInputError, NoSessionError
+from eventstore.harnesses.names import is_name, stored_id
+from eventstore.harnesses.opencode.document import Order, message_event, session_event
+from eventstore.harnesses.opencode.event_table import EventReader, Row
+from eventstore.harnesses.opencode.related_sessions import child_links, origin, parent_links
+from eventstore.harnesses.opencode.session_records import fields_of, record_of, text, version_of
+from eventstore.harnesses.source import (
+    DerivedEvent,
+    KnownEvents,
+    Piece,
+    SessionReader,
+    Source,
+    SourceContents,
+    SourceGrowth,
+    SourceRecord,
+    SourceRemark,
+    SourceSession,
+)
+from eventstore.records import Remark, Resume
+
+MAGIC: Final = b"SQLite format 3\0"
+_TABLES: Final = frozenset({"session", "message", "part"})
+_SESSION: Final = ("id", "parent_id", "directory", "title", "version", "time_created", "time_updated")
+_CREATED: Final = "session.created.1"
+_BUSY_SECONDS: Final = 5.0
+_AT_ONCE: Final = 2000 << 12
+"""The time between a message and its first event, at most; see `_stamp`."""
+_NEVER: Final = 1 << 48
+
+
+class OpencodeDatabase(SourceContents):
+    """A database, whose rows change in place.
+
+    Its tables of accounts and credentials are never read.
+    """
+
+    growth = SourceGrowth.ROWS
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        """List the sessions.
+
+        Raises NoSessionError for a database that is not opencode's, BadInputError for one that cannot be read.
+        """
+        self._path, self._name = os.fsdecode(source.path), source.name
+        with self.transaction() as database:
+            names = {
+                name.decode()
+                for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type='table'")
+            }
+            if not names >= _TABLES:
+                raise NoSessionError(source.name, "has no sessions of opencode", "name its opencode.db")
+            self.has_events = "event" in names
+            there = {row[1].decode() for row in database.execute("PRAGMA table_info(session)")}
+            columns = ", ".join(name if name in there else f"NULL AS {name}" for name in _SESSION)
+            rows = database.execute(f"SELECT {columns} FROM session ORDER BY time_created, id")  # noqa: S608  ours
+            self.rows = {name: info for info in map(_info, rows) if is_name(name := text(info.get("id")))}
+        self.sessions: Sequence[SourceSession] = [
+            SourceSession(name=name, format=version_of(info["version"]), header=_encoded(info))
+            for name, info in self.rows.items()
+        ]
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Open the database to read one state of it. Raises BadInputError if that fails."""
+        uri = f"file:{quote(str(Path(self._path).absolute()))}?mode=ro"
+        try:
+            with closing(
+                sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+            ) as database:
+                database.text_factory = bytes
+                database.execute("BEGIN")
+                yield database
+        except sqlite3.Error as error:
+            raise BadInputError(
+                self._name, f"cannot be read ({error})", "try again; or export the session"
+            ) from error
+
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:  # noqa: ARG002  the log says what is new
+        return _Reader(self, known)
+
+
+def _info(row: Sequence[Any]) -> dict[str, Any]:
+    """Return what the row of a session says, as an export does."""
+    found = dict(zip(_SESSION, (_text(each) for each in row), strict=True))
+    times = {"created": found.pop("time_created"), "updated": found.pop("time_updated")}
+    parent = found.pop("parent_id")
+    return {**found, **({"parentID": parent} if parent else {}), "time": times}
+
+
+def _text(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _encoded(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class _Reader(SessionReader):
+    def __init__(self, database: OpencodeDatabase, known: KnownEvents) -> None:
+        self._database, self._known = database, known
+        self._line = 1
+        self._counts: dict[int, int] = {}
+        self._names = [session.name for session in database.sessions]
+
+    @property
+    def line(self) -> int:
+        return self._line
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def records(self, session: int) -> int:
+        return self._counts.get(session, 0)
+
+    def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002
+        return {}
+
+    def orphans(self, session: int) -> Sequence[Remark]:  # noqa: ARG002
+        return ()
+
+    def pieces(self) -> Iterator[Piece]:
+        for place, session in enumerate(self._database.sessions):
+            with self._database.transaction() as database:
+                yield from self._session(database, place, session)
+
+    def _session(self, database: sqlite3.Connection, place: int, session: SourceSession) -> Iterator[Piece]:
+        name, info = session.name, self._database.rows[session.name]
+        first, last, self._counts[place] = self._ends(database, name)
+        is_whole = first is not None and first.seq == 0 and first.type == _CREATED
+        if is_whole and last is not None and self._is_known(place, last.id):
+            return
+        yield from parent_links(info, place, self._known)
+        reader = EventReader(session.format)
+        if is_whole:
+            yield from self._fork(database, place, info)
+        else:
+            for piece in self._rows(database, place, session, first):
+                if isinstance(piece, SourceRecord):
+                    self._counts[place] += 1
+                    reader.begin_with(record_of(piece.event.body), piece.event)
+                yield piece
+        if first is None:
+            return
+        for row, event in reader.events(list(self._events(database, name))):
+            self._line += 1
+            if event is None:
+                yield SourceRemark(
+                    "differs", self._line, f"the data of event {row.id!r} cannot be read", place
+                )
+            elif not self._is_known(place, event.id):
+                yield SourceRecord(event, session=place, line=self._line)
+                yield from child_links(place, event.id, record_of(event.body).parts, self._names)
+
+    def _is_known(self, place: int, event_id: str) -> bool:
+        return self._known.has(place, stored_id(event_id))
+
+    def _ends(self, database: sqlite3.Connection, session: str) -> tuple[Row | None, Row | None, int]:
+        """Return the first and the last event of a session, and their number."""
+        if not self._database.has_events:
+            return None, None, 0
+        (count,) = database.execute(
+            "SELECT count(*) FROM event WHERE aggregate_id = ?", (session,)
+        ).fetchone()
+        first = next(self._events(database, session, "LIMIT 1"), None)
+        return first, next(self._events(database, session, "DESC LIMIT 1"), None), count
+
+    def _events(self, database: sqlite3.Connection, session: str, which: str = "") -> Iterator[Row]:
+        rows = database.execute(
+            f"SELECT id, seq, type, data FROM event WHERE aggregate_id = ? ORDER BY seq {which}",  # noqa: S608  ours
+            (session,),
+        )
+        for name, seq, kind, data in rows:
+            if is_name(_named(name)) and isinstance(seq, int):
+                yield Row(_named(name), seq, _named(kind), _bytes(data))
+
+    def _rows(
+        self, database: sqlite3.Connection, place: int, session: SourceSession, first: Row | None
+    ) -> Iterator[Piece]:
+        """Yield the messages of a session from before its `first` event."""
+        since = _stamp(first.id) - _AT_ONCE if first else _NEVER
+        own = session_event(_encoded(self._database.rows[session.name]), session.name, session.format)
+        yield SourceRecord(own, session=place, line=self._line)
+        parts: dict[bytes, list[bytes]] = {}
+        where = "WHERE session_id = ? ORDER BY"
+        for name, message, data in database.execute(
+            f"SELECT id, message_id, data FROM part {where} id",  # noqa: S608  ours
+            (session.name,),
+        ):
+            ids = _encoded({"id": _named(name), "sessionID": session.name, "messageID": _named(message)})
+            parts.setdefault(_bytes(message), []).append(_spliced(ids, _bytes(data)))
+        bodies = [
+            b'{"info":%b,"parts":[%b]}'
+            % (
+                _spliced(_encoded({"id": _named(name), "sessionID": session.name}), _bytes(data)),
+                b",".join(parts.get(_bytes(name), ())),
+            )
+            for name, data in database.execute(
+                f"SELECT id, data FROM message {where} time_created, id",  # noqa: S608  ours
+                (session.name,),
+            )
+            if _stamp(_named(name)) < since
+        ]
+        records = list(map(record_of, bodies))
+        order = Order(record for record in records if is_name(record.message))
+        for record, body in zip(records, bodies, strict=True):
+            self._line += 1
+            if not is_name(record.message):
+                yield SourceRemark("skipped", self._line, "a message that cannot be read", place)
+                continue
+            event = message_event(body, session.format, order)
+            yield SourceRecord(event, session=place, line=self._line)
+            yield from child_links(place, event.id, record.parts, self._names)
+
+    def _fork(self, database: sqlite3.Connection, place: int, info: Mapping[str, Any]) -> Iterator[Piece]:
+        """Yield the link of a fork to its original, which has a message of the same time.
+
+        A fork's copies have ids of their own, and are made before anything else; its messages up to there are older
+        than the session.
+        """
+        created = info["time"]["created"]
+        copied = database.execute(
+            "SELECT max(time_created), min(time_created) FROM message WHERE session_id = ? AND time_created < ?",
+            (info["id"], created),
+        ).fetchone()
+        if copied is None or copied[0] is None:
+            return
+        last, first = copied
+        original = database.execute(
+            "SELECT one.session_id, other.id FROM message one JOIN message other ON other.session_id = one.session_id"
+            " WHERE one.time_created = ? AND other.time_created = ? AND one.session_id != ?"
+            " ORDER BY one.session_id DESC, other.id DESC LIMIT 1",
+            (first, last, info["id"]),
+        ).fetchone()
+        if original is not None:
+            yield DerivedEvent(origin("fork", _named(original[0])), session=place)
+
+
+def _named(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+def _bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else b""
+
+
+def _stamp(name: str) -> int:
+    """Return the time in an id, in units of which a millisecond has 4,096; 0 for none."""
+    try:
+        return int(name.partition("_")[2][:12], 16)
+    except ValueError:
+        return 0
+
+
+def _spliced(ids: bytes, data: bytes) -> bytes:
+    """Put ids in front of the fields of a row's data, as an export does."""
+    data = data.strip()
+    if not fields_of(data):
+        return ids
+    return ids[:-1] + b"," + data[1:].lstrip()

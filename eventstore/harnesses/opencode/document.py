@@ -1,0 +1,229 @@
+"""Read an export of opencode's, whose records are messages.
+
+It is `{"info": …, "messages": [{"info": …, "parts": […]}, …]}`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from eventstore.errors import BadInputError, NoSessionError
+from eventstore.event import MAX_RECORD_BYTES, Absent, NewEvent, Place
+from eventstore.harnesses.names import is_name, stored_id
+from eventstore.harnesses.opencode.message_nodes import node_of
+from eventstore.harnesses.opencode.related_sessions import child_links, parent_links
+from eventstore.harnesses.opencode.session_records import (
+    Json,
+    Record,
+    asking,
+    is_done_summary,
+    record_of,
+    text,
+    time_of,
+    version_of,
+)
+from eventstore.harnesses.source import (
+    TOO_LARGE,
+    Glue,
+    KnownEvents,
+    Piece,
+    SessionReader,
+    Source,
+    SourceContents,
+    SourceGrowth,
+    SourceRecord,
+    SourceRemark,
+    SourceSession,
+)
+from eventstore.node import facts_of_node
+from eventstore.records import Remark, Resume
+
+BEGINNING: Final = re.compile(
+    rb'(?:\xef\xbb\xbf)?(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*(?=\{)'
+)
+_MESSAGES: Final = re.compile(rb'"messages"\s*:\s*\[')
+_MESSAGE: Final = re.compile(rb'\{\s*"(?:info"\s*:\s*\{|parts"\s*:\s*\[)')
+PLACE: Final = Place(absent=Absent.ROOT)
+"""The place of a record of opencode's."""
+REPEAT: Final = "a message with this id came before"
+_decode: Final = json.JSONDecoder(strict=False).raw_decode
+
+
+class OpencodeDocument(SourceContents):
+    """An export: one session, written anew with each export."""
+
+    growth = SourceGrowth.REWRITTEN
+    passing: frozenset[str] = frozenset()
+
+    def __init__(self, source: Source) -> None:
+        """Raise NoSessionError for a file that names no session."""
+        source.file.seek(0)
+        self.text = source.file.read()
+        found = BEGINNING.match(self.text)
+        # One character a byte: JSON's own characters are ASCII.
+        self._characters = self.text.decode("latin-1")
+        info = self.object_at(found.end()) if found else None
+        if info is None:
+            raise NoSessionError(source.name, "its session's information cannot be read", "export it again")
+        self.info_span = found.end() if found else 0, info[1]
+        self.info = record_of(self.text[slice(*self.info_span)]).session
+        self.name = text(self.info.get("id"))
+        if not is_name(self.name):
+            raise BadInputError(source.name, "its session has no id", "export it again")
+        self.version = version_of(self.info.get("version"))
+        header = self.text[slice(*self.info_span)]
+        self.sessions: Sequence[SourceSession] = [
+            SourceSession(name=self.name, format=self.version, header=header)
+        ]
+
+    def object_at(self, at: int) -> tuple[Json, int] | None:
+        """Return the object at an offset, and where it ends; None if there is none."""
+        try:
+            value, stop = _decode(self._characters, at)
+        except (ValueError, RecursionError):
+            return None
+        return (value, stop) if isinstance(value, dict) else None
+
+    def read(self, resume: Resume, known: KnownEvents) -> SessionReader:  # noqa: ARG002  it is read as a whole
+        return _Reader(self, known)
+
+
+class _Reader(SessionReader):
+    def __init__(self, document: OpencodeDocument, known: KnownEvents) -> None:
+        self._document, self._known = document, known
+        self._line, self._count = 1, 0
+        self._seen = set[str]()
+
+    @property
+    def line(self) -> int:
+        return self._line
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def records(self, session: int) -> int:  # noqa: ARG002
+        return self._count
+
+    def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002
+        return {}
+
+    def orphans(self, session: int) -> Sequence[Remark]:  # noqa: ARG002
+        return ()
+
+    def pieces(self) -> Iterator[Piece]:
+        document, (start, stop) = self._document, self._document.info_span
+        yield Glue(document.text[:start])
+        yield self._record(session_event(document.text[start:stop], document.name, document.version))
+        yield from parent_links(document.info, 0, self._known)
+        spans = list(self._spans(stop))
+        order = Order(record for record, _, _ in spans)
+        for record, start, end in spans:
+            yield from self._between(document.text[stop:start])
+            yield from self._message(record, document.text[start:end], order)
+            stop = end
+        yield from self._between(document.text[stop:])
+
+    def _between(self, data: bytes) -> Iterator[Piece]:
+        """Yield the bytes between messages, with a remark if a message among them cannot be read."""
+        if _MESSAGE.search(data):
+            self._line += 1
+            yield SourceRemark("skipped", self._line, "not JSON, or without an id")
+        yield Glue(data)
+
+    def _spans(self, at: int) -> Iterator[tuple[Record, int, int]]:
+        """Yield each message with where it begins and ends; go past what cannot be read."""
+        data = self._document.text
+        first = _MESSAGES.search(data, at)
+        at = first.end() if first else at
+        while found := _MESSAGE.search(data, at):
+            start, read = found.start(), self._document.object_at(found.start())
+            at = start + 1
+            if read is not None and is_name((record := record_of(data[start : read[1]])).message):
+                at = read[1]
+                yield record, start, at
+
+    def _message(self, record: Record, body: bytes, order: Order) -> Iterator[Piece]:
+        is_repeat = record.message in self._seen
+        if is_repeat or len(body) > MAX_RECORD_BYTES:
+            self._line += 1
+            yield SourceRemark("skipped", self._line, REPEAT if is_repeat else TOO_LARGE)
+            yield Glue(body)
+            return
+        self._seen.add(record.message)
+        event = message_event(body, self._document.version, order)
+        yield self._record(event)
+        yield from child_links(0, event.id, record.parts, (self._document.name,))
+
+    def _record(self, event: NewEvent) -> SourceRecord:
+        self._count += 1
+        self._line += self._count > 1
+        return SourceRecord(event, line=self._line)
+
+
+def session_event(body: bytes, name: str, version: str) -> NewEvent:
+    """Return the record of what a session says of itself."""
+    facts = facts_of_node(node_of(version, "note", body), "note", body)
+    time = time_of(record_of(body).session)
+    return NewEvent(
+        id=stored_id(name), kind="note", body=body, format=version, time=time, facts=facts, place=PLACE
+    )
+
+
+class Order:
+    """The order of a session's messages, and what its compactions keep."""
+
+    def __init__(self, messages: Iterable[Record]) -> None:
+        """Sort messages; of several with one id, the first counts."""
+        ordered = sorted(messages, key=lambda each: (each.time or 0, each.message))
+        self._names = list(dict.fromkeys(each.message for each in ordered))
+        self._above = dict(pairwise(reversed(self._names)))
+        self._tails = {
+            each.message: text(asked.get("tail_start_id"))
+            for each in ordered
+            if (asked := asking(each.parts))
+        }
+
+    def parent(self, name: str) -> str | None:
+        """Return the message before one, None for the first."""
+        return self._above.get(name)
+
+    def first_kept(self, summary: Record) -> str | None:
+        """Return the first message that a compaction keeps, None for none."""
+        question = text(summary.info.get("parentID"))
+        if tail := self._tails.get(question):
+            return tail if tail in self._above or tail == self._names[0] else self._names[0]
+        # What came between the question and its answer stays.
+        return question if question in self._tails and self.parent(summary.message) != question else None
+
+
+def message_event(body: bytes, version: str, order: Order) -> NewEvent:
+    """Return the record of a message with all its parts."""
+    record = record_of(body)
+    info, target = record.info, None
+    if info.get("role") == "user":
+        kind = "custom" if asking(record.parts) else "message"
+    elif info.get("summary") is True:
+        kind = "compaction" if is_done_summary(info) else "custom"
+    else:
+        kind = "message"
+    facts = facts_of_node(node_of(version, kind, body), kind, body)
+    if kind == "compaction" and (target := order.first_kept(record)):
+        facts = msgspec.structs.replace(facts, target=stored_id(target))
+    parent = order.parent(record.message)
+    return NewEvent(
+        id=stored_id(record.message),
+        kind=kind,
+        body=body,
+        format=version,
+        parent=None if parent is None else stored_id(parent),
+        time=record.time,
+        facts=facts,
+        place=PLACE,
+    )
