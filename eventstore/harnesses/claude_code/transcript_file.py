@@ -33,9 +33,7 @@ from eventstore.harnesses.source import (
 )
 from eventstore.records import Resume
 
-_SIDECHAIN: Final = b'"isSidechain"'
-_NO_SIDECHAIN: Final = b'"isSidechain":false'
-"""As Claude Code writes it in every record of the main chain."""
+_SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
 _PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
 _BLOCK: Final = 256 << 10
 """Bytes of a file to search at a time."""
@@ -79,8 +77,7 @@ class ClaudeCodeFile(SourceContents):
             """Return True for lines that neither name another session nor have a sidechain's record."""
             # Escaped, a name in the record may differ from the file's.
             may_be_named = name != stem and (named in data or not is_plain)
-            is_found = bool(name) and head.is_chained and not may_be_named
-            return is_found and data.count(_SIDECHAIN) == data.count(_NO_SIDECHAIN)
+            return bool(name) and head.is_chained and not may_be_named and not _SIDECHAIN.search(data)
 
         for block in self._blocks():
             # Most of a long file says nothing new, which a search of many lines at once finds out faster.
