@@ -54,7 +54,7 @@ def test_both_take_sessions_with_rewrites(appended: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["claude-code", "codex", "pi"])
+@pytest.mark.parametrize("folder", ["claude-code", "codex", "opencode", "pi"])
 def test_both_take_every_real_context(folder: str, corpus: Path) -> None:
     log = MemoryLog(clock=lambda: NOW)
     for path in sorted([*(corpus / folder).rglob("*.jsonl"), *(corpus / folder).rglob("*.json")]):
