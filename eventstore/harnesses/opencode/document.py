@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.errors import BadInputError, NoSessionError
-from eventstore.event import MAX_RECORD_BYTES, Absent, NewEvent, Place
+from eventstore.errors import BadInputError
+from eventstore.event import MAX_RECORD_BYTES, Absent, EventFacts, NewEvent, Place
 from eventstore.harnesses.names import is_name, stored_id
 from eventstore.harnesses.opencode.message_nodes import node_of
 from eventstore.harnesses.opencode.related_sessions import child_links, parent_links
@@ -51,7 +51,7 @@ _MESSAGES: Final = re.compile(rb'"messages"\s*:\s*\[')
 _MESSAGE: Final = re.compile(rb'\{\s*"(?:info"\s*:\s*\{|parts"\s*:\s*\[)')
 PLACE: Final = Place(absent=Absent.ROOT)
 """The place of a record of opencode's."""
-REPEAT: Final = "a message with this id came before"
+REPEAT: Final = "the same message again; it counts once"
 _decode: Final = json.JSONDecoder(strict=False).raw_decode
 
 
@@ -62,22 +62,21 @@ class OpencodeDocument(SourceContents):
     passing: frozenset[str] = frozenset()
 
     def __init__(self, source: Source) -> None:
-        """Raise NoSessionError for a file that names no session."""
+        """Raise BadInputError for a file that names no session."""
         source.file.seek(0)
         self.text = source.file.read()
         found = BEGINNING.match(self.text)
         # One character a byte: JSON's own characters are ASCII.
         self._characters = self.text.decode("latin-1")
         info = self.object_at(found.end()) if found else None
-        if info is None:
-            raise NoSessionError(source.name, "its session's information cannot be read", "export it again")
-        self.info_span = found.end() if found else 0, info[1]
+        is_whole = found and info and not self._has_another(found.end(), info[1])
+        self.info_span = (found.end(), info[1]) if is_whole and found and info else (0, 0)
         self.info = record_of(self.text[slice(*self.info_span)]).session
-        self.name = text(self.info.get("id"))
+        self.name = text(self.info.get("id")) or next(filter(None, map(_session_of, self.messages())), "")
         if not is_name(self.name):
             raise BadInputError(source.name, "its session has no id", "export it again")
         self.version = version_of(self.info.get("version"))
-        header = self.text[slice(*self.info_span)]
+        header = self.text[slice(*self.info_span)] or b"{}"
         self.sessions: Sequence[SourceSession] = [
             SourceSession(name=self.name, format=self.version, header=header)
         ]
@@ -90,15 +89,43 @@ class OpencodeDocument(SourceContents):
             return None
         return (value, stop) if isinstance(value, dict) else None
 
+    def messages(self) -> Iterator[tuple[Record, int, int]]:
+        """Yield each message with where it begins and ends; go past what cannot be read."""
+        at = self.info_span[1]
+        first = _MESSAGES.search(self.text, at)
+        at = first.end() if first else at
+        while found := _MESSAGE.search(self.text, at):
+            start, read = found.start(), self._message_at(found.start())
+            at = start + 1
+            if read is not None and not self._has_another(start, read[1]):
+                at = read[1]
+                yield read[0], start, at
+
+    def _message_at(self, start: int) -> tuple[Record, int] | None:
+        read = self.object_at(start)
+        record = record_of(self.text[start : read[1]]) if read else Record()
+        return (record, read[1]) if read and is_name(record.message) else None
+
+    def _has_another(self, start: int, stop: int) -> bool:
+        """Return True if a message holds another one: it has lost its end."""
+        inner = _MESSAGE.finditer(self.text, start + 1, stop)
+        read = (self._message_at(found.start()) for found in inner)
+        return any(each[0].info.get("role") in ("user", "assistant") for each in read if each)
+
     def read(self, resume: Resume, known: KnownEvents) -> SessionReader:  # noqa: ARG002  it is read as a whole
         return _Reader(self, known)
+
+
+def _session_of(found: tuple[Record, int, int]) -> str:
+    """Return the session that a message names."""
+    return text(found[0].info.get("sessionID"))
 
 
 class _Reader(SessionReader):
     def __init__(self, document: OpencodeDocument, known: KnownEvents) -> None:
         self._document, self._known = document, known
         self._line, self._count = 1, 0
-        self._seen = set[str]()
+        self._seen: dict[str, bytes] = {}
 
     @property
     def line(self) -> int:
@@ -120,9 +147,12 @@ class _Reader(SessionReader):
     def pieces(self) -> Iterator[Piece]:
         document, (start, stop) = self._document, self._document.info_span
         yield Glue(document.text[:start])
-        yield self._record(session_event(document.text[start:stop], document.name, document.version))
+        if stop:
+            yield self._record(session_event(document.text[start:stop], document.name, document.version))
+        else:
+            yield SourceRemark("skipped", self._line, "its session's information cannot be read")
         yield from parent_links(document.info, 0, self._known)
-        spans = list(self._spans(stop))
+        spans = list(document.messages())
         order = Order(record for record, _, _ in spans)
         for record, start, end in spans:
             yield from self._between(document.text[stop:start])
@@ -137,28 +167,22 @@ class _Reader(SessionReader):
             yield SourceRemark("skipped", self._line, "not JSON, or without an id")
         yield Glue(data)
 
-    def _spans(self, at: int) -> Iterator[tuple[Record, int, int]]:
-        """Yield each message with where it begins and ends; go past what cannot be read."""
-        data = self._document.text
-        first = _MESSAGES.search(data, at)
-        at = first.end() if first else at
-        while found := _MESSAGE.search(data, at):
-            start, read = found.start(), self._document.object_at(found.start())
-            at = start + 1
-            if read is not None and is_name((record := record_of(data[start : read[1]])).message):
-                at = read[1]
-                yield record, start, at
-
     def _message(self, record: Record, body: bytes, order: Order) -> Iterator[Piece]:
         is_repeat = record.message in self._seen
-        if is_repeat or len(body) > MAX_RECORD_BYTES:
+        if len(body) > MAX_RECORD_BYTES or self._seen.get(record.message) == body:
             self._line += 1
             yield SourceRemark("skipped", self._line, REPEAT if is_repeat else TOO_LARGE)
             yield Glue(body)
             return
-        self._seen.add(record.message)
+        self._seen.setdefault(record.message, body)
         event = message_event(body, self._document.version, order)
+        if is_repeat:
+            yield SourceRemark("differs", self._line + 1, "its id is that of another message, which counts")
+            name = f"{event.id}~{self._line + 1}"
+            event = msgspec.structs.replace(event, id=name, kind="note", facts=EventFacts())
         yield self._record(event)
+        if is_repeat:
+            return
         yield from child_links(0, event.id, record.parts, (self._document.name,))
 
     def _record(self, event: NewEvent) -> SourceRecord:

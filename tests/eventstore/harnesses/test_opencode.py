@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from projections.descriptions import title
 from projections.files import file_operations
 from tests.support.events import events
 from tests.support.opencode import MODEL, SESSION, START, Database
+from tests.support.opencode_damage import check_database, check_export
 
 Json = dict[str, Any]
 
@@ -88,10 +90,11 @@ def test_messages_of_a_torn_export_are_read(tmp_path: Path, cut: int, count: int
 
 def test_repeated_and_nameless_messages_are_skipped(tmp_path: Path) -> None:
     nameless = {"info": {"role": "user"}, "parts": []}
-    data = exported(user("msg_1"), user("msg_1", "again"), nameless, user("msg_12"))
+    data = exported(user("msg_1"), user("msg_1"), nameless, user("msg_12"), user("msg_12", "other"))
     log = MemoryLog()
     found = import_bytes(log, tmp_path, data)
     assert [remark.line for remark in found.skipped] == [3, 4]
+    assert [each.id for each in events(log, SESSION) if "~" in each.id] == ["msg_12~6"]
     assert b"".join(export_original(log, SESSION)) == data
 
 
@@ -334,3 +337,10 @@ def test_real_exports_are_written_again(corpus: Path) -> None:
         assert json.loads(b"".join(export_session(log, found.id, "opencode"))) == json.loads(
             file.read_bytes()
         )
+
+
+def test_damaged_sessions_lose_no_whole_message(tmp_path: Path) -> None:
+    for seed in range(60):
+        check_export(random.Random(seed), tmp_path)
+    for seed in range(5):
+        check_database(random.Random(seed), tmp_path)

@@ -1,0 +1,145 @@
+"""Damage exports and databases of opencode: no message that is whole is lost, whatever happens to others.
+
+Run many outside the suite: `python -m tests.support.opencode_damage COUNT [--seed N]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import connect
+
+from eventstore.errors import BadInputError
+from eventstore.files.exporting import export_original, export_session
+from eventstore.files.importing import import_sessions
+from eventstore.memory import MemoryLog
+from projections.context.build import build_context
+from tests.support import opencode
+from tests.support.events import events
+
+MODEL = "one"
+
+
+def check_export(dice: random.Random, folder: Path) -> str:
+    """Import a damaged export; return what became of it."""
+    messages = _messages(dice)
+    whole = opencode.exported(messages, "A title")
+    start = whole.index(b'"messages"')
+    data = bytearray(whole)
+    for _ in range(dice.randint(1, 3)):
+        _hurt(dice, data, dice.choice((40, start)))
+    file = folder / "export.json"
+    file.write_bytes(data)
+    log = MemoryLog()
+    try:
+        (found,) = import_sessions(log, file)
+    except BadInputError:
+        bodies = set[bytes]()
+    else:
+        assert b"".join(export_original(log, found.id)) == data
+        bodies = {each.body for each in events(log, found.id)}
+        _look(log, found.id)
+    for message in messages:
+        body = json.dumps(message, indent=2).replace("\n", "\n    ").encode()
+        # Text of a damaged message before it may take in the beginning of a whole one.
+        if data.count(body) == 1 and data[data.index(body) - 6 : data.index(body)] == b",\n    ":
+            assert body in bodies, message["info"]["id"]
+    return "imported" if bodies else "refused"
+
+
+def check_database(dice: random.Random, folder: Path) -> str:
+    """Import a database with damaged rows; return what became of it."""
+    database = opencode.Database(folder)
+    database.begin()
+    for number in range(3):
+        database.ask(f"msg_{number}0", "ask")
+        database.message(f"msg_{number}1", "assistant")
+        database.call(f"msg_{number}1", f"prt_{number}1")
+        database.answer(f"msg_{number}2", "answer")
+    database.compact("msg_50", "msg_51", "so far", "msg_20")
+    hurt = set[str]()
+    with closing(connect(database.path)) as opened, opened:
+        rows = opened.execute("SELECT id, data FROM event").fetchall()
+        for name, text in dice.sample(rows, dice.randint(1, 4)):
+            data = bytearray(text.encode())
+            _hurt(dice, data, 0)
+            stored = dice.choice((bytes(data).decode("latin-1"), bytes(data), None, 5))
+            opened.execute("UPDATE event SET data = ? WHERE id = ?", (stored, name))
+            hurt.add(name)
+    log = MemoryLog()
+    (found,) = import_sessions(log, database.path)
+    names = {each.id for each in events(log, found.id)}
+    assert {name for name, _ in rows} - hurt <= names
+    _look(log, found.id)
+    database.path.unlink()
+    return "imported"
+
+
+def _messages(dice: random.Random) -> list[opencode.Json]:
+    messages = []
+    for number in range(dice.randint(1, 6)):
+        made = {"id": f"msg_{number}", "sessionID": opencode.SESSION, "time": {"created": 1000 + number}}
+        if number % 3 == 0:
+            messages.append(opencode.said(made, "ask " * dice.randint(1, 9), MODEL))
+        elif number % 3 == 1:
+            call = opencode.call_part("read", "filePath", f"call_{number}", "/a", 'output {} [] " \\ \u00e9')
+            messages.append(opencode.answered(made, [opencode.said_part("I look."), call], MODEL, 5, 6))
+        else:
+            question = {**made, "id": f"msg_{number}0"}
+            messages += opencode.compacted(question, {**made, "id": f"msg_{number}1"}, "so far", MODEL)
+    return messages
+
+
+def _hurt(dice: random.Random, data: bytearray, first: int) -> None:
+    """Damage data from an offset on."""
+    if len(data) <= first + 1:
+        return
+    at = dice.randrange(first, len(data))
+    kind = dice.randrange(5)
+    if kind == 0:
+        data[at] = dice.randrange(256)
+    elif kind == 1:
+        del data[at : at + dice.randint(1, 200)]
+    elif kind == 2:
+        data[at:at] = dice.randbytes(dice.randint(1, 20))
+    elif kind == 3:
+        data[at:at] = dice.choice((b"{", b"}", b"[", b"]", b'"', b'{"info":{', b"\\", b"\xff", b"[" * 2000))
+    else:
+        other = dice.randrange(first, len(data))
+        data[at:at] = data[other : other + dice.randint(1, 600)]
+
+
+def _look(log: MemoryLog, session: str) -> None:
+    build_context(log, session)
+    b"".join(export_session(log, session, "opencode"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Damage so many exports and databases, nine to one, and print the counts."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.opencode_damage")
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.seed, options.seed + options.count):
+            dice = random.Random(number)
+            check, name = (check_database, "database") if number % 10 == 9 else (check_export, "export")
+            try:
+                counts[f"{name} {check(dice, Path(folder))}"] += 1
+            except Exception:
+                sys.stdout.write(f"seed {number}\n")
+                raise
+    sys.stdout.write(f"{dict(counts)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
