@@ -196,7 +196,7 @@ def session_event(body: bytes, name: str, version: str) -> NewEvent:
     facts = facts_of_node(node_of(version, "note", body), "note", body)
     time = time_of(record_of(body).session)
     return NewEvent(
-        id=stored_id(name), kind="note", body=body, format=version, time=time, facts=facts, place=PLACE
+        id=f"{name}~info", kind="note", body=body, format=version, time=time, facts=facts, place=PLACE
     )
 
 

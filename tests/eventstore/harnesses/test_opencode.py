@@ -94,7 +94,7 @@ def test_repeated_and_nameless_messages_are_skipped(tmp_path: Path) -> None:
     log = MemoryLog()
     found = import_bytes(log, tmp_path, data)
     assert [remark.line for remark in found.skipped] == [3, 4]
-    assert [each.id for each in events(log, SESSION) if "~" in each.id] == ["msg_12~6"]
+    assert [each.id for each in events(log, SESSION) if "~" in each.id] == ["ses_ff01~info", "msg_12~6"]
     assert b"".join(export_original(log, SESSION)) == data
 
 
