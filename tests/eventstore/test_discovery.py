@@ -101,7 +101,7 @@ def test_pi_is_sure_of_a_header_and_possible_otherwise(content: bytes, certainty
 
 
 def test_refolds_own_records_are_in_no_file_of_their_own() -> None:
-    assert [each.name for each in harnesses()] == ["opencode", "codex", "oh-my-pi", "claude-code", "pi"]
+    assert "refold" not in [each.name for each in harnesses()]
     assert harness("refold").recognize(header(), "file") is Certainty.NONE
     with pytest.raises(KeyError):
         harness("nobody")
