@@ -47,7 +47,6 @@ from eventstore.records import Remark, Resume
 BEGINNING: Final = re.compile(
     rb'(?:\xef\xbb\xbf)?(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*(?=\{)'
 )
-_MESSAGES: Final = re.compile(rb'"messages"\s*:\s*\[')
 _MESSAGE: Final = re.compile(rb'\{\s*"(?:info"\s*:\s*\{|parts"\s*:\s*\[)')
 PLACE: Final = Place(absent=Absent.ROOT)
 """The place of a record of opencode's."""
@@ -92,8 +91,6 @@ class OpencodeDocument(SourceContents):
     def messages(self) -> Iterator[tuple[Record, int, int]]:
         """Yield each message with where it begins and ends; go past what cannot be read."""
         at = self.info_span[1]
-        first = _MESSAGES.search(self.text, at)
-        at = first.end() if first else at
         while found := _MESSAGE.search(self.text, at):
             start, read = found.start(), self._message_at(found.start())
             at = start + 1
