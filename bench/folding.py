@@ -16,6 +16,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+_FAILED: Final = ("error", "aborted")
+"""Why an answer ended that pi does not send again."""
+
 
 def fold_with_json(path: Path) -> bytes:
     """Return the context at a pi file's leaf with the standard library's json."""
@@ -45,7 +48,11 @@ def fold_with_json(path: Path) -> bytes:
         first = compaction["firstKeptEntryId"]
         above = (place for place in range(newest) if way[place]["id"] == first)
         way = way[next(above, newest + 1) :]
-    context["messages"] += [entry["message"] for entry in way if entry["type"] == "message"]
+    context["messages"] += [
+        entry["message"]
+        for entry in way
+        if entry["type"] == "message" and entry["message"].get("stopReason") not in _FAILED
+    ]
     return json.dumps(context, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -82,6 +89,7 @@ class _Author(msgspec.Struct):
     role: str
     provider: str = ""
     model: str = ""
+    stopReason: str = ""  # noqa: N815
 
 
 class _Model(msgspec.Struct):
@@ -136,7 +144,11 @@ def fold_with_msgspec(path: Path) -> bytes:
         )
         above = (place for place in range(newest) if way[place].id == compaction.firstKeptEntryId)
         way = way[next(above, newest + 1) :]
-    context.messages += [entry.message for entry in way if entry.type == "message"]
+    context.messages += [
+        entry.message
+        for entry in way
+        if entry.type == "message" and _decode_author(entry.message).stopReason not in _FAILED
+    ]
     return _encode(context)
 
 

@@ -1,4 +1,4 @@
-"""Run a user's program with bounded time and output, and end what it started."""
+"""Run a user's program with bounded time and output, and end its process group."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_program(
     folder: str | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> bytes:
-    """Return what a program prints for its input; end it and the processes that it started.
+    """Return what a program prints for its input; end it with its process group.
 
     `timeout` is in seconds. It runs in `folder` with `environment`, by default those of this process. `check` is called
     while it runs, and may raise. Raises ProgramError.
@@ -115,7 +115,7 @@ def _started(
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception in the block, so that it does not leave a program behind."""
+    """Turn SIGTERM and SIGHUP into an exception in the block, which ends the program."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -123,11 +123,12 @@ def _terminable() -> Iterator[None]:
     def leave(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _exchange(
@@ -161,17 +162,16 @@ def _exchange(
                     if not rest:
                         selector.unregister(process.stdin)
                         process.stdin.close()
-                    continue
-                chunk = os.read(key.fd, _CHUNK)
-                if not chunk:
+                elif not (chunk := os.read(key.fd, _CHUNK)):
                     selector.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    output += chunk
-                    if len(output) > MAX_OUTPUT:
-                        return f"printed more than {MAX_OUTPUT // 1024**2} MiB"
                 else:
-                    errors += chunk
-                    del errors[:-_MAX_ERRORS]
+                    (output if key.fileobj is process.stdout else errors).extend(chunk)
+            del errors[:-_MAX_ERRORS]
+            if len(output) > MAX_OUTPUT:
+                return f"printed more than {MAX_OUTPUT // 1024**2} MiB"
+            # A process that it started may hold its pipes open for longer.
+            if process.poll() is not None and not selector.select(0):
+                return None
     return None
 
 

@@ -12,17 +12,18 @@ from cli.options import json_option, require_all_or_names
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from compaction.judge.material import Material
     from compaction.judge.reading import Templates
+    from compaction.prompts import Prompt
     from compaction.summarizers.chain import SummarizerChain
     from eventstore.log import StoredLog
     from projections.audit.prices import Price
     from projections.audit.readings import Reading
 
 _ANSWER: Final = 4_000
-"""Tokens of an answer, for estimates and limits."""
+"""Tokens of an answer, for the estimate; limits count the longest one."""
 _MILLION: Final = 1_000_000
 
 
@@ -30,7 +31,7 @@ class Due(NamedTuple):
     """A boundary to be read, its session, and the tokens of its requests."""
 
     session: str
-    material: Material
+    boundary: str
     tokens: int
 
 
@@ -140,13 +141,14 @@ class Limit:
             return None
         return (tokens * self._price.input + answers * self._price.output) / _MILLION
 
-    def spend(self, tokens: int) -> bool:
-        """Reserve a request; return False if it could exceed a limit."""
-        cost = self.cost(tokens, _ANSWER)
+    def may_ask(self, prompt: Prompt) -> bool:
+        """Reserve a request with the longest answer; return False if it could exceed a limit."""
+        tokens = (len(prompt.system) + len(prompt.text)) // 4
+        cost = self.cost(tokens, prompt.max_tokens) or 0.0
         if self._tokens is not None:
-            self._tokens -= tokens + _ANSWER
+            self._tokens -= tokens + prompt.max_tokens
         if self._dollars is not None:
-            self._dollars -= cost or 0.0
+            self._dollars -= cost
         return (self._tokens or 0) >= 0 and (self._dollars or 0.0) >= 0
 
 
@@ -172,7 +174,7 @@ def _due(log: StoredLog, names: Sequence[str], boundary: int | None, templates: 
                 read = known.get(each.boundary)
                 if boundary in (None, number) and each.before and (read is None or read.input != each.digest):
                     tokens = sum(len(prompt.text) for prompt in prompts_of(each, templates.reading)) // 4
-                    found.append(Due(name, each, tokens))
+                    found.append(Due(name, each.boundary, tokens))
     return found
 
 
@@ -223,31 +225,48 @@ def _require_consent(ctx: click.Context, *, is_given: bool) -> None:
         ctx.exit(1)
 
 
+def _materials(log: StoredLog, due: Sequence[Due]) -> Iterator[tuple[str, Material]]:
+    """Yield what is to be read, with the session; that of one session at a time is in memory."""
+    from compaction.judge.material import materials
+    from projections.context.cursor import resolve_cursor
+
+    wanted: dict[str, set[str]] = {}
+    for each in due:
+        wanted.setdefault(each.session, set()).add(each.boundary)
+    for session, boundaries in wanted.items():
+        with log.snapshot() as snapshot:
+            found = [
+                each
+                for each in materials(snapshot, resolve_cursor(snapshot, session))
+                if each.boundary in boundaries
+            ]
+        yield from ((session, each) for each in found)
+
+
 def _read(
     log: StoredLog, due: Sequence[Due], chain: SummarizerChain, templates: Templates, limit: Limit
 ) -> list[tuple[str, Reading]]:
     """Read boundaries in turn; one whose answers have another shape costs a line, not the rest."""
     from cli.output import echo_note, echo_problem, progress_bar
-    from compaction.judge.reading import judge
+    from compaction.judge.reading import LimitReachedError, judge
     from compaction.summarizers import SummarizerError
     from compaction.summarizers.chain import SummarizersFailedError
     from eventstore.writing import SessionWriter
 
     found: list[tuple[str, Reading]] = []
     with progress_bar("reading") as advance:
-        for number, each in enumerate(due):
+        for number, (session, material) in enumerate(_materials(log, due)):
             advance(number, len(due))
-            if not limit.spend(each.tokens):
+            writer = SessionWriter(log, session)
+            try:
+                found.append((session, judge(writer, chain, material, templates, may_ask=limit.may_ask)))
+            except LimitReachedError:
                 echo_note(f"{len(due) - number:,} of {len(due):,} boundaries are left: the limit is reached")
                 break
-            try:
-                found.append(
-                    (each.session, judge(SessionWriter(log, each.session), chain, each.material, templates))
-                )
             except SummarizersFailedError:
                 raise
             except SummarizerError as error:
-                echo_problem(f"{each.session}: not judged: {error}")
+                echo_problem(f"{session}: not judged: {error}")
     return found
 
 
@@ -272,15 +291,13 @@ def _by_files(
     chain = SummarizerChain(summarizers=[folder], redacts=redacts)
     found: list[tuple[str, Reading]] = []
     missing = 0
-    for each in due:
+    for session, material in _materials(log, due):
         try:
-            found.append(
-                (each.session, judge(SessionWriter(log, each.session), chain, each.material, templates))
-            )
+            found.append((session, judge(SessionWriter(log, session), chain, material, templates)))
         except SummarizersFailedError:
             missing += 1
         except SummarizerError as error:
-            echo_problem(f"{each.session}: not judged: {error}")
+            echo_problem(f"{session}: not judged: {error}")
     if missing:
         where = f"; their prompts are in {prompts}" if prompts else ""
         echo_note(f"{counted(missing, 'boundary', 'boundaries')} without all answers{where}")

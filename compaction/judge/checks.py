@@ -16,6 +16,8 @@ from projections.audit.readings import Fact, Quotation, Refused, Rule, RuleState
 _NEAR: Final = 3
 """Events before and behind the one that a quotation names, in which it may stand instead."""
 _FEWEST_CALLS: Final = 3
+_FEWEST_CHARACTERS: Final = 12
+"""Characters of a quotation; a shorter one is all that its text says."""
 PUBLIC: Final = re.compile(
     r"\bgit\s+push\b|\bgh\s+(?:pr|issue|release)\s+(?:create|comment|merge|close|edit)\b"
     r"|\b(?:npm|pnpm|yarn|cargo|poetry|uv)\s+publish\b|\btwine\s+upload\b|\bdocker\s+push\b|\bgem\s+push\b"
@@ -24,11 +26,13 @@ PUBLIC: Final = re.compile(
 
 
 class PossibleLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """A loss whose quotations and terms were checked; a second look decides."""
+    """A loss, or a broken rule, whose quotations and terms were checked; a second look decides."""
 
-    claimed: ClaimedLoss
+    claim: str
     known: list[Quotation]
     trouble: list[Quotation]
+    kind: str = ""
+    missing: list[str] = []
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,87 +74,108 @@ def _refusing(claim: str, refused: list[Refused]) -> Iterator[None]:
 
 
 def _rule(claim: ClaimedRule, material: Material) -> Rule:
-    said = quotations(
-        claim.said, [each for each in material.before if each.who is Who.PERSON], "no person said"
-    )
+    people = [each for each in material.before if each.who is Who.PERSON]
+    said = quotations(claim.said, people, material, "no person said")
     in_summary = _in_summary(claim.in_summary, material)
+    rule = Rule(rule=claim.rule, said=said, state=RuleState.KEPT, in_summary=in_summary, broken=[])
     if not material.boundary:
-        return Rule(rule=claim.rule, said=said, state=RuleState.KEPT, in_summary=None, broken=[])
-    stands = all(is_in(each.quote, material.shown) for each in said)
-    broken = (
-        quotations(claim.broken, material.after, "nothing behind the boundary says") if claim.broken else []
-    )
-    if claim.state == RuleState.BROKEN and not broken:
-        raise RefusedError("it is said to be broken, without a quotation")
+        return rule
     if claim.state == RuleState.WEAKENED and in_summary is None:
         raise RefusedError("it is said to be weakened, without words of the summary")
-    state = _state(claim.state, stands=stands, in_summary=in_summary)
-    return Rule(rule=claim.rule, said=said, state=state, in_summary=in_summary, broken=broken)
+    if claim.state != RuleState.BROKEN:
+        return unbroken(rule, material, is_weakened=claim.state == RuleState.WEAKENED)
+    if not claim.broken:
+        raise RefusedError("it is said to be broken, without a quotation")
+    broken = quotations(claim.broken, material.after, material, "nothing behind the boundary says")
+    return msgspec.structs.replace(rule, state=RuleState.BROKEN, broken=broken)
 
 
-def _state(claimed: str, *, stands: bool, in_summary: str | None) -> RuleState:
-    """Return a rule's state: what a model says, unless the texts show otherwise."""
-    if claimed in (RuleState.BROKEN, RuleState.WEAKENED):
-        return RuleState(claimed)
-    return RuleState.KEPT if stands or in_summary is not None else RuleState.GONE
+def unbroken(rule: Rule, material: Material, *, is_weakened: bool = False) -> Rule:
+    """Return a rule with the state that the texts behind the boundary show."""
+    stands = all(is_in(each.quote, material.shown) for each in rule.said)
+    if stands or (rule.in_summary is not None and not is_weakened):
+        state = RuleState.KEPT
+    else:
+        state = RuleState.WEAKENED if is_weakened else RuleState.GONE
+    return msgspec.structs.replace(rule, state=state, broken=[])
 
 
 def _fact(claim: ClaimedFact, material: Material) -> Fact:
-    known = quotations(claim.known, material.before, "nothing before the boundary says")
+    known = quotations(claim.known, material.before, material, "nothing before the boundary says")
     return Fact(
         fact=claim.fact, kind=claim.kind, known=known, in_summary=_in_summary(claim.in_summary, material)
     )
 
 
 def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
-    known = quotations(claim.known, material.before, "nothing before the boundary says")
+    known = quotations(claim.known, material.before, material, "nothing before the boundary says")
     if not claim.trouble:
         raise RefusedError("no trouble, no loss")
-    trouble = quotations(claim.trouble, material.after, "nothing behind the boundary says")
+    trouble = quotations(claim.trouble, material.after, material, "nothing behind the boundary says")
     first = min(each.seq for each in trouble)
-    told = [*material.shown, *(each.text for each in material.after if each.seq < first)]
-    for term in claim.missing:
-        if not term.strip():
+    numbers = {each.seq for each in known}
+    there = [_plain(each.text) for each in material.before if each.seq in numbers]
+    told = [_plain(each) for each in material.shown]
+    told += [_plain(each.text) for each in material.after if each.seq < first]
+    for term in map(_plain, claim.missing):
+        if not term:
             raise RefusedError("a missing term is empty")
-        if is_in(term, told):
+        if not any(term in text for text in there):
+            raise RefusedError(f"“{term}” is not in what was known")
+        if any(term in text for text in told):
             raise RefusedError(f"“{term}” was sent behind the boundary, before the trouble")
-    if not claim.missing and all(is_in(each.quote, told) for each in known):
+    if all(any(_plain(each.quote) in text for text in told) for each in known):
         raise RefusedError("what was known was sent behind the boundary, before the trouble")
-    return PossibleLoss(claimed=claim, known=known, trouble=trouble)
+    return PossibleLoss(
+        claim=claim.loss, kind=claim.kind, known=known, missing=claim.missing, trouble=trouble
+    )
 
 
 def _in_summary(words: str | None, material: Material) -> str | None:
     if words is None or not words.strip():
         return None
-    if not is_in(words, [material.summary]):
+    if not _is_quoted(words, material.summary):
         raise RefusedError(f"the summary does not say “{words}”")
     return folded(words)
 
 
-def quotations(claimed: Iterable[Quoted], texts: Sequence[Said], otherwise: str) -> list[Quotation]:
-    """Return quotations where they stand.
+def quotations(
+    claimed: Iterable[Quoted], texts: Sequence[Said], material: Material, otherwise: str
+) -> list[Quotation]:
+    """Return quotations of some texts where they stand.
 
     Raises RefusedError for none, and for one that stands nowhere near.
     """
-    found = [_quotation(each, texts, otherwise) for each in claimed]
+    found = [_quotation(each, texts, material, otherwise) for each in claimed]
     if not found:
         raise RefusedError("it quotes nothing")
     return found
 
 
-def _quotation(claimed: Quoted, texts: Sequence[Said], otherwise: str) -> Quotation:
-    if not re.search(r"\w", claimed.quote):
-        raise RefusedError("a quotation has no word")
-    for seq in _nearby(claimed.event, texts):
+def _quotation(claimed: Quoted, texts: Sequence[Said], material: Material, otherwise: str) -> Quotation:
+    for seq in _nearby(claimed.event, material):
         for each in texts:
-            if each.seq == seq and is_in(claimed.quote, [each.text]):
+            if each.seq == seq and _is_quoted(claimed.quote, each.text):
                 return Quotation(event=each.id, seq=seq, quote=folded(claimed.quote))
     raise RefusedError(f"{otherwise} “{folded(claimed.quote)[:80]}” at or near #{claimed.event}")
 
 
-def _nearby(seq: int, texts: Sequence[Said]) -> Iterator[int]:
-    """Yield a number, and those of the events around it, the nearest first."""
-    numbers = sorted({each.seq for each in texts} | {seq})
+def _is_quoted(words: str, text: str) -> bool:
+    """Return True if a text has some words literally: enough of them, or all that it says."""
+    sought, whole = folded(words), folded(text)
+    if len(sought) < _FEWEST_CHARACTERS:
+        return sought == whole != ""
+    # A part of a word is no quotation.
+    begin = r"(?<!\w)" if sought[0].isalnum() else ""
+    end = r"(?!\w)" if sought[-1].isalnum() else ""
+    return re.search(begin + re.escape(sought) + end, whole) is not None
+
+
+def _nearby(seq: int, material: Material) -> Iterator[int]:
+    """Yield a number that was read, and those of the events around it, the nearest first."""
+    numbers = sorted({each.seq for each in (*material.before, *material.after)})
+    if seq not in numbers:
+        return
     at = numbers.index(seq)
     yield seq
     for distance in range(1, _NEAR + 1):
@@ -164,7 +189,12 @@ def is_in(words: str, texts: Iterable[str]) -> bool:
 
 
 def folded(text: str) -> str:
+    """Return a text with each run of white space as one space."""
     return " ".join(text.split())
+
+
+def _plain(text: str) -> str:
+    return folded(text).casefold()
 
 
 def was_costly(trouble: Sequence[Quotation], material: Material) -> bool:

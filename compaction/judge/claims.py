@@ -9,6 +9,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 MOST_FACTS: Final = 25
+_LONGEST: Final = 1 << 20
+"""Characters of an answer that are read."""
+_MOST_STARTS: Final = 1_000
+"""Places at which no object begins, after which the search for one ends."""
 
 
 class Quoted(msgspec.Struct, frozen=True):
@@ -91,12 +95,12 @@ def look_in(answer: str) -> Look | None:
 
 def objects_in(answer: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a text that are in no other, from the largest start on."""
-    decoder, at = json.JSONDecoder(), 0
-    while (at := answer.find("{", at)) >= 0:
+    decoder, at, failed, answer = json.JSONDecoder(), 0, 0, answer[:_LONGEST]
+    while failed < _MOST_STARTS and (at := answer.find("{", at)) >= 0:
         try:
             value, at = decoder.raw_decode(answer, at)
         except (ValueError, RecursionError):
-            at += 1
+            at, failed = at + 1, failed + 1
             continue
         if isinstance(value, dict):
             yield value

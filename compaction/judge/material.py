@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from compaction.prompts import wrap_in_tag
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
+from eventstore.paths import event
 from eventstore.views import Message, Text, ToolCall, shell_text
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
@@ -89,7 +91,10 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
-    """Yield the material of each compaction on a path, then that of its open window."""
+    """Yield the material of each compaction on a path, then that of its open window.
+
+    Nobody knows what a history says that only its provider can read, so such a compaction is left out.
+    """
     entries = path(snapshot, cursor)
     boundaries = [entry for entry in entries if entry.kind == "compaction" and entry.parent_seq]
     ends = [*(entry.parent_seq for entry in boundaries[1:]), cursor.leaf]
@@ -99,6 +104,8 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
         known = {part.key for part in behind}
         after = context_at(snapshot, cursor.at_leaf(end), readable=True).parts
         view = node_of(compaction, snapshot).compaction
+        if view is not None and view.native:
+            continue
         fresh = [part for part in after if part.key not in known]
         yield Material(
             boundary=compaction.id,
@@ -108,7 +115,7 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             previous=_summary_in(before),
             summary=view.summary if view else "",
             shown=[each.text for each in _pieces(behind)] + ([view.summary] if view else []),
-            until=fresh[-1].id if fresh else compaction.id,
+            until=_last(snapshot, fresh) or compaction.id,
         )
     if cursor.leaf:
         parts = context_at(snapshot, cursor, readable=True).parts
@@ -120,8 +127,17 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             previous=_summary_in(parts),
             summary="",
             shown=(),
-            until=parts[-1].id if parts else "",
+            until=_last(snapshot, parts),
         )
+
+
+def _last(snapshot: Snapshot, parts: Iterable[Part]) -> str:
+    """Return the id of the last event that messages come from, "" for none."""
+    events = [each for part in parts for each in part.events]
+    if not events:
+        return ""
+    session, seq = max(events, key=itemgetter(1))
+    return event(snapshot, session, seq).id
 
 
 def _summary_in(parts: Iterable[Part]) -> str:

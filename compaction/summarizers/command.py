@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -16,15 +17,17 @@ from compaction.summarizers.http import text_of_prompt
 MARK: Final = "REFOLD_ASKS"
 """Marks the environment of a program that refold asks."""
 _TIMEOUT: Final = 600.0
-_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
-"""Names of variables that a program gets only if it is said to need them."""
+_GIVEN: Final = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LC_\w+|XDG_\w+|SSL_CERT_\w+|OLLAMA_HOST"
+)
+"""Variables that a program gets; others only if it is said to need them."""
 
 
 class CommandSummarizer:
     """Run a command line for each prompt, such as `ollama run qwen3` or `llm -m NAME`.
 
-    The system prompt comes first on standard input, then a blank line and the prompt. It runs in an empty folder. It
-    gets the environment without names that look like those of secrets; `keeps` are exceptions. `timeout` is in seconds.
+    The system prompt comes first on standard input, then a blank line and the prompt. It runs in an empty folder, with
+    few variables of the environment, and those that `keeps` names. `timeout` is in seconds.
     """
 
     name = "command"
@@ -35,13 +38,13 @@ class CommandSummarizer:
         kept = set(keeps.replace(",", " ").split())
         self._words, self._timeout = words_of(command), timeout
         self._environment = {
-            name: value for name, value in environment.items() if name in kept or not _SECRET.search(name)
+            name: value for name, value in environment.items() if name in kept or _GIVEN.fullmatch(name)
         } | {MARK: "1"}
 
     @property
     def model(self) -> str:
-        """The command line: it decides who answers."""
-        return " ".join([Path(self._words[0]).name, *self._words[1:]])
+        """The program's name, and a digest of its command line, which may hold a key."""
+        return f"{Path(self._words[0]).name} {sha256(repr(self._words).encode()).hexdigest()[:8]}"
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return what the program prints. Raises SummarizerError, CancelledError."""

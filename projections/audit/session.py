@@ -34,7 +34,7 @@ from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.context.overlay import resolve_targets
-from projections.context.parts import Context
+from projections.context.parts import Context, has_message
 from projections.descriptions import first_request, title
 from projections.files import abandoned_entries, beside, claimed_files, files_elsewhere, files_of
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
@@ -249,7 +249,7 @@ def audit(
             failed_compactions=list(_failed_compactions(snapshot, session)),
             branch_summaries=branch_summaries,
             rewrites=rewrites,
-            readings=[*readings(snapshot, session).values()],
+            readings=list(branch.readings()),
             not_computed=isolation.failed,
         )
 
@@ -298,6 +298,24 @@ class _Branch:
         leaf = event_at(self._snapshot, self._at.session, self._at.leaf) if self._at.leaf else None
         rules = rules_at(self._snapshot, leaf)
         return path_gaps(self._snapshot, self._at, rules, self.calls, next(iter(self.calls), None))
+
+    def readings(self) -> Iterator[Reading]:
+        """Yield the readings of the path's boundaries that nothing has outdated."""
+        found = readings(self._snapshot, self._at.session)
+        boundaries = [each for each in self.entries if each.kind == "compaction"]
+        ends = [*(each.seq for each in boundaries[1:]), self._at.as_of + 1]
+        for boundary, end in zip(boundaries, ends, strict=False):
+            read = found.get(boundary.id)
+            if read and boundary.seq in self._effective and self._is_of_all(read, boundary.seq, end):
+                yield read
+        read = found.get("")
+        if read and self._is_of_all(read, boundaries[-1].seq if boundaries else 0, self._at.as_of + 1):
+            yield read
+
+    def _is_of_all(self, read: Reading, first: int, end: int) -> bool:
+        """Return True if a reading has seen every message between two events."""
+        until = self._snapshot.locate(self._at.session, read.until)
+        return not any(max(first, until) < entry.seq < end and has_message(entry) for entry in self.entries)
 
     def _files_summarized(self, coverage: Coverage) -> FileSets:
         """Return the files touched in the entries that a compaction's summary covers."""

@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.harnesses import format_of, node_of
-from eventstore.harnesses.codex.response_item import tokens_of_encrypted
+from eventstore.harnesses.codex.response_item import sent_item, tokens_of_encrypted
 from eventstore.harnesses.codex.rollout_line import VERSION, Json, line_of, object_in, parts_of
 from eventstore.harnesses.codex.rollout_meaning import replacement_of, shown_items, user_item
 from eventstore.imports import CONTEXT_LINK
@@ -46,8 +46,6 @@ _OUTPUTS: Final = {
 }
 """The type of a call's output."""
 _ABORTED: Final = "aborted"
-_NOT_SENT: Final = ("internal_chat_message_metadata_passthrough", "metadata")
-"""Fields of an item that Codex keeps for itself."""
 
 
 class _Item(msgspec.Struct, frozen=True, gc=False):
@@ -325,11 +323,8 @@ def _replaced(content: Any, change: TextReplacement) -> Any:
 
 def _sent(message: bytes) -> Iterator[bytes]:
     """Yield the items by which a message is sent."""
-    fields = object_in(message)
-    if isinstance(fields.get("type"), str):
-        if any(name in fields for name in _NOT_SENT):
-            message = _encode({name: value for name, value in fields.items() if name not in _NOT_SENT})
-        yield message
+    if item := sent_item(message):
+        yield item
         return
     view = format_of(FORMAT).message(message)
     text = substitute_text(view)

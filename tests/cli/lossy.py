@@ -24,6 +24,7 @@ from tests.support.talk import assistant, call, result, user
 
 LOSSY = "lossy"
 CLAIMS = answer(rules=[RULE_CLAIM], facts=[FACT_CLAIM, {**FACT_CLAIM, "known": []}], losses=[LOSS_CLAIM])
+BROKEN = json.dumps(LOOK | {"because": quote(8, "git push origin main")})
 SERIOUS = json.dumps(LOOK | {"person": quote(9, COMPLAINT)})
 
 
@@ -48,13 +49,14 @@ def judged(refold: Refold, *options: str) -> Outcome:
     refold(*run)
     _answer(CLAIMS)
     refold(*run, "--answers", "answers")
-    _answer(SERIOUS)
+    _answer(SERIOUS, BROKEN)
     return refold(*run, "--answers", "answers", *options)
 
 
-def _answer(text: str) -> None:
-    """Answer each prompt that has none."""
+def _answer(text: str, of_rule: str = "") -> None:
+    """Answer each prompt that has none; one about the rule otherwise."""
     Path("answers").mkdir(exist_ok=True)
     for prompt in Path("prompts").iterdir():
         if not (answers := Path("answers", prompt.name)).exists():
-            answers.write_text(text)
+            is_of_rule = f"<claim>\n{RULE_CLAIM['rule']}" in prompt.read_text()
+            answers.write_text(of_rule if is_of_rule else text)

@@ -9,7 +9,7 @@ from typing import Final
 
 from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format, Tools
-from eventstore.harnesses.codex.response_item import message_of, payloads_of
+from eventstore.harnesses.codex.response_item import message_of, payloads_of, sent_item
 from eventstore.harnesses.codex.rollout_export import export_file, exported_line
 from eventstore.harnesses.codex.rollout_file import COMPRESSED, RolloutFile, rollout_in
 from eventstore.harnesses.codex.rollout_line import VERSION, line_of, object_in, place_of
@@ -61,7 +61,7 @@ class CodexFormat(Format):
         return message_of(object_in(raw), raw)
 
     def response_item(self, raw: bytes) -> bytes:
-        return raw if isinstance(object_in(raw).get("type"), str) else b""
+        return sent_item(raw)
 
     def payloads(self, raw: bytes) -> list[Payload]:
         return payloads_of(raw)

@@ -22,12 +22,26 @@ _ENVELOPE: Final = 650
 """Bytes around what an encrypted item holds."""
 
 
+_NOT_SENT: Final = ("internal_chat_message_metadata_passthrough", "metadata")
+"""Fields of an item that Codex keeps for itself."""
+
+
 class _Content(NamedTuple):
     """A block; its part of the item, None for all of it; an image's base64 text."""
 
     block: Block
     part: Json | None = None
     image: str = ""
+
+
+def sent_item(raw: bytes) -> bytes:
+    """Return an item as it is sent, without what Codex notes in it; b"" for what is no item."""
+    fields = object_in(raw)
+    if not isinstance(fields.get("type"), str):
+        return b""
+    if not any(name in fields for name in _NOT_SENT):
+        return raw
+    return stringify({name: value for name, value in fields.items() if name not in _NOT_SENT}).encode()
 
 
 def message_of(item: Json, raw: bytes) -> Message:

@@ -13,7 +13,7 @@ from projections.requests.anthropic.blocks import encode_text, is_blank
 from projections.requests.anthropic.contents import Author
 from projections.requests.anthropic.repairs import RepairRule, Repairs
 from projections.requests.openai.chat import chat_messages
-from projections.requests.openai.items import items_of
+from projections.requests.openai.items import items_of, model_of
 from projections.requests.openai.pairing import paired
 from projections.requests.rendered import Rendered, Violation
 
@@ -86,12 +86,8 @@ def render_chat(
 
 def _author(context: Context, model: str | None) -> Author:
     """Return the model that the request goes to."""
-    used = context.settings.model
-    provider, own = (used.provider, used.model_id) if used else ("", "")
-    name = own if isinstance(own, str) else ""
-    if model in (None, name):
-        return Author(provider if isinstance(provider, str) else "", name)
-    return Author(_PROVIDER, model or "")
+    used = model_of(context)
+    return used if model in (None, used.model) else Author(_PROVIDER, model or "")
 
 
 def _encoded(text: str) -> bytes:

@@ -75,6 +75,9 @@ def items_of(context: Context, author: Author, repairs: Repairs) -> list[Item]:
         note = repairs.of(part.id)
         if recorded := format_of(part.format).response_item(part.raw):
             fields = tolerant_json(recorded)
+            if fields.get("type") == REASONING and author != model_of(context):
+                note(RepairRule.FOREIGN_THINKING, "another model's thinking is left out")
+                continue
             found.append(Item(event=part.id, fields=fields, recorded=recorded))
             continue
         shown = {place: image for (of, place), image in images.items() if of == number}
@@ -83,6 +86,13 @@ def items_of(context: Context, author: Author, repairs: Repairs) -> list[Item]:
             note(RepairRule.EMPTY_MESSAGE, "left out: it is empty")
         found += made
     return found
+
+
+def model_of(context: Context) -> Author:
+    """Return the model in use at a context's leaf."""
+    used = context.settings.model
+    provider, name = (used.provider, used.model_id) if used else ("", "")
+    return Author(provider if isinstance(provider, str) else "", name if isinstance(name, str) else "")
 
 
 def user_message(event: str, content: list[dict[str, Any]]) -> Item:

@@ -38,9 +38,14 @@ def test_the_prompt_comes_on_standard_input() -> None:
 
 
 def test_a_program_gets_no_secrets() -> None:
-    given = PATH | {"MY_API_KEY": "k", "GH_TOKEN": "t", "LLM_KEY": "l", "LANG": "C"}
+    given = PATH | {"MY_API_KEY": "k", "PGPASSFILE": "f", "HTTPS_PROXY": "u:p@h", "LLM_KEY": "l", "LANG": "C"}
     code = f"import os; print(*sorted(set(os.environ) & {{*{[*given]}, 'REFOLD_ASKS'}} - {{'PATH'}}))"
     assert answer(asking(code, environment=given, keeps="LLM_KEY")) == "LANG LLM_KEY REFOLD_ASKS"
+
+
+def test_an_answer_waits_for_no_other_process() -> None:
+    code = "import subprocess; subprocess.Popen(['sleep', '60']); print('done')"
+    assert answer(asking(code, timeout=30)) == "done"
 
 
 def test_a_program_runs_in_an_empty_folder() -> None:
@@ -77,7 +82,10 @@ def test_no_command_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         make_summarizer("command", SummarizerContext(log=MemoryLog()))
 
 
-def test_its_model_is_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", "/usr/bin/llm -m small")
-    summarizer = make_summarizer("command", SummarizerContext(log=MemoryLog()))
-    assert summarizer.model == "llm -m small"  # type: ignore[attr-defined]
+def test_its_model_tells_no_arguments() -> None:
+    one, other = (
+        CommandSummarizer(f"/usr/bin/llm --key {key}", environment=PATH) for key in ("sk-1", "sk-2")
+    )
+    assert one.model.startswith("llm ")
+    assert "sk-1" not in one.model
+    assert one.model != other.model
