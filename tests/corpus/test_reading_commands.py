@@ -59,6 +59,7 @@ def refold(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         patch.setenv("REFOLD_TRACEBACK", "1")
         run = Refold(folder / "store")
         run("sync", corpus, code=None)
+        run("sync", *sorted((corpus / "opencode").glob("*.json")), code=None)
         yield run
 
 

@@ -107,6 +107,8 @@ def _of_compaction(version: str, record: Record, parent: bytes | None) -> Node:
     said = record.info
     return Node(
         messages=(Message(role="compactionSummary", blocks=(Text(summary),)),),
+        # The question above it names the first kept part.
+        needs_source=True,
         compaction=CompactionView(
             summary=summary,
             keeps_before=version == KEEPS_BEFORE,
