@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Iterator
 from hashlib import sha256
-from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final, cast
 
 from eventstore.errors import BadInputError, NoSessionError
+from eventstore.event import MAX_RECORD_BYTES
 from eventstore.harnesses.codex.rollout_line import VERSION, line_of
 from eventstore.harnesses.codex.rollout_reader import RolloutReader
 from eventstore.harnesses.codex.rollout_records import records_in
@@ -31,6 +31,9 @@ _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME: Final = re.compile(
     rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(?:\.zst)?"
 )
+LARGEST: Final = 4 << 30
+"""Bytes of a decompressed rollout, which takes as much room in the temporary folder."""
+_BLOCK: Final = 1 << 20
 _NAMELESS: Final = "the file's name is not a rollout's: the thread in its first record names the session"
 
 
@@ -72,7 +75,7 @@ def _thread_in(record: bytes) -> str:
 
 def _records(source: Source) -> Iterator[bytes]:
     source.file.seek(0)
-    for line in source.file:
+    while line := source.file.readline(MAX_RECORD_BYTES):
         for start, stop, _ in records_in(line).records:
             yield line[start:stop]
 
@@ -84,13 +87,26 @@ def _decompress(source: Source) -> None:
     source.file.seek(0)
     try:
         with zstd.open(source.file, "rb") as lines:
-            copyfileobj(lines, plain)
+            _copy(lines, plain, source.name)
+        plain.flush()
     except (zstd.ZstdError, EOFError) as error:
         plain.close()
         raise BadInputError(
             source.name, f"cannot be decompressed ({error})", "wait until it is written, or restore it"
         ) from None
+    except BaseException:
+        plain.close()
+        raise
     source.replace(plain, plain.tell())
+
+
+def _copy(lines: BinaryIO, plain: BinaryIO, source: str) -> None:
+    """Copy a decompressed file. Raises BadInputError if it is too large."""
+    while block := lines.read(_BLOCK):
+        plain.write(block)
+        if plain.tell() > LARGEST:
+            problem = f"has more than {LARGEST >> 30} GiB when it is decompressed"
+            raise BadInputError(source, problem, "decompress it, and name the file that it gives")
 
 
 def _zstd(source: str) -> Any:

@@ -268,6 +268,10 @@ class EventReader:
         return b",".join(pieces) + b"}"
 
 
+_ALL: Final = 1 << 31
+"""More messages than a session has."""
+
+
 def moved(to: str) -> Place:
-    """Return the place of a record that takes messages back, `to` the entry before them."""
-    return msgspec.structs.replace(PLACE, moves_to=to)
+    """Return the place of a record that takes messages back, `to` the entry before them, "" for none."""
+    return msgspec.structs.replace(PLACE, moves_to=to, drops=0 if to else _ALL)

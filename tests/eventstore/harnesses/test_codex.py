@@ -315,3 +315,11 @@ def test_added_entries_are_events_for_the_screen(tmp_path: Path) -> None:
 def test_both_folders_of_its_home_are_searched() -> None:
     found = [each.folder for each in session_places({"CODEX_HOME": "/x"}) if each.harness == "codex"]
     assert found == ["/x/sessions", "/x/archived_sessions"]
+
+
+def test_a_compressed_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zstd = pytest.importorskip("backports.zstd")
+    monkeypatch.setattr("eventstore.harnesses.codex.rollout_file.LARGEST", 1 << 20)
+    bomb = zstd.compress(codex.rollout(codex.said("one")) + b" " * (4 << 20))
+    with pytest.raises(BadInputError, match="when it is decompressed"):
+        bring(MemoryLog(), tmp_path, bomb, codex.name_of() + ".zst")

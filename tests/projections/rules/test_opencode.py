@@ -205,6 +205,17 @@ def test_messages_taken_back_are_a_branch(database: Database) -> None:
     check_along(log)
 
 
+def test_all_messages_can_be_taken_back(database: Database) -> None:
+    database.ask("msg_1", "first")
+    database.answer("msg_2", "answer")
+    for name in ("msg_1", "msg_2"):
+        database.event("message.removed.1", {"messageID": name})
+    log = imported(database)
+    assert (texts(log), texts(log, as_of=5)) == ([], ["first", "answer"])
+    database.ask("msg_3", "other")
+    assert texts(imported(database)) == ["other"]
+
+
 def test_a_compaction_taken_back_hides_nothing(database: Database) -> None:
     database.ask("msg_1", "first")
     database.compact("msg_2", "msg_3", "summary")
