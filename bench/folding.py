@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-_FAILED: Final = ("error", "aborted")
+FAILED: Final = ("error", "aborted")
 """Why an answer ended that pi does not send again."""
 
 
@@ -51,7 +51,7 @@ def fold_with_json(path: Path) -> bytes:
     context["messages"] += [
         entry["message"]
         for entry in way
-        if entry["type"] == "message" and entry["message"].get("stopReason") not in _FAILED
+        if entry["type"] == "message" and entry["message"].get("stopReason") not in FAILED
     ]
     return json.dumps(context, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -147,7 +147,7 @@ def fold_with_msgspec(path: Path) -> bytes:
     context.messages += [
         entry.message
         for entry in way
-        if entry.type == "message" and _decode_author(entry.message).stopReason not in _FAILED
+        if entry.type == "message" and _decode_author(entry.message).stopReason not in FAILED
     ]
     return _encode(context)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench.folding import fold_with_json
+from bench.folding import FAILED, fold_with_json
 
 
 class History:
@@ -28,6 +28,9 @@ class History:
             file.write(f"{json.dumps(header)}\n")
             for copy in range(copies):
                 for entry in entries:
+                    # A failed answer, which pi sends no more, has no peer.
+                    if entry.get("message", {}).get("stopReason") in FAILED:
+                        continue
                     own = dict(entry, id=f"{entry['id']}-{copy}" if copy else entry["id"], parentId=parent)
                     parent = own["id"]
                     if entry["type"] == "message":
