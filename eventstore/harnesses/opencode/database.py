@@ -114,7 +114,7 @@ class _Reader(SessionReader):
         self._database, self._known = database, known
         self._line = 1
         self._counts: dict[int, int] = {}
-        self._names = [session.name for session in database.sessions]
+        self._places = {session.name: place for place, session in enumerate(database.sessions)}
 
     @property
     def line(self) -> int:
@@ -136,7 +136,9 @@ class _Reader(SessionReader):
     def pieces(self) -> Iterator[Piece]:
         for place, session in enumerate(self._database.sessions):
             with self._database.transaction() as database:
-                yield from self._session(database, place, session)
+                found = list(self._session(database, place, session))
+            # A transaction that is open while the log commits would hold up opencode's own.
+            yield from found
 
     def _session(self, database: sqlite3.Connection, place: int, session: SourceSession) -> Iterator[Piece]:
         name, info = session.name, self._database.rows[session.name]
@@ -164,7 +166,7 @@ class _Reader(SessionReader):
                 )
             elif not self._is_known(place, event.id):
                 yield SourceRecord(event, session=place, line=self._line)
-                yield from child_links(place, event.id, record_of(event.body).parts, self._names)
+                yield from child_links(name, place, event.id, record_of(event.body).parts, self._places)
 
     def _is_known(self, place: int, event_id: str) -> bool:
         return self._known.has(place, stored_id(event_id))
@@ -224,7 +226,7 @@ class _Reader(SessionReader):
                 continue
             event = message_event(body, session.format, order)
             yield SourceRecord(event, session=place, line=self._line)
-            yield from child_links(place, event.id, record.parts, self._names)
+            yield from child_links(session.name, place, event.id, record.parts, self._places)
 
     def _fork(self, database: sqlite3.Connection, place: int, info: Mapping[str, Any]) -> Iterator[Piece]:
         """Yield the link of a fork to its original, which has a message of the same time.

@@ -180,7 +180,7 @@ class _Reader(SessionReader):
         yield self._record(event)
         if is_repeat:
             return
-        yield from child_links(0, event.id, record.parts, (self._document.name,))
+        yield from child_links(self._document.name, 0, event.id, record.parts, {self._document.name: 0})
 
     def _record(self, event: NewEvent) -> SourceRecord:
         self._count += 1

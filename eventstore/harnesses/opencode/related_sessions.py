@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 from eventstore.event import NewEvent
 from eventstore.harnesses.names import is_name
@@ -14,13 +14,12 @@ from eventstore.records import Link, own_record
 
 
 def child_links(
-    place: int, event_id: str, parts: tuple[Json, ...], sessions: Sequence[str]
+    own: str, place: int, event_id: str, parts: tuple[Json, ...], places: Mapping[str, int]
 ) -> Iterator[DerivedEvent]:
     """Yield the links between the calls of a record and the sessions that they started.
 
-    `sessions` are those of the source, in which the call's has this `place`.
+    The call is in the session `own`, at this `place`; `places` are those of the source's sessions by name.
     """
-    own = sessions[place]
     for part in parts:
         child = text(fields(fields(part.get("state")).get("metadata")).get("sessionId"))
         if part.get("tool") != "task" or not is_name(child) or child == own:
@@ -28,8 +27,8 @@ def child_links(
         link = Link(relation="child", session=child, event=event_id)
         yield DerivedEvent(compose(link, id=started_link(child), time=None), session=place)
         back = origin("subagent", own, event_id)
-        if child in sessions:
-            yield DerivedEvent(back, session=sessions.index(child))
+        if child in places:
+            yield DerivedEvent(back, session=places[child])
         else:
             yield DerivedEvent(back, into=child)
 

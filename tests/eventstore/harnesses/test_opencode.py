@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,33 @@ def test_a_growing_database_gives_the_same_session(tmp_path: Path) -> None:
     ]
     assert sides[0] == sides[1]
     assert harness_json(build_context(grown, SESSION)) == harness_json(build_context(once, SESSION))
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_opencode_writes_while_its_database_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr("eventstore.files.batching.BATCH_EVENTS", 1)
+    database = Database(tmp_path)
+    with closing(sqlite3.connect(database.path, timeout=0, isolation_level=None)) as writer:
+        assert writer.execute(f"PRAGMA journal_mode={mode}").fetchone() == (mode,)
+        database.begin()
+        database.ask("msg_1", "hi")
+
+        class WrittenMeanwhile(MemoryLog):
+            def append(self, *args: Any, **more: Any) -> Any:
+                writer.execute("UPDATE session SET title = title || '.'")
+                states.append(writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+                return super().append(*args, **more)
+
+        states = list[int]()
+        log = WrittenMeanwhile()
+        import_sessions(log, database.path)
+        assert set(states) == {0}
+        database.ask("msg_2", "more")
+        (found,) = import_sessions(log, database.path)
+    assert found.added == 2
+    assert b'"more"' in harness_json(build_context(log, SESSION))
 
 
 def test_only_changed_sessions_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
