@@ -273,5 +273,5 @@ _ALL: Final = 1 << 31
 
 
 def moved(to: str) -> Place:
-    """Return the place of a record that takes messages back, `to` the entry before them, "" for none."""
+    """Return the place of a record that takes messages back to the entry `to`, "" for none."""
     return msgspec.structs.replace(PLACE, moves_to=to, drops=0 if to else _ALL)
