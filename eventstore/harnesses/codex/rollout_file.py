@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final, cast
@@ -94,6 +95,11 @@ def _decompress(source: Source) -> None:
         raise BadInputError(
             source.name, f"cannot be decompressed ({error})", "wait until it is written, or restore it"
         ) from None
+    except OSError as error:
+        with suppress(OSError):  # closing writes what is left
+            plain.close()
+        problem = f"cannot be decompressed ({error.strerror})"
+        raise BadInputError(source.name, problem, "make room in the temporary folder") from None
     except BaseException:
         plain.close()
         raise

@@ -317,6 +317,19 @@ def test_both_folders_of_its_home_are_searched() -> None:
     assert found == ["/x/sessions", "/x/archived_sessions"]
 
 
+def test_a_full_temporary_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zstd = pytest.importorskip("backports.zstd")
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no device that is always full")
+    file = full.open("r+b", buffering=0)
+    monkeypatch.setattr("eventstore.harnesses.codex.rollout_file.TemporaryFile", lambda: file)
+    data = zstd.compress(codex.rollout(codex.said("one")) + b" " * (4 << 20))
+    with pytest.raises(BadInputError, match="make room in the temporary folder"):
+        bring(MemoryLog(), tmp_path, data, codex.name_of() + ".zst")
+    assert file.closed
+
+
 def test_a_compressed_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zstd = pytest.importorskip("backports.zstd")
     monkeypatch.setattr("eventstore.harnesses.codex.rollout_file.LARGEST", 1 << 20)
