@@ -92,7 +92,7 @@ def command(
     With --prompts and --answers, any program or agent can answer: write the prompts, put each answer into a
     file of the same name, run it again with both. The prompts of second looks follow the first answers.
     """
-    from cli.output import echo_json, echo_note
+    from cli.output import console, echo_json, echo_note, print_line
     from cli.store import chosen_names, opened, resolve_session
     from cli.summarizing import advise_on_failure, cancellable
 
@@ -108,7 +108,9 @@ def command(
         templates = _templates()
         due = _due(log, names, boundary, templates)
         limit = Limit(dollars=budget, tokens=max_tokens, price=_price(ctx, summarizer_options, budget))
-        if not uses_files:
+        if dry_run and not as_json:
+            print_line(console(), _estimate(due, limit))
+        elif not uses_files:
             echo_note(_estimate(due, limit))
         if dry_run or not due:
             pass

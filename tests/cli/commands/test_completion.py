@@ -52,7 +52,7 @@ def test_options_are_completed(refold: Refold) -> None:
 
 @pytest.mark.slow
 def test_choices_are_completed(refold: Refold) -> None:
-    choices = ["text", "native", "pi", "anthropic"]
+    choices = ["text", "native", "pi", "anthropic", "openai-responses", "openai-chat"]
     assert completed(refold, "refold context s --format ", 4) == choices
 
 
