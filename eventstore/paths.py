@@ -347,6 +347,10 @@ class SnapshotCache(Generic[T]):
     def __init__(self) -> None:
         self._kept: dict[Hashable, T] = {}
 
+    def find(self, key: Hashable) -> T | None:
+        """Return the cached result for a key, None if there is none."""
+        return self._kept.get(key)
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached result for a key; compute it if needed."""
         try:

@@ -92,7 +92,25 @@ def _entries(snapshot: Snapshot, leaf: LazyEvent | None) -> tuple[LazyEvent | No
 
 def _newest_answer(snapshot: Snapshot, leaf: LazyEvent) -> LazyEvent | None:
     """Return the newest answer on a path where no record sets the model: it may name one."""
-    return next((each for each in upward(snapshot, leaf.session, leaf.seq) if each.role == "assistant"), None)
+    # A parent that came late puts other answers above an entry, whose digest stays the same.
+    now = snapshot.head(leaf.session)
+    state = now.digest if now.is_late else b""
+    seq = _NEWEST_ANSWERS.get((leaf.digest, state), lambda: _find_answer(snapshot, leaf, state))
+    return event(snapshot, leaf.session, seq) if seq else None
+
+
+def _find_answer(snapshot: Snapshot, leaf: LazyEvent, state: bytes) -> int:
+    """Return the number of the newest answer, 0 for none; searches no entry twice."""
+    for each in upward(snapshot, leaf.session, leaf.seq):
+        if each.role == "assistant":
+            return each.seq
+        if (found := _NEWEST_ANSWERS.find((each.digest, state))) is not None:
+            return found
+    return 0
+
+
+_NEWEST_ANSWERS: Final = SnapshotCache[int]()
+"""The number of the newest answer at or above an entry, by digests of both; 0 for none."""
 
 
 def _read(model: LazyEvent | None, thinking: LazyEvent | None) -> ModelSettings:
