@@ -203,6 +203,7 @@ def _formats() -> list[str]:
 @click.option(
     "--format",
     "form",
+    metavar="FORMAT",
     type=LazyChoice("format", _formats, always=_FORMATS),
     default="text",
     show_default=True,

@@ -31,10 +31,11 @@ def _formats() -> list[str]:
 @click.option(
     "--format",
     "form",
+    metavar="FORMAT",
     type=LazyChoice("format", _formats),
     default=_ORIGINAL,
     show_default=True,
-    help="original: the file as imported, byte for byte. markdown: a document for people. Others: a file of that"
+    help="original: the file as imported, byte for byte. markdown: a document for people. A harness: a file of that"
     " harness, with everything added since.",
 )
 @click.option(

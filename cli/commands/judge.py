@@ -110,7 +110,7 @@ def command(
         limit = Limit(dollars=budget, tokens=max_tokens, price=_price(ctx, summarizer_options, budget))
         if dry_run and not as_json:
             print_line(console(), _estimate(due, limit))
-        elif not uses_files:
+        elif not uses_files and not as_json:
             echo_note(_estimate(due, limit))
         if dry_run or not due:
             pass

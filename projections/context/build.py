@@ -191,7 +191,7 @@ def parts_from(
         selected = Selection(first=selected.first)
     parts = [
         part
-        for part in _selected(snapshot, cursor, leaf, harness, selected, rewritten=rewritten)
+        for part in _selected(snapshot, cursor, leaf, harness, selected, rewritten=rewritten, unsent=True)
         if selected.compaction is None or part.seq != selected.compaction.seq
     ]
     return tuple(harness.joined(parts))
@@ -274,6 +274,7 @@ def _selected(
     selected: Selection,
     *,
     rewritten: bool = True,
+    unsent: bool = False,
 ) -> list[Part]:
     """Return the parts of a session's own entries, in order."""
     compaction, kept = selected.compaction, selected.kept
@@ -309,7 +310,7 @@ def _selected(
         changed = observed.get(entry.seq, ()) if observed else ()
         changes = rewrites.changes.get(entry.id, ()) if rewrites.changes else ()
         restored = entry.kind != "message" and is_restored(snapshot, entry)
-        parts += _parts_shown(entry, changed, changes, restored=restored)
+        parts += _parts_shown(entry, changed, changes, restored=restored, unsent=unsent)
     if due:
         parts += _summarized(due, observed)
     return parts
@@ -347,8 +348,12 @@ def _parts_shown(
     changes: Sequence[TextReplacement] = (),
     *,
     restored: bool = False,
+    unsent: bool = False,
 ) -> list[Part]:
-    """Return an entry's parts after its harness's latest change and all rewrites."""
+    """Return an entry's parts after its harness's latest change and all rewrites.
+
+    With `unsent`, answers that a harness summarizes, though it sends them no more, are among them.
+    """
     stored = b"" if changed else entry.message
     if stored and not changes:
         return [_part(entry, stored, None, entry.format)]
@@ -360,6 +365,12 @@ def _parts_shown(
         messages = rules.show(entry, changed[-1] if changed else entry.body)
     else:
         return []
+    if unsent and not messages and not changes and rules.summarizes_unsent and entry.role == "assistant":
+        said = node_of(entry).raw
+        # What is not sent has no size in the log.
+        return (
+            [msgspec.structs.replace(_part(entry, said, None, entry.format), recorded=None)] if said else []
+        )
     fate = Fate.REWRITTEN if changed or changes else Fate.RESTORED if restored else None
     if changes:
         messages = rules.rewrite(messages, changes)

@@ -171,6 +171,8 @@ class Rules(ABC):
     """True if `arrange` depends on the model in use."""
     format_names: frozenset[str] = frozenset()
     """Names that `--format` accepts for contexts built by these rules, besides "native"."""
+    summarizes_unsent = False
+    """True if compactions summarize answers that requests leave out."""
     records_thinking: bool = True
     """False if no record of the harness says which thinking level is in use."""
     unrecorded: tuple[str, ...] = (SYSTEM_PROMPT, TOOL_DEFINITIONS)

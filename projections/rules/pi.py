@@ -147,6 +147,7 @@ class PiRules(Rules):
     format = "pi/3"
     format_names = frozenset({"pi"})
     kinds = frozenset({"message", "branch_summary", "custom_message"})
+    summarizes_unsent = True
 
     def select(self, snapshot: Snapshot, leaf: LazyEvent) -> Selection:
         """Select what a context shows; pi's compactions never list what they keep."""

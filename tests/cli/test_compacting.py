@@ -68,7 +68,7 @@ class TestSummarizerName:
             choose_summarizer(ctx, asking(name))
 
     def test_every_name_is_in_the_help(self, refold: Refold) -> None:
-        for command in ("compact", "go", "handoff", "maintain", "rules"):
+        for command in ("compact", "go", "handoff", "maintain", "judge"):
             told = refold(command, "--help").out.partition("--summarizer")[2]
             assert [name for name in registry.SUMMARIZERS if name not in told] == []
 

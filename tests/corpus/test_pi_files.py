@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from eventstore import EventLog, open_store
-from eventstore.errors import BadInputError
 from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import import_file
 from eventstore.lmdb.store import LmdbLog
@@ -117,13 +116,3 @@ def test_a_file_and_its_migration_are_two_generations(store: LmdbLog, corpus: Pa
         assert b"".join(export_original(store, session)) == (corpus / "pi" / name).read_bytes()
         assert import_file(store, corpus / "pi" / name).added == 0
     assert verify(store).findings == []
-
-
-def test_a_file_of_another_harness_is_refused_in_one_line(store: LmdbLog, corpus: Path) -> None:
-    others = sorted(path for path in corpus.rglob("*.json*") if path.parent.name == "codex")
-    assert others
-    for path in others:
-        with pytest.raises(BadInputError) as caught:
-            import_file(store, path)
-        assert caught.value.source == str(path)
-        assert "\n" not in str(caught.value)
