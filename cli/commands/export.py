@@ -35,7 +35,7 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default=_ORIGINAL,
     show_default=True,
-    help="original: the file as imported, byte for byte. markdown: a document for people. A harness: a file of that"
+    help="original: the file as imported, byte for byte. markdown: a document for people. A harness's name: a file of that"
     " harness, with everything added since.",
 )
 @click.option(

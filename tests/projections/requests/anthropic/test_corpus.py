@@ -18,7 +18,7 @@ AT_THE_LEAF = {
     "pi-mono-before-compaction.v3": {RepairRule.MISSING_RESULT: 1},
     "pi-mono-large-session.v1": {},
 }
-"""How often in the whole context; pi sends no aborted and failed answers."""
+"""Counts in whole contexts; pi sends no aborted and failed answers."""
 
 
 @pytest.mark.parametrize("folder", [pytest.param("claude-code", marks=pytest.mark.long), "pi"])
