@@ -35,8 +35,8 @@ def _formats() -> list[str]:
     type=LazyChoice("format", _formats),
     default=_ORIGINAL,
     show_default=True,
-    help="original: the file as imported, byte for byte. markdown: a document for people. A harness's name: a file of that"
-    " harness, with everything added since.",
+    help="original: the file as imported, byte for byte. markdown: a document for people. A harness's name: a file"
+    " of that harness, with everything added since.",
 )
 @click.option(
     "--leaf", metavar="ID", callback=utf8, help="With markdown: only the branch that ends at this entry."
