@@ -221,7 +221,7 @@ def test_search_tells_what_the_model_still_has(synced: Refold, harness: Format) 
     assert found(synced, "nowhere", code=1) == {}
 
 
-def test_a_document_has_the_whole_session_or_a_branch(synced: Refold, harness: Format) -> None:
+def test_a_document_has_a_session_or_branch(synced: Refold, harness: Format) -> None:
     whole = synced("export", "@last", "--format", "markdown", "-o", "-").out
     end = entry(harness.name, "r3")
     branch = synced("export", "@last", "--format", "markdown", "--leaf", end, "-o", "-").out

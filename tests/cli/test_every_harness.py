@@ -302,7 +302,7 @@ def test_context_before_the_compaction_has_all_records(refold: Refold, harness: 
     assert steps(context) == [*dict.fromkeys(entry(harness, name) for name in names)]
 
 
-def test_a_request_of_the_context_is_one_that_the_api_takes(refold: Refold, harness: str) -> None:
+def test_requests_of_contexts_are_taken_by_the_api(refold: Refold, harness: str) -> None:
     for leaf in (entry(harness, "r3"), "a4"):
         given = refold(
             "context", "@last", "--leaf", leaf, "--format", "anthropic", "--json", "--model", MODEL
@@ -334,7 +334,7 @@ def test_files_are_those_that_its_tools_touched(refold: Refold) -> None:
     assert files["modifiedFiles"] == ["src/parser.py", "tests/test_parser.py"]
 
 
-def test_an_audit_has_the_compaction_and_counts_each_call_once(refold: Refold, harness: str) -> None:
+def test_an_audit_counts_each_call_once(refold: Refold, harness: str) -> None:
     (audit,) = refold("audit", "@last", "--json").json["sessions"]
     (compaction,) = audit["compactions"]
     claimed, before = CLAIMED.get(harness, 1205), compaction["before"]
@@ -365,7 +365,7 @@ def test_all_checks_pass(refold: Refold, harness: str) -> None:
     assert checked["claimed sizes"] == (claims, claims)
 
 
-def test_a_diff_over_the_compaction_shows_what_is_gone(refold: Refold, harness: str) -> None:
+def test_a_diff_over_the_compaction_shows_losses(refold: Refold, harness: str) -> None:
     changes = refold("diff", "@last", entry(harness, "r3"), "u2", "--json").json["changes"]
     assert {each["event"]: each["change"] for each in changes}["u1"] in ("summarized", "gone")
 

@@ -88,7 +88,7 @@ class Database:
             type="tool",
             callID=f"call_{name}",
             tool="read",
-            state={"status": status, "input": {"filePath": "/work/a.py"}, **output, **state},
+            state={"status": status, "input": {"filePath": "/home/me/a.py"}, **output, **state},
         )
 
     def compact(self, question: str, summary: str, text: str, tail: str = "") -> None:

@@ -148,7 +148,7 @@ def test_a_reminder_that_refold_makes_up_differs(context: list[Block]) -> None:
     assert differences_of(sent(2, ASKED, CALLED, result()), built, never) == {"reminders +"}
 
 
-def test_a_result_that_was_rewritten_later_is_a_gap(tmp_path: Path) -> None:
+def test_a_result_rewritten_later_is_a_gap(tmp_path: Path) -> None:
     requests = (sent(1, ASKED), sent(2, ASKED, CALLED, result("return 2")))
     pruned = {**SESSION[3], "message": {**SESSION[3]["message"], "prunedAt": 1_767_225_600_001}}
     run = run_of(tmp_path, *requests, entries=[*SESSION[:3], pruned, SESSION[4]])

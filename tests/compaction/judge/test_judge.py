@@ -127,7 +127,7 @@ def test_a_person_who_spoke_before_proves_nothing() -> None:
     assert (found.losses, "no person said" in found.refused[0].reason) == ([], True)
 
 
-def test_a_limit_ends_between_a_reading_and_its_second_look() -> None:
+def test_a_limit_ends_before_a_second_look() -> None:
     story, asked = lossy(), list[str]()
 
     def may_ask(prompt: Prompt) -> bool:

@@ -250,7 +250,7 @@ def test_sizes_are_of_what_was_sent(tmp_path: Path) -> None:
     assert (compaction.messages.summarized, compaction.messages.uncovered) == (0, 0)
 
 
-def test_the_model_of_an_answer_is_that_of_its_turn(tmp_path: Path) -> None:
+def test_answers_have_the_model_of_their_turn(tmp_path: Path) -> None:
     log = MemoryLog()
     content = codex.rollout(
         codex.line("turn_context", {"model": "gpt-5.4", "effort": "high"}), codex.said("one")

@@ -321,7 +321,7 @@ def test_a_pruned_result_is_a_gap(tmp_path: Path) -> None:
     assert (gap.what, gap.seq, gap.tokens) == ("result as it was before oh-my-pi pruned it", 3, None)
 
 
-def test_a_request_has_the_words_of_oh_my_pi(tmp_path: Path) -> None:
+def test_requests_have_the_words_of_oh_my_pi(tmp_path: Path) -> None:
     log = MemoryLog()
     compaction = {"type": "compaction", "summary": "s", "method": "soft"}
     session = bring(log, tmp_path, file_of(chained(compaction, said("wait", steering=True)))).id
