@@ -57,6 +57,7 @@ GROUPS: Final = {
         "push": ("push", "Copy new events to another store."),
         "pull": ("pull", "Copy new events from another store."),
         "backup": ("backup", "Copy the store while it is in use."),
+        "purge": ("purge", "Take a leaked secret out of the store."),
         "demo": ("demo", "Record a scripted session in a new store and show it."),
         "completion": ("completion", "Print a shell's completion script."),
     },

@@ -47,8 +47,53 @@ def link_encoded(
         len(kind),
         len(cause),
     )
-    digest = sha256(body).digest()
+    digest = body_digest(body)
     return sha256(b"".join((previous, packed, format_name, event_id, parent, kind, cause, digest))).digest()
+
+
+_PURGED: Final = b'{"refoldPurged":"'
+"""The beginning of a tombstone; the digests of the body as appended and of the rest follow in hex digits."""
+_KEPT: Final = slice(len(_PURGED), len(_PURGED) + 64)
+_REST: Final = slice(_KEPT.stop, _KEPT.stop + 64)
+
+
+def body_digest(body: bytes | memoryview) -> bytes:
+    """Return the SHA-256 of a body as it was appended, also if a tombstone is in its place now."""
+    # Every event comes here, so nothing but a slice is looked at first.
+    if body[: len(_PURGED)] == _PURGED and is_tombstone(body):
+        return bytes.fromhex(str(body[_KEPT], "ascii"))
+    return sha256(body).digest()
+
+
+def is_tombstone(body: bytes | memoryview) -> bool:
+    """Return True if a body is what `tombstone` made, and is unchanged since."""
+    if body[: len(_PURGED)] != _PURGED or not _HEX_DIGITS.issuperset(body[_KEPT]):
+        return False
+    return body[_REST] == sha256(body[_REST.stop :]).hexdigest().encode()
+
+
+_HEX_DIGITS: Final = frozenset(b"0123456789abcdef")
+
+
+def is_same_body(new: bytes, stored: bytes) -> bool:
+    """Return True if two bodies are equal as they were appended, whichever has become a tombstone."""
+    if new == stored:
+        return True
+    return (is_tombstone(new) or is_tombstone(stored)) and body_digest(new) == body_digest(stored)
+
+
+def tombstone(body: bytes, shown: bytes) -> bytes:
+    """Return what stands in a body's place: its digest, and the fields of `shown`, a JSON object."""
+    rest = b'"}' if shown == b"{}" else b'",' + shown[1:]
+    return b"".join((_PURGED, body_digest(body).hex().encode(), sha256(rest).hexdigest().encode(), rest))
+
+
+def shown_of(body: bytes) -> bytes:
+    """Return the fields that a tombstone shows, as a JSON object; another body unchanged."""
+    if not is_tombstone(body):
+        return body
+    after = body[_REST.stop + 1 :]
+    return b"{}" if after == b"}" else b"{" + after[1:]
 
 
 def payload_digest(payload: bytes) -> bytes:

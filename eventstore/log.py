@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Literal, Protocol, Self
 
@@ -282,3 +282,17 @@ class StoredLog(EventLog, Protocol):
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
         """Copy a consistent state into an empty folder. Raises StoreError if the store has none."""
+
+    def replace(
+        self,
+        frames: Mapping[tuple[str, int], bytes],
+        heads: Sequence[Head],
+        blobs: Mapping[bytes, bytes],
+        position: int,
+    ) -> None:
+        """Put other frames in the place of events, by session and number; drop cached results and free space.
+
+        `heads` are the heads of their sessions, `blobs` the payloads that replace others by digest. Only a purge does
+        this, at the end: open the store again afterwards. Raises StoreError, also unless the store's newest event has
+        this position; then nothing has changed.
+        """

@@ -313,6 +313,7 @@ JSON_CALLS: Final = {
     "pull": ["pull", "other-store", "--json"],
     "backup": ["backup", "copy", "--json"],
     "verify": ["verify", "--json"],
+    "purge": ["purge", SESSION, "u1", "--json"],
     "policies": ["policies", "--json"],
     "templates": ["templates", "--json"],
     "demo": ["--store", "demo", "demo", "--json"],

@@ -8,6 +8,7 @@ from enum import Enum
 import msgspec
 
 from eventstore.append import is_same
+from eventstore.chain import is_same_body
 from eventstore.event import Event, NewEvent
 from eventstore.frame import decode
 from eventstore.harnesses.source import SourceRecord
@@ -93,7 +94,7 @@ class EventComparer:
     def _agreement(self, event: NewEvent, seq: int, seen: list[bytes], is_exported: IsExported) -> Agreement:
         if seen:
             # The session's version is the newest change, which is stored beside the event.
-            return Agreement.EXPORTED if event.body == seen[-1] else Agreement.CHANGED
+            return Agreement.EXPORTED if is_same_body(event.body, seen[-1]) else Agreement.CHANGED
         stored = decode(self._snapshot.frame(self._session, seq), self._session)
         if is_same(event, stored):
             return Agreement.SAME

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
-from eventstore.files.glue import segment_bytes
+from eventstore.files.glue import PurgedError, segment_bytes
 from eventstore.harnesses import format_of, harnesses
 from eventstore.harnesses.base import Export
 from eventstore.imports import import_parts, newest_import
@@ -32,6 +32,7 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
         if newest is None or not newest.is_file:
             raise _no_file(session, is_imported=newest is not None)
         digest = sha256()
+        _check_whole(snapshot, head.name, newest)
         for piece in _pieces(snapshot, head.name, newest):
             digest.update(piece)
             yield bytes(piece)
@@ -39,6 +40,19 @@ def export_original(log: EventLog, session: str) -> Iterator[bytes]:
             raise CorruptionError(
                 head.name, head.import_seq, "the reassembled file differs from the imported one"
             )
+
+
+def _check_whole(snapshot: Snapshot, session: str, newest: Import) -> None:
+    """Raise BadInputError if some of a file was purged, before a part of it is written."""
+    try:
+        for _ in _pieces(snapshot, session, newest):
+            pass
+    except PurgedError as error:
+        raise BadInputError(
+            f"session {session!r}",
+            "some of it was purged, so its original file is not here any more",
+            f"export it as {' or '.join(sorted(export_formats()))}",
+        ) from error
 
 
 def _pieces(snapshot: Snapshot, session: str, newest: Import) -> Iterator[bytes | memoryview]:

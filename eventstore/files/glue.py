@@ -7,11 +7,13 @@ from typing import Final
 
 import msgspec
 
-from eventstore.chain import payload_digest
+from eventstore.chain import is_tombstone, payload_digest
 from eventstore.frame import body_of
 from eventstore.log import Snapshot
 from eventstore.records import Segment
 
+PURGED_PAYLOAD: Final = b"refoldPurged"
+"""Stands for a payload that was purged."""
 _PAYLOAD_BYTES: Final = 4 << 20
 _decode_payload: Final = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
@@ -120,7 +122,10 @@ def segment_digests(*segments: Segment) -> list[bytes]:
 def segment_bytes(
     snapshot: Snapshot, sessions: Sequence[str], segment: Segment
 ) -> Iterator[bytes | memoryview]:
-    """Yield a segment's part of its file; `sessions` are the import's own and the others."""
+    """Yield a segment's part of its file; `sessions` are the import's own and the others.
+
+    Raises PurgedError if some of it was purged.
+    """
     places = segment.sessions or [0] * len(segment.records)
     bodies = (
         body_of(frame)
@@ -130,11 +135,23 @@ def segment_bytes(
     gaps = (
         gap
         for digest in segment_digests(segment)
-        for count, gap in _decode_payload(snapshot.blob(digest))
+        for count, gap in _gaps(snapshot.blob(digest))
         for _ in range(count)
     )
     for gap in gaps:
         yield gap
         body = next(bodies, None)
         if body is not None:
+            if is_tombstone(body):
+                raise PurgedError
             yield body
+
+
+def _gaps(payload: bytes) -> list[tuple[int, bytes]]:
+    if payload == PURGED_PAYLOAD:
+        raise PurgedError
+    return _decode_payload(payload)
+
+
+class PurgedError(Exception):
+    """Part of a file was purged from the store."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, RLock
 from typing import Any, Final, Literal, NamedTuple
@@ -13,7 +13,7 @@ from weakref import WeakSet, WeakValueDictionary
 import lmdb
 
 from eventstore.errors import StoreError, StoreOptionsError
-from eventstore.lmdb import opening
+from eventstore.lmdb import opening, rewriting
 from eventstore.lmdb.data_files import Identity, data_identity
 from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.keys import Transaction
@@ -159,6 +159,30 @@ class Environment:
                     problem = f"cannot be written ({failure.strerror})"
                     raise StoreError(self.path, problem, "fix the cause, then append again") from failure
                 raise
+
+    def rewrite(self, rows: Mapping[str, Mapping[bytes, bytes]], position: int) -> None:
+        """Put a new data file in place: other values by table and key, no cached results, no free pages.
+
+        What is left of old pages would still hold what was replaced, so the file is not changed in place. No process
+        can append meanwhile, and those that have the store open, like this one, must open it again. Raises StoreError.
+        """
+        with self._writing:
+            env = self.environment()
+            try:
+                with self.files.writing():
+                    transaction = env.begin(write=True, buffers=True)
+                    try:
+                        self.files.check()
+                        rewriting.replace_data(self.path, transaction, self.dbs, rows, position)
+                    finally:
+                        transaction.abort()
+                with self._mapping:
+                    self._let_go()
+            except lmdb.Error as failure:
+                raise opening.translated(self.path, "written", failure) from failure
+            except OSError as failure:
+                problem = f"cannot be written ({failure.strerror})"
+                raise StoreError(self.path, problem, "fix the cause, then try again") from failure
 
     def _resize(self, env: lmdb.Environment, size: int) -> None:
         """Resize the map (0: as another process has resized it) while nothing here uses it."""

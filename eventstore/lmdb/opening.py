@@ -27,7 +27,7 @@ STORE_VERSION: Final = 4
 
 Versions 1 to 3 were never released, and are refused.
 """
-_ENGINE: Final = 0
+ENGINE: Final = 0
 """py-lmdb's number for its 0.9 engine; its engines cannot read each other's files."""
 MAP_SIZE: Final = 1 << 30 if sys.platform == "win32" else 1 << 36
 """Bytes of addresses: 64 GiB, which cost nothing until written, except on Windows."""
@@ -139,7 +139,7 @@ def open_for_walk(folder: str) -> lmdb.Environment:
     # With a smaller map, a store that grows between opening and reading would refuse the transaction.
     map_size = max(MAP_SIZE, os.path.getsize(os.path.join(folder, DATA_FILE)))
     return lmdb.open(
-        folder, readonly=True, map_size=map_size, lock=may_lock, max_readers=_READERS, lib_version=_ENGINE
+        folder, readonly=True, map_size=map_size, lock=may_lock, max_readers=_READERS, lib_version=ENGINE
     )
 
 
@@ -159,7 +159,7 @@ def _open_files(
                 mode=PRIVATE_FILE,
                 max_dbs=len(Databases._fields),
                 max_readers=_READERS,
-                lib_version=_ENGINE,
+                lib_version=ENGINE,
                 readahead=False,
                 readonly=not (may_write and may_lock and may_begin),
                 lock=may_lock,
@@ -306,7 +306,7 @@ def _make(file: str) -> None:
             mode=PRIVATE_FILE,
             map_size=_NEW_MAP,
             max_dbs=len(Databases._fields),
-            lib_version=_ENGINE,
+            lib_version=ENGINE,
         ) as env,
         env.begin(write=True) as transaction,
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self, TypeVar, cast, get_args
@@ -12,7 +12,7 @@ import lmdb
 
 from eventstore.append import check_events
 from eventstore.chain import payload_digest
-from eventstore.encoding import encode_source, source_key
+from eventstore.encoding import encode_head, encode_source, source_key
 from eventstore.errors import BadInputError, StoreError
 from eventstore.event import NewEvent, epoch_milliseconds
 from eventstore.lmdb import opening
@@ -20,9 +20,9 @@ from eventstore.lmdb.appending import Append
 from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.environment import Durability, Options, closed, shared
 from eventstore.lmdb.group_commit import WriteRequest
-from eventstore.lmdb.keys import Transaction
+from eventstore.lmdb.keys import Transaction, event_key, number_key
 from eventstore.lmdb.snapshot import LmdbSnapshot
-from eventstore.log import AppendResult, Expected, Snapshot, SourceState, StoreSize
+from eventstore.log import AppendResult, Expected, Head, Snapshot, SourceState, StoreSize
 
 T = TypeVar("T")
 
@@ -138,6 +138,22 @@ class LmdbLog:
                 raise StoreError(
                     os.fspath(folder), f"cannot be written ({error})", "name another place"
                 ) from error
+
+    def replace(
+        self,
+        frames: Mapping[tuple[str, int], bytes],
+        heads: Sequence[Head],
+        blobs: Mapping[bytes, bytes],
+        position: int,
+    ) -> None:
+        numbers = {head.name: head.number for head in heads}
+        rows = {
+            "events": {event_key(numbers[name], seq): frame for (name, seq), frame in frames.items()},
+            "sessions": {number_key(b"h", head.number): encode_head(head) for head in heads},
+            "blobs": blobs,
+        }
+        self._check_writable()
+        self._shared.rewrite(rows, position)
 
     def size(self) -> StoreSize:
         """Return the store's size and its current number of readers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -14,9 +14,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from eventstore.addresses import without_password
 from eventstore.append import check_events
+from eventstore.encoding import encode_head
 from eventstore.errors import CorruptionError, EventConflictError, StoreError, VersionConflictError
 from eventstore.event import NewEvent, epoch_milliseconds
-from eventstore.log import AppendResult, Expected, Snapshot, SourceState, StoreSize
+from eventstore.frame import pointers_of
+from eventstore.log import AppendResult, Expected, Head, Snapshot, SourceState, StoreSize
 from eventstore.postgres.connections import (
     Connection,
     Connections,
@@ -42,6 +44,18 @@ _KEEP: Final = """
     SELECT key, value FROM quick, unnest(%b::bytea[], %b::bytea[]) AS derived (key, value)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value
 """
+
+
+_REPLACE_EVENT: Final = """
+    UPDATE events SET frame = %b, parent_seq = %s, run_start = %s
+    WHERE session = (SELECT number FROM sessions WHERE name = %b) AND seq = %s
+"""
+_REPLACE_HEAD: Final = """
+    UPDATE sessions SET head = %b, leaf = %s,
+        bytes = (SELECT sum(length(frame)) FROM events WHERE session = number)
+    WHERE name = %b
+"""
+_REPLACE_PAYLOAD: Final = "UPDATE blobs SET payload = %b WHERE digest = %b"
 
 
 class PostgresLog:
@@ -162,6 +176,33 @@ class PostgresLog:
             denied = psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.InsufficientPrivilege
             with self._connections.connection() as connection, suppress(*denied):
                 connection.execute(_KEEP, ([key for key, _ in items], [value for _, value in items]))
+
+    def replace(
+        self,
+        frames: Mapping[tuple[str, int], bytes],
+        heads: Sequence[Head],
+        blobs: Mapping[bytes, bytes],
+        position: int,
+    ) -> None:
+        try:
+            with self._connections.connection() as connection:
+                with connection.transaction(), connection.cursor() as cursor:
+                    found = cursor.execute("SELECT position FROM store FOR UPDATE").fetchone()
+                    if found != (position,):
+                        raise StoreError(self.place, "something was appended meanwhile", "try again")
+                    events = [
+                        (frame, *pointers_of(frame)[2:4], name.encode(), seq)
+                        for (name, seq), frame in frames.items()
+                    ]
+                    sessions = [(encode_head(head), head.leaf, head.name.encode()) for head in heads]
+                    cursor.executemany(_REPLACE_EVENT, events)
+                    cursor.executemany(_REPLACE_HEAD, sessions)
+                    cursor.executemany(_REPLACE_PAYLOAD, [(value, key) for key, value in blobs.items()])
+                    cursor.execute("DELETE FROM derived")
+                # What was replaced stays in its pages until the tables are written anew.
+                connection.execute("VACUUM (FULL) events, sessions, blobs, derived")
+        except psycopg.Error as error:
+            raise explained(self.place, error) from error
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:  # noqa: ARG002  it is refused for any
         """Raise StoreError: a database is backed up by its own tools."""

@@ -115,6 +115,11 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
+def remove_index(folder: str | os.PathLike[str]) -> None:
+    """Remove the index of the store in a folder; the next search makes it again."""
+    _remove(os.path.join(folder, INDEX_FILE))  # noqa: PTH118  SQLite takes texts
+
+
 def _remove(path: str) -> None:
     for end in _BESIDE:
         Path(path + end).unlink(missing_ok=True)

@@ -48,6 +48,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "verify": ["verify"],
         "push": ["push", "another", "--session", session],
         "backup": ["backup", "copy"],
+        "purge": ["purge", session, "--match", "nobody said this"],
         "bench": ["bench", session],
     }
 
