@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,7 @@ from pathlib import Path
 from tests.wire.compare import compare
 from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
 from tests.wire.recording import fixture, record, unpacked
-from tests.wire.run import has_namespaces
+from tests.wire.run import can_run
 from tests.wire.table import Row, rows, write
 
 
@@ -52,7 +51,7 @@ def main() -> int:
                 counts = compare(run)
             write(Row.of(harness, version, rows()[harness, version].date, counts))
         return 0
-    if not shutil.which("npm") or not has_namespaces():
+    if not can_run():
         sys.stdout.write("nothing was run: it needs npm, and Linux with namespaces (unshare)\n")
         return int(not options.quick)
     failed, cache = False, cache_folder()

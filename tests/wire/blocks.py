@@ -173,7 +173,9 @@ def _of_item(item: Json) -> Iterator[Block]:
         yield Block("assistant", "thinking", text, item.get("encrypted_content") or "")
     elif kind == "function_call":
         yield _call(item["call_id"], item["name"], json.loads(item["arguments"]))
-    elif kind.endswith("_output"):
+    elif kind == "custom_tool_call":
+        yield _call(item["call_id"], item["name"], item["input"])
+    elif kind.endswith("_output") and "output" in item:
         yield _result(item["call_id"], list(_parts("user", item["output"])), is_error=None)
     else:
         yield Block("assistant", kind, json.dumps(item, sort_keys=True))

@@ -66,7 +66,9 @@ def without_reminders(blocks: Sequence[Block], is_recorded: Recorded) -> list[Bl
 
 
 def without_tool_prefixes(blocks: Sequence[Block], _: Recorded) -> list[Block]:
-    """Remove the underscore that oh-my-pi puts before the names of its tools, for some providers."""
+    """Remove the underscore that oh-my-pi puts before the names of all its tools, for some providers."""
+    if not all(block.text.startswith("_") for block in blocks if block.kind == "call"):
+        return [*blocks]
     return [
         block._replace(text=block.text.removeprefix("_")) if block.kind == "call" else block
         for block in blocks
@@ -126,7 +128,8 @@ def compare(run: Path, scenario: str = "*") -> Counts:
     requests = compared = equal = 0
     differences: Counter[str] = Counter()
     for folder in sorted(path.parent for path in run.glob(f"{scenario}/requests.jsonl")):
-        contexts, is_recorded = contexts_in(folder / "sessions"), _recorded(folder / "sessions")
+        contexts = contexts_in(folder / "sessions")
+        is_recorded = recorded_in(sorted((folder / "sessions").rglob("*.jsonl")))
         for request in requests_in(folder / "requests.jsonl"):
             requests += 1
             if request["answer"] in contexts:
@@ -143,7 +146,7 @@ def differences_of(request: dict[str, Any], context: Sequence[Block], is_recorde
     built = as_held_by(request["api"], context)
     for remove in GAPS.values():
         sent = remove(sent, is_recorded)
-    return set(_kinds(_as_rewritten(sent, built), built))
+    return kinds_of_differences(_as_rewritten(sent, built), built)
 
 
 def _as_rewritten(sent: Sequence[Block], built: Sequence[Block]) -> list[Block]:
@@ -156,6 +159,11 @@ def _as_rewritten(sent: Sequence[Block], built: Sequence[Block]) -> list[Block]:
         block._replace(text=REWRITTEN) if block.kind == "result" and block.name in rewritten else block
         for block in sent
     ]
+
+
+def kinds_of_differences(sent: Sequence[Block], built: Sequence[Block]) -> set[str]:
+    """Return the kinds of blocks that differ."""
+    return set(_kinds(sent, built))
 
 
 def _kinds(sent: Sequence[Block], built: Sequence[Block]) -> Iterator[str]:
@@ -178,11 +186,13 @@ def _label(block: Block) -> str:
     return plurals.get(block.kind, block.kind)
 
 
-def _recorded(folder: Path) -> Recorded:
+def recorded_in(paths: Sequence[Path]) -> Recorded:
+    """Return the test for texts of session files: JSON lines, or one document of JSON."""
     texts: list[str] = []
-    for path in sorted(folder.rglob("*.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            texts += _strings(mask(json.loads(line)))
+    for path in paths:
+        written = path.read_text("utf-8")
+        for record in [written] if path.suffix == ".json" else written.splitlines():
+            texts += _strings(mask(json.loads(record)))
     everything = "\n".join(texts)
     return lambda text: text in everything
 

@@ -1,9 +1,10 @@
 """Run the scenarios of one release; keep what it sent and what it wrote in a folder.
 
-    python -m tests.wire.run HARNESS VERSION FOLDER [--quick]
+    python -m tests.wire.run HARNESS VERSION FOLDER [--quick | --resume FILE ...]
 
 It runs itself again in namespaces of its own: a network that has only loopback, a file system at `/mnt` that no other
-process sees, and a host name that says nothing. The program must be installed already.
+process sees, and a host name that says nothing. The program must be installed already. With `--resume`, each scenario
+resumes a session file instead.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from sqlite3 import Row, connect
-from typing import Final
+from typing import Any, Final
 
 from tests.wire.box import HOME, PORT, PROJECT, ROOT, Box, Program, Scenario
 from tests.wire.install import Installed, cache_folder, install
@@ -31,34 +33,42 @@ _LAST_WRITES: Final = 0.3
 """Seconds in which a program that has ended finishes its files."""
 
 
-def has_namespaces() -> bool:
-    """Return True if this machine allows a run its own namespaces."""
+def can_run() -> bool:
+    """Return True if this machine has npm, and allows a run its own namespaces."""
     command = [*_NAMESPACES, "sh", "-c", _SET_UP]
     return (
-        bool(shutil.which("unshare"))
+        bool(shutil.which("npm") and shutil.which("unshare"))
         and not subprocess.run(command, capture_output=True, check=False).returncode
     )
 
 
 def program_of(harness: str, version: str) -> Program:
     """Return the scenarios of a harness, in the module of its name."""
-    module = import_module(f"tests.wire.scenarios.{harness.replace('-', '_')}")
-    program: Program = module.program(version)
+    program: Program = _module_of(harness).program(version)
     return program
 
 
+def _module_of(harness: str) -> Any:
+    return import_module(f"tests.wire.scenarios.{harness.replace('-', '_')}")
+
+
+def _scenarios(harness: str, program: Program, options: Sequence[str]) -> Sequence[Scenario]:
+    if options[:1] == ["--resume"]:
+        return [_module_of(harness).resumed(Path(name)) for name in options[1:]]
+    return [each for each in program.scenarios if each.is_quick or "--quick" not in options]
+
+
 def main() -> None:
-    harness, version, folder = sys.argv[1:4]
+    harness, version, folder, *options = sys.argv[1:]
     if _INSIDE not in os.environ:
         command = [*_NAMESPACES, sys.executable, "-m", "tests.wire.run", *sys.argv[1:]]
         os.execvpe("unshare", command, {**os.environ, _INSIDE: "1"})  # noqa: S606  the words are ours
     subprocess.run(["sh", "-c", _SET_UP], check=True)
     program, installed = program_of(harness, version), install(harness, version, cache_folder())
-    for scenario in program.scenarios:
-        if scenario.is_quick or "--quick" not in sys.argv:
-            began = time.monotonic()
-            sent = _run(program, scenario, installed, Path(folder) / scenario.name)
-            sys.stderr.write(f"  {scenario.name}: {sent} requests, {time.monotonic() - began:.0f} s\n")
+    for scenario in _scenarios(harness, program, options):
+        began = time.monotonic()
+        sent = _run(program, scenario, installed, Path(folder) / scenario.name)
+        sys.stderr.write(f"  {scenario.name}: {sent} requests, {time.monotonic() - began:.0f} s\n")
 
 
 def _run(program: Program, scenario: Scenario, installed: Installed, folder: Path) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Final
 
 from tests.wire.box import PROJECT, URL, Box, Program, Scenario, Talk
@@ -12,6 +14,8 @@ from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    RESUMING,
+    WINDOW,
     before_and_after_compactions,
     ends_with,
     parts,
@@ -26,7 +30,6 @@ _COMMON: Final = """approval_policy = "never"
 sandbox_mode = "danger-full-access"
 web_search = "disabled"
 model = "gpt-5.2"
-model_context_window = 200000
 model_reasoning_effort = "medium"
 model_reasoning_summary = "auto"
 check_for_update_on_startup = false
@@ -60,11 +63,15 @@ REMOTE: Final = Rule(
 )
 
 
-def configured(*, limit: int = 0, is_openai: bool = False) -> dict[str, str]:
+OF_OPENAI: Final = {"OPENAI_API_KEY": "sk-x", "CODEX_API_KEY": "sk-x"}
+
+
+def configured(*, limit: int = 0, is_openai: bool = False, window: int = 200_000) -> dict[str, str]:
     """Return the configuration: compaction at `limit` tokens, and OpenAI's or a provider of its own."""
+    common = f"{_COMMON}model_context_window = {window}\n"
     compaction = f"model_auto_compact_token_limit = {limit}\n" if limit else ""
     provider = f'openai_base_url = "{URL}/v1"\n' if is_openai else 'model_provider = "stub"\n'
-    text = _COMMON + compaction + provider + _TABLES + ("" if is_openai else _PROVIDER)
+    text = common + compaction + provider + _TABLES + ("" if is_openai else _PROVIDER)
     return {"home/.codex/config.toml": text}
 
 
@@ -199,7 +206,7 @@ SCENARIOS: Final = (
         automatic,
         [REMOTE, SUMMARIES, main_rule(*READ_PARTS, say("Numbers."))],
         configured(limit=15_000, is_openai=True) | parts(200),
-        {"OPENAI_API_KEY": "sk-x", "CODEX_API_KEY": "sk-x"},
+        OF_OPENAI,
     ),
     Scenario(
         "manual-compaction",
@@ -251,6 +258,24 @@ SCENARIOS: Final = (
         configured(),
     ),
 )
+
+
+def resumed(path: Path) -> Scenario:
+    """Return the scenario that resumes a thread from its file, put where Codex finds it."""
+    with path.open("rb") as lines:
+        thread = json.loads(next(lines))["payload"]["id"]
+    placed = f"home/.codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{thread}.jsonl"
+    return Scenario(
+        path.stem,
+        lambda box: ask_again(box, thread),
+        [SUMMARIES, main_rule(say("Resumed."))],
+        configured(is_openai=True, window=WINDOW) | {placed: path.read_bytes()},
+        OF_OPENAI,
+    )
+
+
+def ask_again(box: Box, thread: str) -> None:
+    box.run("exec", "resume", *OPTIONS, thread, RESUMING)
 
 
 def program(version: str) -> Program:  # noqa: ARG001  every release does the same

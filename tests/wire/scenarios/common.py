@@ -35,6 +35,10 @@ FILES: Final = {
     "project/b.py": "def b():\n    return 2\n",
 }
 MEMORY: Final = "Never touch migrations/.\n"
+RESUMING: Final = "Where were we?"
+"""The prompt by which a session is resumed."""
+WINDOW: Final = 10_000_000
+"""Tokens of a context in which no session is compacted."""
 PARTS: Final = range(1, 7)
 """The numbers of the large files that fill a context."""
 

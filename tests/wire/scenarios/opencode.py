@@ -6,18 +6,21 @@ import json
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
-from tests.wire.box import PROJECT, URL, Box, Program, Scenario
+from tests.wire.box import PROJECT, ROOT, URL, Box, Program, Scenario
 from tests.wire.model import Request, Rule
 from tests.wire.replies import OVERLOADED, TOO_LONG, Call, Reply, Thinking, say
 from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    RESUMING,
+    WINDOW,
     ends_with,
     offers,
     parts,
@@ -50,8 +53,17 @@ def main_rule(*replies: Reply) -> Rule:
     return Rule("main", offers("bash"), replies)
 
 
-def configured(api: str = "messages", *, context: int = 200_000, **more: object) -> dict[str, str]:
+def configured(
+    api: str = "messages",
+    *,
+    context: int = 200_000,
+    model: tuple[str, str] = ("stub", "stub-1"),
+    **more: object,
+) -> dict[str, str]:
+    """Return the configuration: models of a provider whose requests have the shape of `api`."""
+    provider, name = model
     fields = {
+        "status": "active",
         "reasoning": True,
         "tool_call": True,
         "attachment": True,
@@ -62,16 +74,16 @@ def configured(api: str = "messages", *, context: int = 200_000, **more: object)
         "npm": _NPM[api],
         "name": "Stub",
         "options": {"baseURL": f"{URL}/v1", "apiKey": "x"},
-        "models": {name: {"name": name, **fields} for name in ("stub-1", "stub-2")},
+        "models": {each: {"name": each, **fields} for each in (name, "stub-2")},
     }
     config = {
         "autoupdate": False,
         "share": "disabled",
-        "model": "stub/stub-1",
-        "small_model": "stub/stub-1",
+        "model": f"{provider}/{name}",
+        "small_model": f"{provider}/{name}",
         "permission": "allow",
         "snapshot": False,
-        "provider": {"stub": stub},
+        "provider": {provider: stub},
         **more,
     }
     return {CONFIG: json.dumps(config)}
@@ -298,6 +310,26 @@ SCENARIOS: Final = (
         configured(),
     ),
 )
+
+
+def resumed(path: Path) -> Scenario:
+    """Return the scenario that imports an export, and resumes its session with the model that it used last."""
+    exported = json.loads(path.read_bytes())
+    asked = [each["info"]["model"] for each in exported["messages"] if each["info"].get("model")]
+    model = (asked[-1]["providerID"], asked[-1]["modelID"]) if asked else ("stub", "stub-1")
+
+    def run(box: Box) -> None:
+        _commit(box)
+        box.run("import", str(ROOT / "export.json"))
+        ask(box, RESUMING, "--session", exported["info"]["id"])
+
+    api = "responses" if model[0] == "openai" else "chat"
+    return Scenario(
+        path.stem,
+        run,
+        [TITLES, SUMMARIES, main_rule(say("Resumed."))],
+        configured(api, context=WINDOW, model=model) | {"export.json": path.read_bytes()},
+    )
 
 
 def program(version: str) -> Program:  # noqa: ARG001  every release does the same

@@ -1,0 +1,139 @@
+"""Resume session files in their program, and compare its next request with refold's context of each file.
+
+    python -m tests.wire.resume HARNESS [FILE ...]
+
+HARNESS is codex or opencode. Without files, those of the corpus of real sessions are resumed. It needs what
+`python -m tests.wire` needs.
+
+A request is equal if it begins with the context, without gaps, and goes on with nothing but what the user and the
+program say there: texts, of which the last has the prompt. Beside the gaps of `compare`, Codex cuts long outputs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from eventstore.files.importing import import_sessions
+from eventstore.memory import MemoryLog
+from projections.context.build import context_at, harness_json
+from projections.context.cursor import resolve_cursor
+from projections.context.parts import Context
+from tests.labels.corpus import corpus_folder
+from tests.wire.blocks import as_held_by, context_blocks, request_blocks
+from tests.wire.compare import GAPS, kinds_of_differences, recorded_in
+from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
+from tests.wire.recording import requests_in
+from tests.wire.run import can_run
+from tests.wire.scenarios.common import RESUMING
+
+HARNESSES: Final = ("codex", "opencode")
+_CUT: Final = re.compile(r"…\d+ (?:tokens|chars) truncated…")
+NO_REQUEST: Final = "no request"
+AFTER: Final = "other blocks after the context"
+
+
+class Resumed(NamedTuple):
+    """A file that a program resumed: the kinds of differences, and how many outputs the program cut."""
+
+    path: Path
+    differences: set[str]
+    cut: int
+
+
+def resume(harness: str, version: str, files: Sequence[Path], cache: Path) -> list[Resumed]:
+    """Resume files, and compare each with the context of its session's newest leaf. Raises `InstallError`."""
+    install(harness, version, cache)
+    with tempfile.TemporaryDirectory(prefix="refold-wire-") as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.wire.run",
+            harness,
+            version,
+            folder,
+            "--resume",
+            *map(str, files),
+        ]
+        subprocess.run(command, env={**os.environ, CACHE: str(cache)}, check=False)
+        return [compared(path, Path(folder) / path.stem / "requests.jsonl") for path in files]
+
+
+def compared(path: Path, requests: Path) -> Resumed:
+    """Compare the request of a resumed file with its context."""
+    log = MemoryLog()
+    imported = import_sessions(log, path)
+    with log.snapshot() as snapshot:
+        context = context_at(snapshot, resolve_cursor(snapshot, imported[0].id))
+    request = next((each for each in requests_in(requests) if each["rule"] == "main"), None)
+    if request is None:
+        return Resumed(path, {NO_REQUEST}, 0)
+    body, cut = with_whole_outputs(request["body"], context)
+    sent = request_blocks(request["api"], body)
+    built = as_held_by(request["api"], context_blocks(context, 0))
+    for remove in GAPS.values():
+        sent = remove(sent, recorded_in([path]))
+    added = sent[len(built) :]
+    differences = kinds_of_differences(sent[: len(built)], built)
+    is_said = all((each.role, each.kind) == ("user", "text") for each in added)
+    if not is_said or not added or RESUMING not in added[-1].text:
+        differences.add(AFTER)
+    return Resumed(path, differences, cut)
+
+
+def with_whole_outputs(body: dict[str, Any], context: Context) -> tuple[dict[str, Any], int]:
+    """Return a request with the outputs whole that Codex cut, and their number.
+
+    What is left of an output has to be the beginning and the end of the recorded one.
+    """
+    recorded = json.loads(harness_json(context)).get("input", ())
+    outputs = {(each.get("type"), each.get("call_id")): each.get("output") for each in recorded}
+    items, cut = list(body.get("input", ())), 0
+    for place, item in enumerate(items):
+        whole, output = outputs.get((item.get("type"), item.get("call_id"))), item.get("output")
+        if whole != output and isinstance(whole, str) and isinstance(output, str) and _is_cut(output, whole):
+            items[place] = {**item, "output": whole}
+            cut += 1
+    return ({**body, "input": items} if cut else body), cut
+
+
+def _is_cut(output: str, whole: str) -> bool:
+    return any(
+        whole.startswith(output[: mark.start()]) and whole.endswith(output[mark.end() :])
+        for mark in _CUT.finditer(output)
+    )
+
+
+def main() -> int:
+    """Resume the files of the command line; return 1 if a request differs."""
+    harness, *named = sys.argv[1:] or ("",)
+    if harness not in HARNESSES:
+        sys.stdout.write((__doc__ or "").strip() + "\n")
+        return 2
+    if not can_run():
+        sys.stdout.write("nothing was resumed: it needs npm, and Linux with namespaces (unshare)\n")
+        return 1
+    files = sorted(map(Path, named)) or sorted((corpus_folder() / harness).iterdir())
+    version = RELEASES[harness][-1]
+    try:
+        found = resume(harness, version, [path.resolve() for path in files], cache_folder())
+    except InstallError as error:
+        sys.stdout.write(f"{harness} {version} was not installed: {error}\n")
+        return 1
+    for each in found:
+        named_kinds = ", ".join(sorted(each.differences)) or "equal"
+        sys.stdout.write(f"{each.path.name}: {named_kinds}; {each.cut} outputs cut\n")
+    equal = sum(not each.differences for each in found)
+    sys.stdout.write(f"{harness} {version}: {len(found)} resumed, {equal} equal\n")
+    return int(equal < len(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Requests of resumed sessions are compared with contexts; with the programs at hand, they are equal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eventstore.files.importing import import_sessions
+from eventstore.memory import MemoryLog
+from projections.context.build import context_at, harness_json
+from projections.context.cursor import resolve_cursor
+from tests.wire.install import RELEASES, InstallError, cache_folder
+from tests.wire.recording import fixture, unpacked
+from tests.wire.resume import AFTER, HARNESSES, NO_REQUEST, Resumed, compared, resume
+from tests.wire.run import can_run
+from tests.wire.scenarios.common import RESUMING
+
+Json = dict[str, Any]
+PROMPT = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": RESUMING}],
+}
+FEW = 3
+"""Files of each program that the test resumes: the smallest."""
+
+
+@pytest.fixture(scope="module")
+def rollout() -> Iterator[Path]:
+    """A recorded thread of Codex."""
+    with unpacked(fixture("codex", "0.169.0")) as run:
+        (path,) = (run / "tools").glob("sessions/**/*.jsonl")
+        yield path
+
+
+@pytest.fixture
+def items(rollout: Path) -> list[Json]:
+    """The items of the thread's context."""
+    log = MemoryLog()
+    (imported,) = import_sessions(log, rollout)
+    with log.snapshot() as snapshot:
+        context = context_at(snapshot, resolve_cursor(snapshot, imported.id))
+    found: list[Json] = json.loads(harness_json(context))["input"]
+    return found
+
+
+def sent(rollout: Path, folder: Path, *items: Json, rule: str = "main") -> Resumed:
+    request = {"number": 1, "rule": rule, "answer": "", "api": "responses", "body": {"input": items}}
+    path = folder / "requests.jsonl"
+    path.write_text(json.dumps(request) + "\n")
+    return compared(rollout, path)
+
+
+def test_a_context_and_a_prompt_are_equal(rollout: Path, items: list[Json], tmp_path: Path) -> None:
+    assert sent(rollout, tmp_path, *items, PROMPT) == Resumed(rollout, set(), 0)
+
+
+def test_other_requests_than_the_answer_count_not(rollout: Path, items: list[Json], tmp_path: Path) -> None:
+    assert sent(rollout, tmp_path, *items, PROMPT, rule="title").differences == {NO_REQUEST}
+
+
+def test_missing_and_added_items_are_seen(rollout: Path, items: list[Json], tmp_path: Path) -> None:
+    assert sent(rollout, tmp_path, *items[:-1], PROMPT).differences == {"texts \N{NOT EQUAL TO}", AFTER}
+    assert sent(rollout, tmp_path, *items).differences == {AFTER}
+    assert sent(rollout, tmp_path, *items, items[-1], PROMPT).differences == {AFTER}
+
+
+def test_a_cut_output_keeps_its_ends(rollout: Path, items: list[Json], tmp_path: Path) -> None:
+    place = next(n for n, each in enumerate(items) if len(str(each.get("output", ""))) > 1)
+    whole = str(items[place]["output"])
+    for kept, differs in ((whole[-1:], set[str]()), ("~", {"results \N{NOT EQUAL TO}"})):
+        cut = {**items[place], "output": f"{whole[:1]}…{len(whole)} chars truncated…{kept}"}
+        found = sent(rollout, tmp_path, *items[:place], cut, *items[place + 1 :], PROMPT)
+        assert found == Resumed(rollout, differs, int(not differs))
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_programs_send_contexts_of_real_files(corpus: Path, harness: str) -> None:
+    if not can_run():
+        pytest.skip("needs npm, and Linux with namespaces (unshare)")
+    files = sorted((corpus / harness).iterdir(), key=lambda path: path.stat().st_size)[:FEW]
+    try:
+        found = resume(harness, RELEASES[harness][-1], files, cache_folder())
+    except InstallError as error:
+        pytest.skip(f"the program was not installed: {error}")
+    assert {each.path.name: each.differences for each in found} == {path.name: set() for path in files}
