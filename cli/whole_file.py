@@ -13,6 +13,7 @@ from threading import current_thread, main_thread
 from types import FrameType
 
 from eventstore.errors import BadInputError
+from eventstore.lmdb.data_files import DATA_FILE
 
 
 def write_atomically(output: str, pieces: Iterable[bytes], *, option: str = "-o") -> int:
@@ -27,14 +28,23 @@ def write_atomically(output: str, pieces: Iterable[bytes], *, option: str = "-o"
             with target.open("wb") as file:
                 return sum(map(file.write, pieces))
         # Replace the target of a link, not the link.
+        target = target.resolve()
+        refuse_in_a_store(target, option=option)
         with tidy_end():
-            return _put_in_place(target.resolve(), pieces)
+            return _put_in_place(target, pieces)
     except IsADirectoryError:
         raise BadInputError(output, "is a folder", f"name a file with {option}") from None
     except OSError as error:
         raise BadInputError(
             output, f"cannot be written ({error.strerror})", f"name another place with {option}"
         ) from error
+
+
+def refuse_in_a_store(target: Path, *, option: str = "-o") -> None:
+    """Raise BadInputError for a place inside a store's folder, whose files would be replaced or lost with it."""
+    for folder in target.absolute().parents:
+        if (folder / DATA_FILE).exists():
+            raise BadInputError(str(target), f"is in the store {folder}", f"name another place with {option}")
 
 
 def _put_in_place(target: Path, pieces: Iterable[bytes]) -> int:

@@ -55,6 +55,10 @@ def backup(log: StoredLog, path: str | os.PathLike[str], *, progress: Progress =
         for each in (target, heads):
             if os.path.lexists(each):
                 raise _taken(each)
+        if any((folder / DATA_FILE).exists() for folder in target.absolute().parents):
+            raise StoreError(
+                str(target), "is inside a store, with which it would be lost", "name another place"
+            )
         with _unfinished(target.parent) as beside:
             copy = beside / "copy"
             try:

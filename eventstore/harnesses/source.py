@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol
 
 import msgspec
 
+from eventstore.errors import BadInputError
 from eventstore.event import MAX_RECORD_BYTES, Event, NewEvent
 from eventstore.log import SourceState
 from eventstore.records import Remark, Resume
@@ -23,6 +24,8 @@ BEGINNING_BYTES: Final = 64 << 10
 """Bytes of a file by which its harness is recognized."""
 _TOGETHER: Final = 128 << 10
 """Bytes of adjacent lines that are taken together."""
+_LARGEST_LINE: Final = 2 * MAX_RECORD_BYTES
+"""Bytes of the longest line; one that is too large for a record is kept up to here."""
 _COPY_BYTES: Final = 1 << 20
 _CLOCK_STEP: Final = 2_000_000_000
 """Nanoseconds in which some file systems give two changes the same time."""
@@ -45,6 +48,24 @@ class _Beginning(FileIO):
         return super().readinto(memoryview(buffer)[: max(0, self._size - self.tell())])
 
 
+class _LineReader(BufferedReader):
+    """A file whose lines are not larger than any harness writes."""
+
+    def __init__(self, raw: FileIO, name: str) -> None:
+        super().__init__(raw, _TOGETHER)
+        self._called = name
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read a line; raise BadInputError for one that is too large, without reading all of it."""
+        if size is not None and size >= 0:
+            return super().readline(size)
+        line = super().readline(_LARGEST_LINE)
+        if len(line) == _LARGEST_LINE:
+            problem = f"has a line of more than {_LARGEST_LINE:,} bytes, from byte {self.tell() - len(line) + 1:,} on"
+            raise BadInputError(self._called, problem, "name a session file that is whole")
+        return line
+
+
 class Source:
     """An open file with sessions; `name` identifies it in messages.
 
@@ -56,7 +77,7 @@ class Source:
         self.path, self.name = path, name
         self.stat = os.fstat(file.fileno())
         self.size = self.stat.st_size
-        self.file: BinaryIO = BufferedReader(_Beginning(file.fileno(), self.size), _TOGETHER)
+        self.file: BinaryIO = _LineReader(_Beginning(file.fileno(), self.size), name)
         self._digests: dict[int, tuple[int, Any]] = {}
 
     def replace(self, file: BinaryIO, size: int) -> None:

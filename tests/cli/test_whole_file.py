@@ -31,3 +31,11 @@ def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path, name: str) -
     with pytest.raises(BadInputError) as info:
         write_atomically(str(tmp_path / name), [b"x"])
     assert info.value.source == str(tmp_path / name)
+
+
+def test_nothing_is_written_into_a_store(tmp_path: Path) -> None:
+    (tmp_path / "data.mdb").write_bytes(b"all sessions")
+    for name in ("data.mdb", "deeper/report.html"):
+        with pytest.raises(BadInputError, match="is in the store"):
+            write_atomically(str(tmp_path / name), [b"x"])
+    assert (tmp_path / "data.mdb").read_bytes() == b"all sessions"

@@ -94,3 +94,15 @@ def test_a_line_above_the_limit_is_skipped(tmp_path: Path, lines: str, end: byte
 def test_an_event_above_the_limit_is_refused() -> None:
     with pytest.raises(BadInputError, match="largest"):
         MemoryLog().append("s", [message("a", "x" * 6000)])
+
+
+def test_a_line_that_no_harness_writes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_LARGEST_LINE", 200_000)
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(header() + said("first", "a", None))
+    with path.open("ab") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(
+        BadInputError, match=r"session\.jsonl: has a line of more than 200,000 bytes, from byte \d+"
+    ):
+        import_file(MemoryLog(), path)

@@ -34,6 +34,12 @@ def test_json_tells_where_it_is_and_what_was_verified(told: Refold, tmp_path: Pa
     assert found == {"folder": "copy", "heads": "copy.heads", "sessions": 1, "events": 17}
 
 
+def test_no_backup_goes_into_a_store(told: Refold) -> None:
+    done = told("backup", str(told.store / "inside"), code=1)
+    assert "is inside a store, with which it would be lost" in done.errors
+    assert not (told.store / "inside").exists()
+
+
 @pytest.mark.slow
 def test_a_store_is_backed_up_while_another_process_holds_it_open(told: Refold, tmp_path: Path) -> None:
     holding = subprocess.Popen(
