@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 import msgspec
 
 from compaction.part import DEFAULT_POLICY, DEFAULT_WINDOW
-from eventstore import SessionWriter, export_original, export_session, import_sessions, open_store
+from eventstore import SessionWriter, export_original, import_sessions, open_store
 from eventstore.append import check_new_session
 from eventstore.errors import (
     AmbiguousError,
@@ -49,6 +49,7 @@ from projections import ROOT, build_context
 from projections import tree as tree_of
 from projections.context.cursor import Leaf, newest_first, resolve_cursor
 from projections.context.parts import Context as RecordedContext
+from projections.harness_file import harness_file
 from projections.tokens import counter
 
 if TYPE_CHECKING:
@@ -366,16 +367,20 @@ class Session:
     def export(self, format: str = "pi") -> bytes:
         """Return the session as a pi file, or the exact bytes of the file it was imported from.
 
-        `format` names a harness whose files refold writes, or is "original". Raises BadInputError for another, and
-        NotFoundError where the original is asked of a session that was not imported.
+        `format` names a harness whose files refold writes, or is "original". Raises BadInputError for another, and if
+        the file would lack something; raises NotFoundError where the original is asked of a session that was not
+        imported.
         """
         if format == _ORIGINAL:
             return b"".join(export_original(self._log, self.id))
-        formats = sorted(export_formats())
-        if format not in formats:
-            known = ", ".join([*formats, _ORIGINAL])
+        if format not in (formats := [*export_formats()]):
+            known = ", ".join([*sorted(formats), _ORIGINAL])
             raise BadInputError(f"format {format!r}", "is not known", f"use one of {known}")
-        return b"".join(export_session(self._log, self.id, format))
+        pieces, lost = harness_file(self._log, self.id, format)
+        if lost:
+            problem = f"a file of {format} would lack {sum(lost.values()):,} of its records and blocks"
+            raise BadInputError(f"session {self.id!r}", problem, "'refold export --yes' lists and writes it")
+        return b"".join(pieces)
 
     def _compactor(
         self, policy: Policy | str | os.PathLike[str], window: int, summarizer: Summarizer | str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ import click
 from cli.options import LazyChoice, redact_option, utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from eventstore.log import EventLog, Snapshot
 
@@ -36,13 +37,14 @@ def _formats() -> list[str]:
     default=_ORIGINAL,
     show_default=True,
     help="original: the file as imported, byte for byte. markdown: a document for people. A harness's name: a file"
-    " of that harness, with everything added since.",
+    " that it resumes.",
 )
 @click.option(
     "--leaf", metavar="ID", callback=utf8, help="With markdown: only the branch that ends at this entry."
 )
 @click.option("-o", "--output", metavar="FILE", required=True, help="File to write; - for standard output.")
 @redact_option
+@click.option("--yes", "-y", is_flag=True, help="Write a file that lacks something.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON report of what was written.")
 @click.pass_context
@@ -54,20 +56,23 @@ def command(
     leaf: str | None,
     output: str,
     redact: bool,
+    yes: bool,
     force: bool,
     as_json: bool,
 ) -> None:
     """Write a session to a file.
 
-    If SESSION is a session file, only its own records are written, whatever the store has. The file is written
-    completely or not at all. An existing file that is not empty is replaced only with --force.
+    What a harness's file would lack is listed first, and needs --yes. If SESSION is a session file, only its own
+    records are written, whatever the store has. The file is written completely or not at all. An existing file that
+    is not empty is replaced only with --force.
     """
     from pathlib import Path
 
-    from cli.output import counted, echo_json, echo_note, echo_text
+    from cli.output import echo_json, echo_note, echo_text
     from cli.redacting import masked, masked_file, masks_if
     from eventstore.errors import BadInputError
-    from eventstore.files.exporting import export_original, unconverted_messages
+    from eventstore.files.exporting import export_original
+    from projections.harness_file import harness_file
 
     if leaf is not None and form != _MARKDOWN:
         raise click.UsageError(f"--leaf needs --format markdown, not {form}", ctx)
@@ -75,23 +80,24 @@ def command(
     if not force and output != "-" and target.is_file() and target.stat().st_size:
         raise BadInputError(output, "already exists", "name another file with -o, or replace it with --force")
     masks = masks_if(redact)
+    lost: Mapping[str, int] = {}
     with _opened(ctx, session) as (log, name):
-        unconverted = unconverted_messages(log, name, form) if form not in (_ORIGINAL, _MARKDOWN) else 0
-        if unconverted:
-            echo_note(
-                f"{counted(unconverted, 'message')} of another harness cannot be converted: the file keeps them as"
-                f" data, which {form} does not show"
-            )
         if form == _ORIGINAL:
             pieces = masked_file(lambda: export_original(log, name), masks)
             size = _write(output, pieces)
         else:
             with masked(log, masks) as source:
-                size = _write(output, _pieces(source, name, form, leaf))
+                if form == _MARKDOWN:
+                    pieces = _markdown(source, name, leaf)
+                else:
+                    pieces, lost = harness_file(source, name, form)
+                    _require_consent(ctx, lost, is_given=yes)
+                size = _write(output, pieces)
     if output == "-":
         return
     if as_json:
-        report = {"session": name, "format": form, "file": output, "bytes": size, "unconverted": unconverted}
+        report = {"session": name, "format": form, "file": output, "bytes": size}
+        report["lost"] = [{"what": what, "count": count} for what, count in sorted(lost.items())]
         echo_json(report | ({"redaction": masks.count()} if masks else {}))
     else:
         echo_text(f"{output}  {size:,} bytes")
@@ -130,10 +136,21 @@ def _write(output: str, pieces: Iterable[bytes]) -> int:
     return 0
 
 
-def _pieces(log: EventLog | Snapshot, session: str, form: str, leaf: str | None) -> Iterator[bytes]:
-    from eventstore.files.exporting import export_session
+def _require_consent(ctx: click.Context, lost: Mapping[str, int], *, is_given: bool) -> None:
+    """List what a harness's file lacks; ask for leave to write it, unless it is given."""
+    from cli.output import echo_note, safe_line
 
-    return _markdown(log, session, leaf) if form == _MARKDOWN else export_session(log, session, form)
+    if not lost:
+        return
+    counts = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
+    lacking = ", ".join(f"{safe_line(what)} {count:,}" for what, count in counts)
+    echo_note(f"the file has the context at the session's leaf; it lacks: {lacking}")
+    if is_given:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("nothing was written: allow it with --yes", ctx)
+    if not click.confirm("Write it?", err=True):
+        ctx.exit(1)
 
 
 def _markdown(log: EventLog | Snapshot, session: str, leaf: str | None) -> Iterator[bytes]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.glue import PurgedError, segment_bytes
-from eventstore.harnesses import format_of, harnesses
+from eventstore.harnesses import harnesses
 from eventstore.harnesses.base import Export
 from eventstore.imports import import_parts, newest_import
 from eventstore.log import EventLog, Snapshot
-from eventstore.paths import events
 from eventstore.records import Import
 
 
@@ -74,35 +72,16 @@ def _no_file(session: str, *, is_imported: bool) -> NotFoundError:
 
 
 def export_session(log: EventLog | Snapshot, session: str, form: str) -> Iterator[bytes]:
-    """Yield a session as a harness's file, including later events.
+    """Yield all of a session as a harness's file.
 
-    Raises BadInputError for an unknown format, and for one in which the file would show nothing of the session.
+    Its own records are as they are; what was appended since is data, if the harness has no such record. Raises
+    BadInputError for an unknown format.
     """
     exports = export_formats()
     if form not in exports:
         raise BadInputError(f"format {form!r}", "is not known", f"use one of {', '.join(sorted(exports))}")
     with log.snapshot() as snapshot:
-        unconverted_messages(snapshot, session, form)
         yield from exports[form](snapshot, session)
-
-
-def unconverted_messages(log: EventLog | Snapshot, session: str, form: str) -> int:
-    """Count the messages that a harness's file holds only as data and never sends to a model.
-
-    Raises BadInputError if there are some, and none that the harness wrote.
-    """
-    its = next(each for each in harnesses() if form in each.exports)
-    with log.snapshot() as snapshot:
-        found = Counter(each.format for each in events(snapshot, session) if each.is_entry and each.role)
-    lost = {version: count for version, count in found.items() if not its.converts(format_of(version))}
-    if lost and found.keys().isdisjoint(its.versions):
-        names = " and ".join(f"{count:,} of {format_of(version).name}" for version, count in lost.items())
-        raise BadInputError(
-            f"session {session!r}",
-            f"a file of {form} would lose messages that cannot be converted: {names}",
-            "export it as a file of its own harness, or as markdown",
-        )
-    return sum(lost.values())
 
 
 def export_formats() -> dict[str, Export]:

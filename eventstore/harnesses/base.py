@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from eventstore.event import OWN_PLACE, Event, NewEvent, Place
+from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
@@ -63,7 +64,7 @@ class Certainty(IntEnum):
 
 
 Export: TypeAlias = Callable[[Snapshot, str], Iterator[bytes]]
-"""Yields a session of any harness as one harness's file."""
+"""Yields all of a session as its harness's file, with what the store appended."""
 
 
 class Format(Protocol):
@@ -77,14 +78,14 @@ class Format(Protocol):
     places: tuple[SessionLocation, ...]
     """The folders of the harness's sessions."""
     exports: Mapping[str, Export]
-    """The exporters of its files by name, as in `--format`."""
+    """The exporters of its own sessions' files by name, as in `--format`."""
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:
         """Return what a record means; `parent` is the record above a compaction."""
 
-    def converts(self, other: Format) -> bool:
-        """Return True if its exports convert another format's messages; else they become data."""
-        return other is self
+    def written(self, resumable: Resumable) -> Written | None:  # noqa: ARG002  others are asked
+        """Return a file that the harness resumes with a context; None if there is no writer."""
+        return None
 
     def message(self, raw: bytes) -> Message:
         """Return the view of a message in a context: JSON in the harness's shape."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventstore import Event, EventLog, export_original, export_session, import_file
+from eventstore import Event, EventLog, export_original, import_file
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Flag
 from eventstore.files import batching
@@ -366,11 +366,6 @@ class TestRows:
         for session in ("one", "two"):
             with pytest.raises(NotFoundError, match="database"):
                 original(log, session)
-
-    def test_a_file_without_messages_is_refused(self, log: EventLog, rows: Rows) -> None:
-        import_sessions(log, rows.path)
-        with pytest.raises(BadInputError, match="a file of pi would lose"):
-            list(export_session(log, "one", "pi"))
 
 
 METER = {"kind": "meter", "in": "one", "id": "m", "about": "b", "tokens": 7}

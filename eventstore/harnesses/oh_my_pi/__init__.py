@@ -12,12 +12,14 @@ from typing import Final
 from eventstore.event import Event, NewEvent
 from eventstore.harnesses.base import Certainty, Export
 from eventstore.harnesses.oh_my_pi.dialect import DIALECT, as_sent
+from eventstore.harnesses.oh_my_pi.titled_context import written
 from eventstore.harnesses.oh_my_pi.titled_file import TitledFile, export_titled, has_marks
 from eventstore.harnesses.oh_my_pi.wording import worded
 from eventstore.harnesses.pi import PiFormat
 from eventstore.harnesses.pi.export import is_exported
 from eventstore.harnesses.pi.file import PI
 from eventstore.harnesses.pi.message import message_view
+from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.views import ApiMessage, Message
@@ -56,6 +58,9 @@ class OhMyPiFormat(PiFormat):
 
     def api_message(self, raw: bytes) -> ApiMessage | None:
         return worded(raw)
+
+    def written(self, resumable: Resumable) -> Written:
+        return written(resumable)
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         return Certainty.SURE if has_marks(beginning) else Certainty.NONE

@@ -9,12 +9,14 @@ from typing import Final
 
 from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format
+from eventstore.harnesses.pi.context_file import written
 from eventstore.harnesses.pi.entry import entry_of
 from eventstore.harnesses.pi.export import export_file, is_exported
 from eventstore.harnesses.pi.file import IN_ORDER, NAMED, PI
 from eventstore.harnesses.pi.message import message_view, payloads
 from eventstore.harnesses.pi.session_file import PiFile
 from eventstore.harnesses.pi.tools import TOOLS
+from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
@@ -42,8 +44,8 @@ class PiFormat(Format):
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return self.dialect.node(version, kind, entry_of(record))
 
-    def converts(self, other: Format) -> bool:
-        return isinstance(other, PiFormat)
+    def written(self, resumable: Resumable) -> Written:
+        return written(resumable)
 
     def message(self, raw: bytes) -> Message:
         return message_view(raw)

@@ -94,13 +94,13 @@ def _entry(event: Event, target: str | None, dialect: Dialect) -> dict[str, Any]
     record = exact_json(event.body)
     node = {"id": event.id, "parentId": event.parent}
     if (its := _dialect_of(event.format)) is not None:
-        return _translated({**_migrated(event, record, target), **node}, its, dialect)
+        return translated({**_migrated(event, record, target), **node}, its, dialect)
     stamp = {**node, "timestamp": iso_time(event.time) or iso_time(event.recorded)}
     if not event.is_own:
         return {"type": "custom", **stamp, "customType": f"{event.format}.{event.kind}", "data": record}
     kind = record.pop("type")
     if kind in KINDS:
-        return _translated({"type": kind, **stamp, **_as_pi_writes(kind, record)}, PI, dialect)
+        return translated({"type": kind, **stamp, **_as_pi_writes(kind, record)}, PI, dialect)
     return {"type": "custom", **stamp, "customType": CUSTOM_TYPE_PREFIX + kind, "data": record}
 
 
@@ -115,7 +115,7 @@ def _migrated(event: Event, record: dict[str, Any], target: str | None) -> dict[
     return record
 
 
-def _translated(record: dict[str, Any], its: Dialect, dialect: Dialect) -> dict[str, Any]:
+def translated(record: dict[str, Any], its: Dialect, dialect: Dialect) -> dict[str, Any]:
     """Convert an entry from one dialect to another; one without a counterpart is `custom`."""
     if its is dialect:
         return record

@@ -46,28 +46,57 @@ def test_a_session_that_was_never_a_file_has_no_original(refold: Refold) -> None
     assert refold.refused(NotFoundError, "export", "s", "-o", "-").name == "s"
 
 
-def test_messages_that_no_conversion_knows_are_refused(refold: Refold, tmp_path: Path) -> None:
+def foreign(tmp_path: Path) -> Path:
+    """Write a session of Claude Code with an unsealed thought and a call."""
+    lines = [
+        claude_code.said("a", None, "go " * 500),
+        claude_code.answer("b", "a", "m", {"type": "thinking", "thinking": "Hm.", "signature": ""}),
+        claude_code.answer("c", "b", "m", claude_code.call("t1", file_path="a.py")),
+        claude_code.result("d", "c", "t1", "def a(): pass"),
+        claude_code.answer("e", "d", "n", "Done."),
+    ]
     file = tmp_path / "s.jsonl"
-    file.write_bytes(
-        claude_code.said("a", None, "go") + b"\n" + claude_code.answer("b", "a", "m", "yes") + b"\n"
-    )
-    refused = refold.refused(BadInputError, "export", file, "--format", "pi", "-o", "as-pi.jsonl")
-    assert "2 of claude-code" in refused.problem
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    return file
+
+
+def test_nothing_is_written_before_you_agree(refold: Refold, tmp_path: Path) -> None:
+    refused = refold("export", foreign(tmp_path), "--format", "pi", "-o", "as-pi.jsonl", code=2)
+    assert "thoughts without a provider's seal 1" in refused.notes[0]
+    assert "--yes" in refused.errors
     assert not (tmp_path / "as-pi.jsonl").exists()
 
 
-def test_refolds_own_session_is_no_claude_code_file(refold: Refold) -> None:
-    refold("append", "s", stdin=said("hello", role="user"))
-    refused = refold.refused(BadInputError, "export", "s", "--format", "claude-code", "-o", "-")
-    assert "1 of refold" in refused.problem
+def test_a_file_of_another_harness_has_the_context(refold: Refold, tmp_path: Path) -> None:
+    found = refold("export", foreign(tmp_path), "--format", "pi", "-o", "as-pi.jsonl", "--yes", "--json")
+    assert found.json["lost"] == [{"what": "thoughts without a provider's seal", "count": 1}]
+    messages = refold("context", "as-pi.jsonl", "--format", "pi").json["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "toolResult", "assistant"]
+    assert messages[2]["toolName"] == "Read"
+    assert messages[3]["model"] == "claude-opus-4-8"
 
 
-def test_what_was_added_to_a_file_is_counted(refold: Refold, tmp_path: Path) -> None:
-    (tmp_path / "s.jsonl").write_bytes(claude_code.said("a", None, "go") + b"\n")
-    refold("sync", "s.jsonl")
-    refold("append", claude_code.SESSION, stdin=said("hello", role="user"))
+def test_an_export_is_the_same_each_time(refold: Refold, tmp_path: Path) -> None:
+    options = ["--format", "pi", "-o", "-", "--yes"]
+    assert len({refold("export", foreign(tmp_path), *options).raw for _ in range(2)}) == 1
+
+
+def test_a_title_leaves_a_file_complete(refold: Refold, tmp_path: Path) -> None:
+    refold("sync", foreign(tmp_path))
+    refold("label", claude_code.SESSION, "--title", "Mine")
     found = refold("export", "@last", "--format", "claude-code", "-o", "own.jsonl", "--json")
-    assert (found.json["unconverted"], len(found.notes)) == (1, 1)
+    assert found.json["lost"] == []
+    assert (tmp_path / "own.jsonl").read_bytes().startswith((tmp_path / "s.jsonl").read_bytes())
+
+
+def test_a_compaction_is_resumed_by_another_harness(refold: Refold, tmp_path: Path) -> None:
+    refold("sync", foreign(tmp_path))
+    refold("compact", "@last", "--summarizer", "extractive", "--keep-recent", "1")
+    refold("export", "@last", "--format", "pi", "-o", "as-pi.jsonl", "--yes")
+    first, *kept = refold("context", "as-pi.jsonl", "--format", "pi").json["messages"]
+    source, *rest = refold("context", claude_code.SESSION, "--json").json["messages"]
+    assert (first["role"], first["summary"]) == ("compactionSummary", source["message"]["summary"])
+    assert len(kept) == len(rest)
 
 
 def test_a_pi_file_holds_what_has_come_since(told: Refold) -> None:
@@ -98,7 +127,7 @@ def test_json_tells_what_was_written(told: Refold) -> None:
         "format": "original",
         "file": "again.jsonl",
         "bytes": len(tale()),
-        "unconverted": 0,
+        "lost": [],
     }
 
 

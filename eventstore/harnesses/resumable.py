@@ -1,0 +1,107 @@
+"""Define a context that any harness's file can hold, so that the harness resumes it.
+
+`projections.resuming` makes a `Resumable` of a context, and a harness's format writes it (`Format.written`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import repeat
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from eventstore.views import Block, Image, Message, Opaque, Payload, Text, Thinking, ToolCall
+
+REASONING: Final = "reasoning"
+"""The type of a thought's item in the Responses API."""
+
+
+class ResumableMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A message of the role `user`, `assistant` or `toolResult`.
+
+    `time` is in epoch milliseconds. `payloads` has, for each block of the view, what the view omits; a thought's
+    signature is that of the Messages API, or a whole item of the Responses API as JSON. `items` are the items of the
+    Responses API that it was recorded as. `by_person`: a person wrote it, or part of it. `is_kept`: it is older than
+    the compaction in effect, which kept it.
+    """
+
+    view: Message
+    payloads: Sequence[Payload] = ()
+    items: tuple[bytes, ...] = ()
+    time: int
+    by_person: bool = False
+    is_kept: bool = False
+
+    @property
+    def blocks(self) -> Iterator[tuple[Block, Payload]]:
+        """Each block with its payload, which may be empty."""
+        return zip(self.view.blocks, self.payloads or repeat(_NO_PAYLOAD), strict=False)
+
+
+_NO_PAYLOAD: Final = Payload(raw=b"")
+
+
+class ResumableSummary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The summary of the compaction in effect: its text, and the text that requests show.
+
+    `tokens_before` is the size of the context that its record claims, 0 if it claims none.
+    """
+
+    text: str
+    shown: str
+    time: int
+    tokens_before: int = 0
+
+
+class Resumable(msgspec.Struct, frozen=True, kw_only=True):
+    """A context to resume: the messages at a leaf, behind the summary if there is one.
+
+    `key` is a SHA-256 that names this session and leaf: ids derive from it, so that the same export has the same bytes.
+    `time` is that of the newest message. Calls and their results are next to each other; each result has its call.
+    Unknown names are "".
+    """
+
+    source: str
+    key: bytes
+    messages: tuple[ResumableMessage, ...]
+    summary: ResumableSummary | None = None
+    time: int = 0
+    folder: str = ""
+    title: str = ""
+    provider: str = ""
+    model: str = ""
+    thinking_level: str = ""
+
+    def uuid(self, place: int = 0) -> str:
+        """Return the UUID of the session (0) or of one of its records."""
+        digits = bytearray(sha256(self.key + place.to_bytes(8, "big")).digest()[:16])
+        digits[6] = digits[6] & 0x0F | 0x80
+        digits[8] = digits[8] & 0x3F | 0x80
+        text = digits.hex()
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+class Written(NamedTuple):
+    """A harness's file in pieces, and counts of what it lacks of a context, by name."""
+
+    pieces: Sequence[bytes]
+    lost: Counter[str]
+
+
+def sealed_item(block: Thinking) -> dict[str, Any] | None:
+    """Return the item of the Responses API that is a thought's signature, None for another one."""
+    try:
+        item = msgspec.json.decode(block.signature) if block.signature.startswith("{") else None
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    return item if isinstance(item, dict) and item.get("type") == REASONING else None
+
+
+def name_of_block(block: Block) -> str:
+    """Return the name of a block's kind, in the plural, for what a file lacks."""
+    if isinstance(block, Opaque):
+        return f"blocks of type {block.type[:80]!r}"
+    return {Text: "texts", Thinking: "thoughts", ToolCall: "calls", Image: "images"}[type(block)]

@@ -1,0 +1,81 @@
+"""Write the context of a session as another harness's file, read that again, and compare."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventstore.files.importing import import_sessions
+from eventstore.harnesses import format_of, harness
+from eventstore.harnesses.resumable import Resumable, name_of_block
+from eventstore.log import EventLog
+from eventstore.memory import MemoryLog
+from eventstore.views import Thinking, ToolCall
+from projections.context.cursor import resolve_cursor
+from projections.resuming import resumable_at
+
+Said = list[tuple[Any, ...]]
+
+
+class Again(NamedTuple):
+    """A context, that of the file written from it, and what the writer says that the file lacks."""
+
+    context: Resumable
+    again: Resumable
+    lost: Counter[str]
+
+
+def written_again(log: EventLog, session: str, form: str, file: Path) -> Again:
+    """Write a session's context as a file of a harness, and read that."""
+    context, _ = resumed(log, session)
+    written = harness(form).written(context)
+    assert written is not None
+    file.write_bytes(b"".join(written.pieces))
+    other = MemoryLog()
+    (found,) = import_sessions(other, file)
+    assert format_of(found.format).name == form
+    assert not found.skipped
+    assert not found.differs_from_harness
+    return Again(context, resumed(other, found.id)[0], written.lost)
+
+
+def resumed(log: EventLog, session: str) -> tuple[Resumable, Counter[str]]:
+    """Return the context of a session, and what of the session it lacks."""
+    with log.snapshot() as snapshot:
+        return resumable_at(snapshot, resolve_cursor(snapshot, session))
+
+
+def assert_same(found: Again) -> None:
+    """Check that a file says what the context says, in its order, and lacks only what the writer names."""
+    before, after = said(found.context), said(found.again)
+    rest = iter(before)
+    assert [each for each in after if each not in rest] == []
+    counts = Counter(kind for _, kind, *_ in before)
+    counts.subtract(kind for _, kind, *_ in after)
+    named: Counter[str] = Counter()
+    for what, count in found.lost.items():
+        named[what.partition(" beside ")[0].partition(" without ")[0]] += count
+    assert {kind: count for kind, count in counts.items() if count} == named
+    assert (found.again.summary is None) == (found.context.summary is None)
+    assert found.again.model == found.context.model or not found.context.model
+
+
+def said(context: Resumable) -> Said:
+    """Return all that a context says, block by block; a result is one more."""
+    found: Said = []
+    if context.summary:
+        found.append(("user", "summaries", context.summary.text))
+    for message in context.messages:
+        role, call = message.view.role, message.view.tool_call_id
+        if role == "toolResult":
+            found.append((role, "results", call, message.view.is_error))
+        for block, payload in message.blocks:
+            kind = name_of_block(block)
+            if isinstance(block, ToolCall):
+                found.append((role, kind, block.id, block.name, block.decoded))
+            elif isinstance(block, Thinking):
+                found.append((role, kind, block.text, block.signature))
+            else:
+                found.append((role, kind, getattr(block, "text", payload.image)))
+    return found
