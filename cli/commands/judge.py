@@ -84,10 +84,10 @@ def command(
 ) -> None:
     """Have a model read what each compaction lost, and check every word that it says.
 
-    At each boundary, a compaction or the open window, it names rules, facts, and losses that led to
-    trouble, with quotations. A claim counts only if its words stand where it says; a loss also needs a second
-    look. The log keeps each reading as it comes, so that an interrupted run goes on. A boundary whose messages
-    are the same is not read again.
+    At each boundary, a compaction, a branch summary or the open window, it names rules, facts, losses that led to
+    trouble, and statements that nobody made, with quotations. A claim counts only if its words stand where it
+    says; a loss also needs a second look. The log keeps each reading as it comes, so that an interrupted run goes
+    on. A boundary whose messages are the same is not read again.
 
     With --prompts and --answers, any program or agent can answer: write the prompts, put each answer into a
     file of the same name, run it again with both. The prompts of second looks follow the first answers.

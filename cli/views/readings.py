@@ -16,7 +16,7 @@ _STYLES = {Weight.SERIOUS: "bold red", Weight.MINOR: "yellow"}
 
 def lines_of_reading(reading: Reading) -> Iterator[tuple[str, str]]:
     """Yield the lines of a reading with their styles."""
-    place = f"compaction {reading.boundary}" if reading.boundary else "open window"
+    place = reading.boundary or "open window"
     yield safe_line(f"read at {place}: {summary_of_reading(reading)}"), "bold"
     for loss in reading.shown_losses:
         yield safe_line(f"  {loss.weight}: {loss.loss} ({loss.verdict})"), _STYLES[loss.weight]
@@ -25,6 +25,8 @@ def lines_of_reading(reading: Reading) -> Iterator[tuple[str, str]]:
         if rule.state is not RuleState.KEPT:
             yield safe_line(f"  rule {rule.state}: {rule.rule}: {_quoted(rule.said)}"), "yellow"
             yield from ((safe_line(f"    broken: {_quoted([each])}"), "") for each in rule.broken)
+    for statement in reading.unfounded:
+        yield safe_line(f"  nobody said this: “{statement.sentence}”"), "yellow"
 
 
 def lines_of_loss(loss: Loss) -> Iterator[str]:
@@ -45,7 +47,10 @@ def summary_of_reading(reading: Reading) -> str:
     lost = counted(len(losses), "loss", "losses") + (f" ({serious} serious)" if serious else "")
     rules = counted(len(reading.rules), "rule") + (f" ({gone} not kept)" if gone else "")
     refused = f"; {counted(len(reading.refused), 'claim')} refused" if reading.refused else ""
-    return f"{lost}, {rules}, {counted(len(reading.facts), 'fact')}{refused}"
+    unfounded = (
+        f", {counted(len(reading.unfounded), 'statement')} that nobody made" if reading.unfounded else ""
+    )
+    return f"{lost}, {rules}, {counted(len(reading.facts), 'fact')}{unfounded}{refused}"
 
 
 def _quoted(quotations: Iterable[Quotation]) -> str:

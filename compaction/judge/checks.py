@@ -9,15 +9,16 @@ from typing import Final
 
 import msgspec
 
-from compaction.judge.claims import ClaimedFact, ClaimedLoss, ClaimedRule, Claims, Quoted
+from compaction.judge.claims import ClaimedFact, ClaimedLoss, ClaimedRule, ClaimedStatement, Claims, Quoted
 from compaction.judge.material import Material, Said, Who
-from projections.audit.readings import Fact, Quotation, Refused, Rule, RuleState
+from projections.audit.readings import Fact, Quotation, Refused, Rule, RuleState, Statement
 
 _NEAR: Final = 3
 """Events before and behind the one that a quotation names, in which it may stand instead."""
 _FEWEST_CALLS: Final = 3
 _FEWEST_CHARACTERS: Final = 12
 """Characters of a quotation; a shorter one is all that its text says."""
+_IN_QUOTES: Final = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|«[^»]+»")
 PUBLIC: Final = re.compile(
     r"\bgit\s+push\b|\bgh\s+(?:pr|issue|release)\s+(?:create|comment|merge|close|edit)\b"
     r"|\b(?:npm|pnpm|yarn|cargo|poetry|uv)\s+publish\b|\btwine\s+upload\b|\bdocker\s+push\b|\bgem\s+push\b"
@@ -41,6 +42,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     rules: list[Rule]
     facts: list[Fact]
     losses: list[PossibleLoss]
+    statements: list[Statement]
     refused: list[Refused]
 
 
@@ -51,7 +53,7 @@ class RefusedError(Exception):
 def check_claims(claims: Claims, material: Material) -> Checked:
     """Check the claims of an answer. Nothing that a text of the session says can make one pass."""
     refused = [Refused(claim=each, reason="it has another shape") for each in claims.malformed]
-    rules, facts, losses = list[Rule](), list[Fact](), list[PossibleLoss]()
+    rules, facts, losses, statements = list[Rule](), list[Fact](), list[PossibleLoss](), list[Statement]()
     for rule in claims.rules:
         with _refusing(rule.rule, refused):
             rules.append(_rule(rule, material))
@@ -61,7 +63,10 @@ def check_claims(claims: Claims, material: Material) -> Checked:
     for loss in claims.losses:
         with _refusing(loss.loss, refused):
             losses.append(_loss(loss, material))
-    return Checked(rules=rules, facts=facts, losses=losses, refused=refused)
+    for statement in claims.statements:
+        with _refusing(statement.sentence, refused):
+            statements.append(_statement(statement, material))
+    return Checked(rules=rules, facts=facts, losses=losses, statements=statements, refused=refused)
 
 
 @contextmanager
@@ -95,6 +100,8 @@ def unbroken(rule: Rule, material: Material, *, is_weakened: bool = False) -> Ru
     stands = all(is_in(each.quote, material.shown) for each in rule.said)
     if stands or (rule.in_summary is not None and not is_weakened):
         state = RuleState.KEPT
+    elif material.is_opaque:
+        state = RuleState.UNKNOWN
     else:
         state = RuleState.WEAKENED if is_weakened else RuleState.GONE
     return msgspec.structs.replace(rule, state=state, broken=[])
@@ -129,6 +136,37 @@ def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
     return PossibleLoss(
         claim=claim.loss, kind=claim.kind, known=known, missing=claim.missing, trouble=trouble
     )
+
+
+def _statement(claim: ClaimedStatement, material: Material) -> Statement:
+    if not _is_quoted(claim.sentence, material.summary):
+        raise RefusedError("the summary does not say it")
+    people = [each for each in material.before if each.who in (Who.PERSON, Who.ANSWER)]
+    said = quotations(claim.said, people, material, "no person said") if claim.said else []
+    previous = claim.in_previous if claim.in_previous and claim.in_previous.strip() else None
+    if previous is not None and not _is_quoted(previous, material.previous):
+        raise RefusedError(f"the previous summary does not say “{previous[:80]}”")
+    found = Statement(
+        sentence=folded(claim.sentence), said=said, in_previous=None if previous is None else folded(previous)
+    )
+    if found.is_unfounded:
+        _require_unsaid(found.sentence, people, material.previous)
+    return found
+
+
+def _require_unsaid(sentence: str, people: Iterable[Said], previous: str) -> None:
+    """Raise RefusedError if somebody said a sentence, or what it quotes."""
+    phrases = [
+        _plain(each) for each in (sentence, *(found[0][1:-1] for found in _IN_QUOTES.finditer(sentence)))
+    ]
+    for phrase in phrases:
+        if len(phrase) < _FEWEST_CHARACTERS:
+            continue
+        for each in people:
+            if phrase in _plain(each.text):
+                raise RefusedError(f"a person said “{phrase[:80]}” at #{each.seq}")
+        if phrase in _plain(previous):
+            raise RefusedError(f"the previous summary says “{phrase[:80]}”")
 
 
 def _in_summary(words: str | None, material: Material) -> str | None:

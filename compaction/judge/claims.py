@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 MOST_FACTS: Final = 25
+MOST_STATEMENTS: Final = 25
 _LONGEST: Final = 1 << 20
 """Characters of an answer that are read."""
 _MOST_STARTS: Final = 1_000
@@ -51,6 +52,14 @@ class ClaimedLoss(msgspec.Struct, frozen=True):
     missing: list[str] = []
 
 
+class ClaimedStatement(msgspec.Struct, frozen=True):
+    """A statement as claimed; see `projections.audit.readings.Statement`."""
+
+    sentence: str
+    said: list[Quoted]
+    in_previous: str | None = None
+
+
 class Look(msgspec.Struct, frozen=True):
     """The answer of a second look: a verdict, the words that it rests on, and a person's."""
 
@@ -65,6 +74,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     rules: list[ClaimedRule]
     facts: list[ClaimedFact]
     losses: list[ClaimedLoss]
+    statements: list[ClaimedStatement]
     malformed: list[str]
 
 
@@ -73,14 +83,16 @@ T = TypeVar("T")
 
 def claims_in(answer: str) -> Claims | None:
     """Return the claims of an answer, None if it holds no JSON object with one of the lists."""
-    found = next((each for each in objects_in(answer) if {"rules", "facts", "losses"} & each.keys()), None)
+    lists = {"rules", "facts", "losses", "statements"}
+    found = next((each for each in objects_in(answer) if lists & each.keys()), None)
     if found is None:
         return None
     malformed = list[str]()
     rules = _each(found.get("rules"), ClaimedRule, malformed)
     facts = _each(found.get("facts"), ClaimedFact, malformed)[:MOST_FACTS]
     losses = _each(found.get("losses"), ClaimedLoss, malformed)
-    return Claims(rules=rules, facts=facts, losses=losses, malformed=malformed)
+    statements = _each(found.get("statements"), ClaimedStatement, malformed)[:MOST_STATEMENTS]
+    return Claims(rules=rules, facts=facts, losses=losses, statements=statements, malformed=malformed)
 
 
 def look_in(answer: str) -> Look | None:

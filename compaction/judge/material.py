@@ -10,15 +10,17 @@ from typing import Final
 
 import msgspec
 
-from compaction.prompts import wrap_in_tag
+from compaction.prompts import escape_tags, wrap_in_tag
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import event
 from eventstore.views import Message, Text, ToolCall, shell_text
+from projections.audit.readings import BOUNDARIES
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, view_of_part
 from projections.person_text import outside_tags, text_by_person
+from projections.replacement import start_of_change
 
 
 class Who(StrEnum):
@@ -30,6 +32,8 @@ class Who(StrEnum):
     CALL = "call"
     RESULT = "result"
     ERROR = "error"
+    ANSWER = "answer"
+    """A person's answer to a question or a plan, as the harness reports it."""
 
 
 _LONGEST: Final = {
@@ -39,8 +43,16 @@ _LONGEST: Final = {
     Who.CALL: 400,
     Who.RESULT: 300,
     Who.ERROR: 600,
+    Who.ANSWER: 1_500,
 }
 """Characters of a piece that the model is shown."""
+_ASKING: Final = frozenset(
+    {"AskUserQuestion", "ExitPlanMode", "request_user_input", "question", "plan_exit", "ask"}
+)
+"""Tools by which a model asks a person: of Claude Code, Codex, opencode, oh-my-pi."""
+_SHRINKS: Final = (1, 2, 4, 8)
+"""Divisors of those characters, if the pieces do not fit otherwise."""
+_OPAQUE: Final = "[Only the model's provider can read this summary.]"
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -54,15 +66,20 @@ class Said(msgspec.Struct, frozen=True):
     @property
     def line(self) -> str:
         """The piece as a model is shown it: no line of it begins like another piece."""
-        shown = _cut(self.text, _LONGEST[self.who]).replace("\n", "\n  ")
+        return self.cut_to(_LONGEST[self.who])
+
+    def cut_to(self, most: int) -> str:
+        """Return the line with at most so many characters of the text."""
+        shown = cut(self.text, most).replace("\n", "\n  ")
         return f"#{self.seq} {self.who}: {shown}"
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
     """The messages around one boundary, and its summaries.
 
-    `boundary` is the compaction's id and `seq` its number; "" and 0 for the open window, which has nothing behind it.
-    `shown` is the context right behind the boundary as texts. `until` is the id of the last event.
+    `boundary` is the id of a compaction or a branch summary and `seq` its number; "" and 0 for the open window, which
+    has nothing behind it. `shown` is the context right behind the boundary as texts. `until` is the id of the last
+    event. `is_opaque`: only the model's provider can read the summary.
     """
 
     boundary: str
@@ -73,16 +90,49 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     shown: Sequence[str]
     until: str
+    is_opaque: bool = False
 
     @property
     def text(self) -> str:
         """The conversation as the model reads it."""
+        return self._text([each.line for each in self.before], [each.line for each in self.after])
+
+    def texts_within(self, most: int) -> list[str]:
+        """Return the conversation as texts of at most `most` characters, one if it fits.
+
+        Each of several has a part of what came before, and all that followed, cut so that it fills a quarter.
+        """
+        if len(whole := self.text) <= most:
+            return [whole]
+        short = msgspec.structs.replace(
+            self, previous=cut(self.previous, most // 8), summary=cut(self.summary, most // 8)
+        )
+        after = lines_within(self.after, most // 4)
+        room = most - len(short._text([], after))  # noqa: SLF001  its own class
+        lines = [each.line for each in self.before]
+        sizes = [len(escape_tags(line)) + 1 for line in lines]
+        share = sum(sizes) / max(1, -(-sum(sizes) // (room - max(sizes, default=0))))
+        found, filled = list[list[str]]([[]]), 0
+        for line, size in zip(lines, sizes, strict=True):
+            if filled >= share:
+                found.append([])
+                filled = 0
+            found[-1].append(line)
+            filled += size
+        return [short._text(each, after) for each in found]  # noqa: SLF001
+
+    def _text(self, before: Sequence[str], after: Sequence[str]) -> str:
         pieces = [wrap_in_tag("previous-summary", self.previous)] if self.previous else []
-        pieces.append(wrap_in_tag("conversation", "\n".join(each.line for each in self.before)))
+        pieces.append(wrap_in_tag("conversation", "\n".join(before)))
         if self.boundary:
-            pieces.append(wrap_in_tag("summary", self.summary))
-            pieces.append(wrap_in_tag("afterwards", "\n".join(each.line for each in self.after)))
+            pieces.append(wrap_in_tag("summary", self.readable_summary))
+            pieces.append(wrap_in_tag("afterwards", "\n".join(after)))
         return "\n\n".join(pieces)
+
+    @property
+    def readable_summary(self) -> str:
+        """The summary, or a note that nobody but a provider can read it."""
+        return _OPAQUE if self.is_opaque else self.summary
 
     @property
     def digest(self) -> str:
@@ -91,34 +141,33 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
-    """Yield the material of each compaction on a path, then that of its open window.
-
-    Nobody knows what a history says that only its provider can read, so such a compaction is left out.
-    """
+    """Yield the material of each compaction and branch summary on a path, then that of its open window."""
     entries = path(snapshot, cursor)
-    boundaries = [entry for entry in entries if entry.kind == "compaction" and entry.parent_seq]
+    boundaries = [each for each in entries if each.kind in BOUNDARIES and start_of_change(each, snapshot)]
     ends = [*(entry.parent_seq for entry in boundaries[1:]), cursor.leaf]
-    for compaction, end in zip(boundaries, ends, strict=False):
-        before = context_at(snapshot, cursor.at_leaf(compaction.parent_seq), readable=True).parts
-        behind = context_at(snapshot, cursor.at_leaf(compaction.seq), readable=True).parts
+    for boundary, end in zip(boundaries, ends, strict=False):
+        behind = context_at(snapshot, cursor.at_leaf(boundary.seq), readable=True).parts
         known = {part.key for part in behind}
         after = context_at(snapshot, cursor.at_leaf(end), readable=True).parts
-        view = node_of(compaction, snapshot).compaction
-        if view is not None and view.native:
-            continue
         fresh = [part for part in after if part.key not in known]
+        before = _sent(snapshot, cursor.at_leaf(start_of_change(boundary, snapshot)))
+        shown = context_at(snapshot, cursor.at_leaf(boundary.seq)).parts
+        node = node_of(boundary, snapshot)
+        is_opaque = node.compaction is not None and bool(node.compaction.native)
+        summary = node.summary.summary if node.summary and not is_opaque else ""
         yield Material(
-            boundary=compaction.id,
-            seq=compaction.seq,
+            boundary=boundary.id,
+            seq=boundary.seq,
             before=[*_said(before)],
             after=[*_said(fresh)],
             previous=_summary_in(before),
-            summary=view.summary if view else "",
-            shown=[each.text for each in _pieces(behind)] + ([view.summary] if view else []),
-            until=_last(snapshot, fresh) or compaction.id,
+            summary=summary,
+            shown=[*(each.text for each in _pieces(shown)), *filter(None, [summary])],
+            until=_last(snapshot, fresh) or boundary.id,
+            is_opaque=is_opaque,
         )
     if cursor.leaf:
-        parts = context_at(snapshot, cursor, readable=True).parts
+        parts = _sent(snapshot, cursor)
         yield Material(
             boundary="",
             seq=0,
@@ -129,6 +178,23 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             shown=(),
             until=_last(snapshot, parts),
         )
+
+
+def _sent(snapshot: Snapshot, cursor: Cursor) -> Sequence[Part]:
+    """Return the messages that were sent at a cursor.
+
+    Of a history that only its provider can read, they are those of people which were sent on as they are.
+    """
+    context = context_at(snapshot, cursor, readable=True)
+    if not context.expanded:
+        return context.parts
+    native = snapshot.locate(cursor.session, context.expanded)
+    texts = {view_of_part(part).text for part in context_at(snapshot, cursor).parts}
+    return [
+        part
+        for part in context.parts
+        if part.seq > native or (part.by_person and view_of_part(part).text in texts)
+    ]
 
 
 def _last(snapshot: Snapshot, parts: Iterable[Part]) -> str:
@@ -150,18 +216,24 @@ def _said(parts: Iterable[Part]) -> Iterator[Said]:
 
 
 def _pieces(parts: Iterable[Part]) -> Iterator[Said]:
+    tools: dict[str, str] = {}
     for part in parts:
-        for who, text in _texts(view_of_part(part), by_person=part.by_person and not part.continues):
+        message = view_of_part(part)
+        tools |= {each.id: each.name for each in message.tool_calls}
+        is_answer = (message.tool_name or tools.get(message.tool_call_id)) in _ASKING
+        by_person = part.by_person and not part.continues
+        for who, text in _texts(message, by_person=by_person, is_answer=is_answer):
             if text.strip():
                 yield Said(part.seq, part.id, who, text.strip())
 
 
-def _texts(message: Message, *, by_person: bool) -> Iterator[tuple[Who, str]]:
+def _texts(message: Message, *, by_person: bool, is_answer: bool) -> Iterator[tuple[Who, str]]:
     if message.shell is not None:
         yield Who.PERSON, f"! {message.shell.command}"
         yield Who.RESULT, shell_text(message.shell)
     elif message.role == "toolResult":
-        yield Who.ERROR if message.is_error else Who.RESULT, message.text
+        answered = Who.ANSWER if is_answer else Who.RESULT
+        yield Who.ERROR if message.is_error else answered, message.text
         yield Who.PERSON, text_by_person(message, by_person=False)
     elif message.role == "assistant":
         for block in message.blocks:
@@ -191,7 +263,28 @@ def _values(arguments: object) -> str:
     return str(arguments)
 
 
-def _cut(text: str, most: int) -> str:
+def lines_within(pieces: Sequence[Said], most: int) -> list[str]:
+    """Return pieces as lines of at most `most` characters in all: shorter ones, or only the first."""
+    lines: list[str] = []
+    for shrink in _SHRINKS:
+        lines = [each.cut_to(_LONGEST[each.who] // shrink) for each in pieces]
+        if sum(len(escape_tags(line)) + 1 for line in lines) <= most:
+            return lines
+    return fitting(lines, most)
+
+
+def fitting(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines that have at most `most` characters in all, and how many are left out."""
+    found, left = list[str](), most - 40
+    for number, line in enumerate(lines):
+        left -= len(escape_tags(line)) + 1
+        if left < 0:
+            return [*found, f"[… {len(lines) - number:,} pieces …]"]
+        found.append(line)
+    return found
+
+
+def cut(text: str, most: int) -> str:
     """Return the beginning and the end of a long text."""
     if len(text) <= most:
         return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,6 +11,9 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, events_of_kinds
 from eventstore.records import Note, own_record
 from projections.audit.measure import EventRef, MetricStruct
+
+BOUNDARIES: Final = frozenset({"compaction", "branch_summary"})
+"""Kinds of entries at which a summary replaces messages."""
 
 
 class Quotation(EventRef, frozen=True):
@@ -26,6 +29,8 @@ class RuleState(StrEnum):
     WEAKENED = "weakened"
     GONE = "gone"
     BROKEN = "broken"
+    UNKNOWN = "unknown"
+    """Only the provider can read the summary."""
 
 
 class Verdict(StrEnum):
@@ -35,6 +40,8 @@ class Verdict(StrEnum):
     NOT_HEEDED = "kept but not heeded"
     NEVER_KNOWN = "never known"
     NOT_NEEDED = "not needed"
+    UNREADABLE = "lost or not heeded"
+    """Either, because only the provider can read the summary."""
 
 
 class Weight(StrEnum):
@@ -86,6 +93,22 @@ class Loss(MetricStruct, frozen=True):
     person: Quotation | None = None
 
 
+class Statement(MetricStruct, frozen=True):
+    """A sentence of a summary about a person's words, approval or decision, and the words that it rests on.
+
+    `said` are words of a person, `in_previous` those of the summary before, None for none.
+    """
+
+    sentence: str
+    said: list[Quotation]
+    in_previous: str | None = None
+
+    @property
+    def is_unfounded(self) -> bool:
+        """True if nobody said this."""
+        return not self.said and self.in_previous is None
+
+
 class Refused(MetricStruct, frozen=True):
     """A claim that failed a check, and the reason."""
 
@@ -96,8 +119,8 @@ class Refused(MetricStruct, frozen=True):
 class Reading(MetricStruct, frozen=True, tag_field="type", tag="reading"):
     """The data of a `note`: what a model read at one boundary.
 
-    `boundary` is the id of a compaction, "" for the open window. `until` is the id of the last event read, `input` the
-    digest of all that was read. `request` is the record of the requests.
+    `boundary` is the id of a compaction or a branch summary, "" for the open window. `until` is the id of the last
+    event read, `input` the digest of all that was read. `request` is the record of the requests.
     """
 
     boundary: str
@@ -108,6 +131,12 @@ class Reading(MetricStruct, frozen=True, tag_field="type", tag="reading"):
     losses: list[Loss]
     refused: list[Refused]
     request: dict[str, Any]
+    statements: list[Statement] = msgspec.field(default_factory=list)
+
+    @property
+    def unfounded(self) -> list[Statement]:
+        """The statements that nobody made."""
+        return [each for each in self.statements if each.is_unfounded]
 
     @property
     def shown_losses(self) -> list[Loss]:

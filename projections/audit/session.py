@@ -29,7 +29,7 @@ from projections.audit.isolation import Isolation, NotComputed
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Metrics, measure
 from projections.audit.prices import Prices, library_prices
-from projections.audit.readings import Reading, readings
+from projections.audit.readings import BOUNDARIES, Reading, readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
@@ -302,7 +302,7 @@ class _Branch:
     def readings(self) -> Iterator[Reading]:
         """Yield the readings of the path's boundaries that nothing has outdated."""
         found = readings(self._snapshot, self._at.session)
-        boundaries = [each for each in self.entries if each.kind == "compaction"]
+        boundaries = [each for each in self.entries if each.kind in BOUNDARIES]
         ends = [*(each.seq for each in boundaries[1:]), self._at.as_of + 1]
         for boundary, end in zip(boundaries, ends, strict=False):
             read = found.get(boundary.id)

@@ -72,7 +72,7 @@ LOOK = {"verdict": "lost", "because": quote(7, "it hangs"), "person": None}
 
 def answer(**lists: Any) -> str:
     """Return an answer with lists of claims, the others empty."""
-    return json.dumps({"rules": [], "facts": [], "losses": [], **lists})
+    return json.dumps({"rules": [], "facts": [], "losses": [], "statements": [], **lists})
 
 
 class Scripted:

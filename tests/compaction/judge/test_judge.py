@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compaction.judge.checks import check_claims
 from compaction.judge.claims import claims_in
 from compaction.judge.material import Said, Who
-from compaction.judge.reading import LARGEST, LimitReachedError, find_templates, judge, prompts_of
+from compaction.judge.reading import LimitReachedError, find_templates, judge
 from compaction.prompts import Prompt
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizerChain
@@ -236,16 +236,6 @@ def test_nothing_found_erases_no_reading() -> None:
         read("[]", "[]", story=story)
     with story.log.snapshot() as snapshot:
         assert len(readings(snapshot, story.session)["e5"].facts) == 1
-
-
-def test_a_long_boundary_is_read_in_halves() -> None:
-    story = Story(lossy().log, "long")
-    story.says(*(message for n in range(200) for message in (user(f"{n} {'x ' * 1900}"), assistant("yes"))))
-    (material,) = [material_of(story)]
-    first, second = prompts_of(material, find_templates(()).reading)
-    assert "#1 person" in first.text
-    assert "#1 person" not in second.text
-    assert len(material.text) > 4 * LARGEST
 
 
 PIECES = [*material_of(lossy()).before, *material_of(lossy()).after]
