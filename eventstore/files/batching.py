@@ -10,6 +10,7 @@ from eventstore.errors import NotFoundError
 from eventstore.event import Flag, NewEvent
 from eventstore.files.glue import SegmentWriter
 from eventstore.files.matching import ImportTarget, last_entry
+from eventstore.files.settling import follows_file
 from eventstore.frame import decode
 from eventstore.harnesses.refold.events import compose
 from eventstore.harnesses.source import (
@@ -157,17 +158,28 @@ class EventBatches:
                 self._append_batch(target)
         self._batched = self._batch_bytes = 0
 
-    def append_rest(self, target: ImportTarget) -> None:
-        """Append the last batch; keep that of a new session for the append of its record."""
+    def append_rest(self, target: ImportTarget, *, is_continued: bool) -> None:
+        """Append the last batch, or keep it for the append of the import's record.
+
+        `is_continued`: the source begins with what the last import read.
+        """
         if not target.batch:
             return
         events = target.events()
         is_in_order = last_entry(events) == target.last
-        if target.is_new and is_in_order and len({each.id for each in events}) == len(events):
-            self._number(target, 1)
+        is_plain = is_in_order and len({each.id for each in events}) == len(events)
+        if is_plain and (target.is_new or (is_continued and self._goes_on(target, events))):
+            self._number(target, target.version + 1)
             target.first, target.appended, target.batch = events, len(events), []
         else:
             self._append_batch(target)
+
+    def _goes_on(self, target: ImportTarget, events: Sequence[NewEvent]) -> bool:
+        """Return True if these events are the next of a session that follows its file."""
+        with self._log.snapshot() as snapshot:
+            is_known = any(snapshot.locate(target.session, each.id) for each in events)
+            target.version = snapshot.head(target.session).version
+            return not is_known and follows_file(snapshot, target, events)
 
     def _append_batch(self, target: ImportTarget) -> None:
         events = target.events()

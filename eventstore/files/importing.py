@@ -144,7 +144,7 @@ def _import(
         try:
             return read()
         except VersionConflictError:
-            # Others began a session while its file, which may grow, was read here: read it anew.
+            # Others appended to a session while its file, which may grow, was read here: read it anew.
             pass
         except EventConflictError as error:
             # Others stored a record or link with the same id and other bytes while this file was read, such as
@@ -258,7 +258,7 @@ class _Importing:
             end = self._resume(reader, digest)
         orphans = [[*reader.orphans(each.place)] for each in self._targets]
         for each in self._targets:
-            self._batches.append_rest(each)
+            self._batches.append_rest(each, is_continued=self._matching.continued is not None)
         self._progress(self._source.size, self._source.size)
         (lines_segment, lines_glue), (tail_segment, tail_glue) = lines.finish(), tail.finish()
         head_segment, head_glue = self._changed_in_place(resume)
@@ -378,9 +378,10 @@ class _Importing:
             link = Link(relation="generation", session=target.before)
             _, generation = generation_of(target.session)
             events.append(compose(link, id=generation_link(generation - 1), time=None))
+        is_together = target.is_new or bool(target.first)
         while True:
-            version, is_diverged, move = 0, False, None
-            if not target.is_new:
+            version, is_diverged, move = target.version, False, None
+            if not is_together:
                 with self._log.snapshot() as snapshot:
                     if self._is_overtaken(snapshot, target, record):
                         return False
@@ -395,11 +396,11 @@ class _Importing:
                     seen=seen,
                 )
             except VersionConflictError:
-                if target.is_new:
+                if is_together:
                     raise
                 # Others appended meanwhile: find the leaf again.
                 continue
-            if target.is_new and not appended.added:
+            if is_together and not appended.added:
                 # Others imported the same meanwhile.
                 target.added = 0
             return is_diverged

@@ -50,8 +50,8 @@ class ImportTarget:
     comparison of source and log, `compared` the remarks of that reading, `parentless` those on its records
     whose parents are missing. The other fields hold what was read: events to append, observed changes,
     remarks, and the ids of events that follow from the source (`derived`). `is_new` means that the log had no such
-    session, and nothing was appended yet; `first` are the events of a new session that are appended with the record
-    of the import. `last` is the newest entry of the file so far. Events up to number `since` are no part of it.
+    session, and nothing was appended yet; `first` are the events that are appended with the record of the import,
+    behind `version`. `last` is the newest entry of the file so far. Events up to number `since` are no part of it.
     """
 
     def __init__(self, place: int, of: SourceSession, base: str) -> None:
@@ -64,7 +64,7 @@ class ImportTarget:
         self.compared: list[SourceRemark] = []
         self.parentless: Sequence[Remark] = ()
         self.batch: list[tuple[SegmentWriter, int, Sequence[NewEvent]]] = []
-        self.is_new, self.first = True, list[NewEvent]()
+        self.is_new, self.first, self.version = True, list[NewEvent](), 0
         self.added = 0
         self.appended = 0
         self.last = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from eventstore.event import NewEvent
@@ -48,6 +49,19 @@ def settle(
     move = LeafMoved(from_id=newest.id)
     event_id = f"{_CONTINUES}{record.digest[:16]}-{target.newest_seq}"
     return head.version, is_diverged, compose(move, id=event_id, time=newest.time, parent=here.id)
+
+
+def follows_file(snapshot: Snapshot, target: ImportTarget, events: Sequence[NewEvent]) -> bool:
+    """Return True if `settle` would find that a session stands behind these next events of its file.
+
+    Nothing has followed the last import, the session stands at an entry of the file, and no event moves it elsewhere.
+    """
+    head = snapshot.head(target.session)
+    return (
+        head.version == target.newest_seq
+        and not _is_own(snapshot, target.session, head.leaf)
+        and not any(each.place and (each.place.moves_to or each.place.drops) for each in events)
+    )
 
 
 def _is_cut_back(target: ImportTarget, record: Import, *, is_in_place: bool) -> bool:

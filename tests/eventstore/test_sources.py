@@ -451,6 +451,33 @@ def test_a_file_is_known_from_the_commit_of_its_last_events_on(
         before = [size]
 
 
+def test_new_records_are_appended_with_their_import(log: EventLog, tmp_path: Path) -> None:
+    bring(log, tmp_path, b"".join(GROWN[:3]))
+    noting = Noting(log)
+    assert bring(noting, tmp_path, b"".join(GROWN)).added == 1
+    assert len(noting.commits) == 1
+    assert texts(log) == ["one", "two", "three"]
+    assert verify(log).findings == []
+
+
+class Hurried(Busy):
+    """A log to which somebody appends something of their own right before the first append of an import."""
+
+    def append(self, session: str, events: Sequence[NewEvent], **options: Any) -> AppendResult:
+        if not self.own:
+            note = CustomMessage(custom_type="note", content="ours")
+            self.own += SessionWriter(self._log, session).append(note)
+        return self._log.append(session, events, **options)
+
+
+def test_an_own_entry_before_an_import_is_kept(log: EventLog, tmp_path: Path) -> None:
+    bring(log, tmp_path, b"".join(GROWN[:3]))
+    done = bring(Hurried(log), tmp_path, b"".join(GROWN))
+    assert (done.added, done.diverged) == (1, True)
+    assert texts(log) == ["one", "two", "ours"]
+    assert original(log) == b"".join(GROWN)
+
+
 class Overtaken(Busy):
     """A log into which somebody else imports the beginning of a file before an import of it appends."""
 
@@ -518,10 +545,11 @@ def test_an_import_of_a_mere_header_leaves_the_leaf_to_one_that_read_more(
     assert original(log) == b"".join(GROWN)
 
 
-@pytest.mark.parametrize("is_torn", [False, True])
+@pytest.mark.parametrize(("batch", "is_torn"), [(BATCH_EVENTS, False), (1, False), (1, True)])
 def test_an_import_of_mere_notes_leaves_the_leaf_to_one_that_read_more(
-    log: EventLog, tmp_path: Path, *, is_torn: bool
+    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, *, is_torn: bool
 ) -> None:
+    monkeypatch.setattr(batching, "BATCH_EVENTS", batch)
     path = tmp_path / f"{claude_code.SESSION}.jsonl"
     claude_code.bring(log, path, claude_code.note("mode"))
     path.write_bytes(path.read_bytes() + claude_code.note("tag") + b"\n")
