@@ -236,9 +236,13 @@ def facts_of_message(record: bytes, role: str, raw: bytes, sizes: tuple[int, int
     )
 
 
+_SEARCHED: Final = 40
+
+
 def _span(record: bytes, raw: bytes) -> tuple[int, int]:
     """Return the span of a message's bytes in its record; equal bytes elsewhere will do."""
-    start = record.find(b'"message":') + len(b'"message":')
+    # A long text takes longer to search for than its beginning.
+    start = record.find(raw[:_SEARCHED])
     if not record.startswith(raw, start):
         start = record.find(raw)
     return (start, start + len(raw)) if start >= 0 else (0, 0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from json import JSONDecodeError
 from typing import Any, Final, Protocol
 
-from eventstore.javascript import parse_at
+from eventstore.javascript import DEEPEST_RECORD, is_deeper, is_utf8, parse_at
 
 REPEAT: Final = "the same record again; it counts once"
 BLANK: Final = b" \t\r\n"
@@ -43,6 +43,14 @@ def trimmed(line: bytes) -> tuple[int, bytes]:
         return 0, line[:-1]
     start = len(line) - len(line.removeprefix(BOM).lstrip(BLANK))
     return start, line[start : len(line.rstrip(BLANK))]
+
+
+def is_whole_object(text: bytes) -> bool:
+    """Return True if a line without its end looks like one object: UTF-8, without blanks, not too deep."""
+    # Each level of nesting takes two bytes.
+    is_long = len(text) > 2 * DEEPEST_RECORD
+    is_object = text[:1] == b"{" and text[-1:] == b"}"
+    return is_object and is_utf8(text) and not (is_long and is_deeper(text, DEEPEST_RECORD))
 
 
 class Beginnings(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -19,15 +19,10 @@ from eventstore.harnesses.claude_code.api_message import (
 )
 from eventstore.harnesses.claude_code.attachments import attachment_text
 from eventstore.harnesses.names import is_name, stored_id, stored_name
-from eventstore.javascript import (
-    stringify,
-    tolerant_decoder,
-    tolerant_json,
-)
+from eventstore.harnesses.once import once
+from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement
-
-T = TypeVar("T")
 
 VERSION: Final = "claude-code/1"
 """The format of the records in frames."""
@@ -87,17 +82,6 @@ _ARTIFACT: Final = "artifact-"
 """The beginning of further types of metadata."""
 
 
-class _once(Generic[T]):  # noqa: N801  a decorator
-    """Like `cached_property`, without the lock that it takes in Python 3.11."""
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self._make = make
-
-    def __get__(self, fields: Any, _: type) -> T:
-        made = fields.__dict__[self._make.__name__] = self._make(fields)
-        return made
-
-
 class Fields(msgspec.Struct, frozen=True, dict=True):
     """The fields that refold reads, of any type of record; all others stay in the stored bytes."""
 
@@ -140,23 +124,23 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     toolUseResult: Raw = Raw()  # noqa: N815
     sourceToolAssistantUUID: str | None = None  # noqa: N815
 
-    @_once
+    @once
     def is_chained(self) -> bool:
         """Return True if the record has an id and a place in the tree, though perhaps no parent."""
         is_placed = self.parentUuid is not UNSET or self.type in _KINDS
         return is_name(self.uuid) and is_placed
 
-    @_once
+    @once
     def raw_message(self) -> bytes:
         """Return the JSON of the message, b"" if the record has none."""
         return bytes(self.message)
 
-    @_once
+    @once
     def wire(self) -> MessageFields:
         """Return the fields of the message."""
         return message_fields(self.raw_message)
 
-    @_once
+    @once
     def contents(self) -> Sequence[Content]:
         """Return the contents of the messages that a record's message is split into."""
         return contents_of(self.wire)
@@ -181,7 +165,7 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
             return True
         return self.type == "assistant" and self.wire.model == NO_MODEL
 
-    @_once
+    @once
     def attached(self) -> Sequence[str | list[Any]]:
         """Return each content, a text or blocks, that an attachment sends to the model.
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.harnesses.claude_code.record import Fields, fields_of
-from eventstore.harnesses.lines import TOO_DEEP, TORN, objects_in, trimmed
+from eventstore.harnesses.lines import TOO_DEEP, TORN, is_whole_object, objects_in, trimmed
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
 
@@ -42,20 +42,10 @@ class _Parsed(msgspec.Struct, frozen=True):
 
 
 def alone(text: bytes) -> Fields | None:
-    """Return the record that a line without its end is; None for a line that needs `parse`.
-
-    The line is valid UTF-8.
-    """
-    # Each level of nesting takes two bytes.
-    is_long = len(text) > 2 * DEEPEST_RECORD
-    if text[:1] != b"{" or text[-1:] != b"}" or (is_long and is_deeper(text, DEEPEST_RECORD)):
-        return None
+    """Return the record that a line without its end is; None for a line that needs `parse`."""
     try:
-        if not text.isascii():
-            # The decoder does not look at bytes that stay raw.
-            text.decode()
-        return _decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode(text) if is_whole_object(text) else None
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -26,7 +25,7 @@ _NOT_SENT: Final = ("internal_chat_message_metadata_passthrough", "metadata")
 """Fields of an item that Codex keeps for itself."""
 
 
-class _Content(NamedTuple):
+class _Content(msgspec.Struct, frozen=True, gc=False):
     """A block; its part of the item, None for all of it; an image's base64 text."""
 
     block: Block
@@ -47,7 +46,7 @@ def sent_item(raw: bytes) -> bytes:
 def message_of(item: Json, raw: bytes) -> Message:
     """Return the view of an item; `raw` is its JSON."""
     role = role_of(item)
-    blocks = tuple(content.block for content in _contents(item, raw))
+    blocks = tuple([content.block for content in _contents(item, raw)])
     if role != "toolResult":
         return Message(role=role, blocks=blocks)
     return Message(role=role, blocks=blocks, tool_call_id=call_id(item), is_error=_is_failed(blocks))
@@ -73,24 +72,23 @@ def tokens_of_encrypted(item: Json) -> int:
     return max(0, size * 3 // 4 - _ENVELOPE) // 4
 
 
-def _contents(item: Json, raw: bytes) -> Iterator[_Content]:
+def _contents(item: Json, raw: bytes) -> list[_Content]:
     type_ = _text(item, "type")
     if type_ in ("message", "agent_message"):
-        yield from _of_parts(item.get("content"))
-    elif type_ == "reasoning":
-        yield _Content(_thinking(item))
-    elif type_ in _CALLS:
+        return _of_parts(item.get("content"))
+    if type_ == "reasoning":
+        return [_Content(_thinking(item))]
+    if type_ in _CALLS:
         name = _text(item, "name") or _CALLS[type_]
         if space := _text(item, "namespace"):
             name = f"{space}{'' if name.startswith('_') else '__'}{name}"
-        yield _Content(ToolCall(call_id(item), name, _arguments(item)))
-    elif type_.endswith("_output"):
+        return [_Content(ToolCall(call_id(item), name, _arguments(item)))]
+    if type_.endswith("_output"):
         output = item.get("output")
         if output is None and "tools" in item:
             output = stringify(item["tools"])
-        yield from _of_parts(output if not isinstance(output, dict) else output.get("content"))
-    else:
-        yield _Content(Opaque(type_, _size(item, raw)))
+        return _of_parts(output if not isinstance(output, dict) else output.get("content"))
+    return [_Content(Opaque(type_, _size(item, raw)))]
 
 
 _CALLS: Final = {
@@ -102,16 +100,18 @@ _CALLS: Final = {
 """The types of items that call a tool of Codex, with the tool's name if the item has none."""
 
 
-def _of_parts(content: Any) -> Iterator[_Content]:
-    for part in parts_of(content):
-        url = part.get("image_url")
-        if isinstance(part.get("text"), str):
-            yield _Content(Text(part["text"]), part)
-        elif isinstance(url, str) and (found := _IMAGE.match(url)):
-            data = url[found.end() :]
-            yield _Content(Image(found[1], len(data)), part, data)
-        else:
-            yield _Content(Opaque(str(part.get("type")), len(_json(part))), part)
+def _of_parts(content: Any) -> list[_Content]:
+    return [_of_part(part) for part in parts_of(content)]
+
+
+def _of_part(part: Json) -> _Content:
+    text, url = part.get("text"), part.get("image_url")
+    if isinstance(text, str):
+        return _Content(Text(text), part)
+    if isinstance(url, str) and (found := _IMAGE.match(url)):
+        data = url[found.end() :]
+        return _Content(Image(found[1], len(data)), part, data)
+    return _Content(Opaque(str(part.get("type")), len(_json(part))), part)
 
 
 def _thinking(item: Json) -> Thinking:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
 from eventstore.event import Absent, Place
+from eventstore.harnesses.once import once
 from eventstore.javascript import stringify, tolerant_json
 
 VERSION: Final = "codex/1"
@@ -55,26 +55,26 @@ class Line(msgspec.Struct, dict=True):
     payload: msgspec.Raw = msgspec.Raw(b"{}")
     timestamp: Any = None
     ordinal: Any = None
-    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+    metadata: msgspec.Raw = msgspec.Raw()
 
-    @property
+    @once
     def raw(self) -> bytes:
-        """The JSON of the payload."""
+        """Return the JSON of the payload."""
         return bytes(self.payload)
 
-    @cached_property
+    @once
     def fields(self) -> Json:
-        """The payload, {} if it is no object."""
+        """Return the payload, {} if it is no object."""
         return object_in(self.raw)
 
-    @cached_property
+    @once
     def about(self) -> Json:
-        """The notes beside an item, which Codex never sends."""
-        return object_in(bytes(self.metadata))
+        """Return the notes beside an item, which Codex never sends."""
+        return object_in(bytes(self.metadata)) if self.metadata else {}
 
-    @property
+    @once
     def event(self) -> str:
-        """The type of an event for the screen, "" for other lines."""
+        """Return the type of an event for the screen, "" for other lines."""
         named = self.fields.get("type") if self.type == "event_msg" else ""
         return named if isinstance(named, str) else ""
 

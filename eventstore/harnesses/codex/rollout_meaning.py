@@ -46,7 +46,7 @@ def node_of(kind: str, line: Line) -> Node:
         needs_source=usage is not None,
         title=TitleView(text=name) if isinstance(name, str) and name.strip() else None,
         folder=_folder(fields) if line.type in _WITH_FOLDER else "",
-        line=" ".join(each for each in (line.type, line.event, _problem(line)) if isinstance(each, str)),
+        line=_words(line.type, line.event, _problem(line)),
     )
 
 
@@ -103,8 +103,13 @@ def _node_of_settings(line: Line) -> Node:
         ),
         flags=Flag.SETS_MODEL * has_model | Flag.SETS_THINKING * has_effort,
         folder=_folder(fields),
-        line=" ".join(each for each in (model, effort) if isinstance(each, str)),
+        line=_words(model, effort),
     )
+
+
+def _words(*values: Any) -> str:
+    """Return those values that are texts, with spaces between them."""
+    return " ".join([each for each in values if isinstance(each, str)])
 
 
 def _folder(fields: Json) -> str:
@@ -154,7 +159,7 @@ def usage_of(line: Line) -> Usage | None:
 def _usage(counts: Any) -> Usage | None:
     if not isinstance(counts, dict):
         return None
-    sent, read, written, output, total = (_count(counts.get(f"{name}_tokens")) for name in _COUNTS)
+    sent, read, written, output, total = [_count(counts.get(name)) for name in _COUNTS]
     if not sent:
         # Behind a compaction, Codex estimates the new context.
         return None
@@ -167,7 +172,9 @@ def _usage(counts: Any) -> Usage | None:
     )
 
 
-_COUNTS: Final = ("input", "cached_input", "cache_write_input", "output", "total")
+_COUNTS: Final = tuple(
+    f"{each}_tokens" for each in ("input", "cached_input", "cache_write_input", "output", "total")
+)
 
 
 def _count(value: Any) -> int:

@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from eventstore.event import Flag, NewEvent
+from eventstore.event import NewEvent
 from eventstore.harnesses.codex.rollout_line import TYPES, VERSION, Line, kind_of, place_of
 from eventstore.harnesses.codex.rollout_links import Links, id_of_ordinal
 from eventstore.harnesses.codex.rollout_meaning import node_of
-from eventstore.harnesses.codex.rollout_records import records_in
+from eventstore.harnesses.codex.rollout_records import alone, records_in
 from eventstore.harnesses.lines import count_type
 from eventstore.harnesses.names import is_name, stored_id
 from eventstore.harnesses.source import (
@@ -84,11 +84,16 @@ class RolloutReader(SessionReader):
         yield from self._links.at_end()
 
     def whole(self, text: bytes, offset: int) -> NewEvent | Sequence[Piece]:  # noqa: ARG002
-        pieces = [*self._pieces_of(text + b"\n")]
+        found: NewEvent | Sequence[Piece]
+        line, beside = alone(text), list[Piece]()
+        if line is None:
+            found = [*self._pieces_of(text + LINE_END.data)]
+        elif (event := self._event(text, line, beside)) is None:
+            found = [Glue(text + LINE_END.data), *beside]
+        else:
+            found = [SourceRecord(event, line=self._line), *beside, LINE_END] if beside else event
         self._line += 1
-        if len(pieces) == 2 and isinstance(record := pieces[0], SourceRecord) and pieces[1] is LINE_END:  # noqa: PLR2004  a record and its line end
-            return record.event if not record.event.facts.flags & Flag.REPLACED_TEXT else pieces
-        return pieces
+        return found
 
     def torn(self, text: bytes, offset: int) -> Iterator[Piece]:  # noqa: ARG002
         # Until the next piece is asked for, the state is that before this line.
@@ -99,29 +104,39 @@ class RolloutReader(SessionReader):
         self._line += 1
 
     def _pieces_of(self, raw: bytes) -> Iterator[Piece]:
-        """Yield the pieces of a line."""
+        """Yield the pieces of a line, however damaged it is."""
         found, at = records_in(raw), 0
-        problem = found.problem
         for start, stop, line in found.records:
-            body = raw[start:stop]
-            try:
-                event = self._event(body, line)
-            except Exception as error:  # noqa: BLE001  no record may keep the others from being read
-                problem = problem or f"cannot be read ({type(error).__name__})"
-                continue
-            if at < start:
-                yield Glue(raw[at:start])
-            yield SourceRecord(event, line=self._line)
-            at = stop
-            yield from self._links.of(event, line)
+            beside = list[Piece]()
+            event = self._event(raw[start:stop], line, beside)
+            if event is not None:
+                if at < start:
+                    yield Glue(raw[at:start])
+                yield SourceRecord(event, line=self._line)
+                at = stop
+            yield from beside
         if at < len(raw):
             yield LINE_END if raw[at:] == LINE_END.data else Glue(raw[at:])
-        if problem:
-            yield SourceRemark("skipped", self._line, problem)
+        if found.problem:
+            yield SourceRemark("skipped", self._line, found.problem)
         if found.differs:
             yield SourceRemark("differs", self._line, found.differs)
 
-    def _event(self, body: bytes, line: Line) -> NewEvent:
+    def _event(self, body: bytes, line: Line, beside: list[Piece]) -> NewEvent | None:
+        """Return the event of a record, None if it cannot be read.
+
+        Add the links that it implies, and a remark on it, to `beside`.
+        """
+        try:
+            event = self._read(body, line)
+        except Exception as error:  # noqa: BLE001  no record may keep the others from being read
+            problem = f"cannot be read ({type(error).__name__})"
+            beside.append(SourceRemark("skipped", self._line, problem))
+            return None
+        beside += self._links.of(event, line)
+        return event
+
+    def _read(self, body: bytes, line: Line) -> NewEvent:
         kind = self._kind(line)
         node = node_of(kind, line)
         facts = facts_of_node(node, kind, body)

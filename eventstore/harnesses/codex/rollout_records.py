@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.harnesses.codex.rollout_line import TYPES, Line, line_of
-from eventstore.harnesses.lines import TOO_DEEP, TORN, objects_in, trimmed
+from eventstore.harnesses.lines import TOO_DEEP, TORN, is_whole_object, objects_in, trimmed
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
 _TYPE: Final = rf'"type"\s*:\s*"(?:{"|".join(sorted(TYPES))})"\s*,\s*"payload"\s*:\s*\{{'
@@ -39,6 +39,14 @@ class FoundRecords(msgspec.Struct, frozen=True):
     records: list[tuple[int, int, Line]]
     problem: str
     differs: str = ""
+
+
+def alone(text: bytes) -> Line | None:
+    """Return the record that a line without its end is; None for a line that needs `records_in`."""
+    try:
+        return line_of(text) if is_whole_object(text) else None
+    except Exception:  # noqa: BLE001  no line may keep the others from being read
+        return None
 
 
 def records_in(line: bytes) -> FoundRecords:
