@@ -41,7 +41,8 @@ def _joined(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) 
 @click.argument("query", nargs=-1, required=True, callback=_joined)
 @session_filters
 @click.option("--session", metavar="SESSION", help="Only this session.")
-@click.option("--lost", is_flag=True, help="Only what was once sent to the model and no longer is.")
+@click.option("--gone", is_flag=True, help="Only what was once sent to the model and no longer is.")
+@click.option("--lost", is_flag=True, help="Only what a compaction lost, by what `refold judge` read.")
 @redact_option
 @json_option
 @click.pass_context
@@ -51,6 +52,7 @@ def command(
     query: str,
     chosen: SessionFilter,
     session: str | None,
+    gone: bool,
     lost: bool,
     redact: bool,
     as_json: bool,
@@ -85,6 +87,7 @@ def command(
                     parsed,
                     limit=None if as_json else _SCREENFUL + 1,
                     sessions=sessions,
+                    gone=gone,
                     lost=lost,
                     width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
                     progress=progress,
@@ -143,6 +146,7 @@ def _json(hit: Hit) -> dict[str, Any]:
         "state": hit.state.value,
         "excerpt": hit.excerpt.text,
         "marks": [{"start": start, "stop": stop} for start, stop in hit.excerpt.marks],
+        "losses": list(hit.losses),
     }
 
 
@@ -178,3 +182,5 @@ def _print_hits(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
             # A line that was wrapped ends in the space between two words.
             line.rstrip()
             out.print(Text(_INDENT) + line, crop=False, no_wrap=True, overflow="ignore")
+        for loss in hit.losses:
+            print_line(out, f"{_INDENT}lost: {safe_line(loss)}", style="yellow")

@@ -152,6 +152,22 @@ def readings(snapshot: Snapshot, session: str) -> dict[str, Reading]:
     return {each.boundary: each for each in found if each is not None}
 
 
+def losses_by_event(snapshot: Snapshot, session: str) -> dict[int, tuple[str, ...]]:
+    """Return what readings say was lost, by the number of each event that had it."""
+    found: dict[int, tuple[str, ...]] = {}
+    for reading in readings(snapshot, session).values():
+        lost = [(each.loss, each.known) for each in reading.shown_losses]
+        lost += [
+            (f"rule {each.state}: {each.rule}", each.said)
+            for each in reading.rules
+            if each.state is not RuleState.KEPT
+        ]
+        for what, places in lost:
+            for seq in {each.seq for each in places}:
+                found[seq] = (*found.get(seq, ()), what)
+    return found
+
+
 def _reading_of(event: LazyEvent) -> Reading | None:
     note = own_record(event)
     try:

@@ -12,6 +12,7 @@ from eventstore.errors import NotFoundError
 from eventstore.harnesses import format_of, node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event, events, path
+from projections.audit.readings import losses_by_event
 from projections.context.build import context_at, parts_in_native_history
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate, Part
@@ -39,13 +40,16 @@ class State(StrEnum):
     """A record that no model was sent: a title, or a summary undone before the next call."""
 
     @property
-    def is_lost(self) -> bool:
+    def is_gone(self) -> bool:
         """True if the model was sent it, but is no longer, as far as the log tells."""
         return self not in (State.CONTEXT, State.NATIVE, State.UNSENT)
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that matches; `name` is its role or kind, `time` in epoch milliseconds."""
+    """An event that matches; `name` is its role or kind, `time` in epoch milliseconds.
+
+    `losses` say what a model read was lost of it, if the search asked for that.
+    """
 
     session: str
     seq: int
@@ -54,6 +58,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     time: int | None
     state: State
     excerpt: Excerpt
+    losses: tuple[str, ...] = ()
 
 
 def search(
@@ -63,6 +68,7 @@ def search(
     *,
     limit: int | None = None,
     sessions: Collection[str] | None = None,
+    gone: bool = False,
     lost: bool = False,
     width: int = 200,
     progress: Progress = lambda _done, _total: None,
@@ -71,9 +77,10 @@ def search(
     """Return the events that match a query, those with the newest time first.
 
     There are at most `limit`. The index in the store's `folder` catches up first (None: a temporary one); each hit is
-    read from the log, and matched again. `sessions` are those to search, None for all. With `lost`, only hits that the
-    model was sent but no longer is. Excerpts have about `width` characters, of the texts that `read` has (None: the
-    log): what it hides is not found. Raises StoreError, CorruptionError.
+    read from the log, and matched again. `sessions` are those to search, None for all. With `gone`, only hits that the
+    model was sent but no longer is; with `lost`, only those that a reading quotes for a loss. Excerpts have about
+    `width` characters, of the texts that `read` has (None: the log): what it hides is not found. Raises StoreError,
+    CorruptionError.
     """
     hits: list[Hit] = []
     # A fork has the events that it shares with its original under the same digests: one of them is enough.
@@ -82,6 +89,7 @@ def search(
         found = index.find(query.expression, sessions)
         with (read or log).snapshot() as snapshot:
             contexts: dict[str, _Context] = {}
+            losses: dict[str, dict[int, tuple[str, ...]]] = {}
             for session, seq in found:
                 try:
                     each = event(snapshot, session, seq)
@@ -89,6 +97,10 @@ def search(
                     # The store was replaced just now.
                     continue
                 if each.digest in shown:
+                    continue
+                if lost and session not in losses:
+                    losses[session] = losses_by_event(snapshot, session)
+                if lost and seq not in losses[session]:
                     continue
                 view = node_of(each, snapshot)
                 excerpt = query.excerpt(text_of_node(view), width)
@@ -98,7 +110,7 @@ def search(
                     contexts[session] = _Context(snapshot, session)
                 has_messages = bool(view.messages) or view.summary is not None
                 state = contexts[session].state(each, query) if has_messages else State.UNSENT
-                if lost and not state.is_lost:
+                if gone and not state.is_gone:
                     continue
                 shown.add(each.digest)
                 hits.append(
@@ -110,6 +122,7 @@ def search(
                         time=each.time,
                         state=state,
                         excerpt=excerpt,
+                        losses=losses[session][seq] if lost else (),
                     )
                 )
                 if len(hits) == limit:

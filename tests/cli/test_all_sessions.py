@@ -212,7 +212,7 @@ def test_search_tells_what_the_model_still_has(synced: Refold, harness: Format) 
     parser = found(synced, "parser", "--harness", harness.name)
     assert {parser[entry(harness.name, name)] for name in ("u1", "a2", "r1")} == {"compacted"}
     assert parser["c1"] == "context"
-    lost = found(synced, "parser", "--lost")
+    lost = found(synced, "parser", "--gone")
     assert set(lost) == {name for name, state in parser.items() if state == "compacted"}
     assert {name.partition("-")[0]: state for name, state in found(synced, "ls").items()} == {
         "a1": "compacted"

@@ -98,3 +98,12 @@ def test_a_budget_needs_a_price(lossy: Refold) -> None:
 def test_an_estimate_sends_nothing(lossy: Refold) -> None:
     done = lossy("judge", "lossy", "--dry-run")
     assert "2 boundaries to read, about" in done.out
+
+
+def test_search_finds_what_was_lost(lossy: Refold) -> None:
+    assert lossy("search", "tests", "--lost", code=1).out == ""
+    judged(lossy)
+    (hit,) = lossy("search", "tests", "--lost", "--json").json["hits"]
+    assert (hit["seq"], hit["losses"]) == (4, ["The tests hang unless stdin is closed"])
+    assert "lost: rule broken: Work in pull requests" in lossy("search", "parser", "--lost").out
+    assert lossy("search", "faster", "--lost", "--gone", "--session", LOSSY).out

@@ -43,6 +43,7 @@ def test_json_says_what_a_hit_is(told: Refold) -> None:
                 "state": "branch",
                 "excerpt": "Try a regular expression.",
                 "marks": [{"start": 6, "stop": 13}, {"start": 14, "stop": 24}],
+                "losses": [],
             }
         ],
     }
@@ -53,7 +54,7 @@ def test_a_summary_that_was_undone_before_the_next_call_is_not_lost(told: Refold
     assert "cc" in ids(told, "parser")
     told("undo", SESSION, "cc")
     assert "cc" in ids(told, "parser")
-    assert "cc" not in ids(told, "parser", "--lost")
+    assert "cc" not in ids(told, "parser", "--gone")
 
 
 def test_sessions_are_chosen(two: Refold) -> None:

@@ -62,8 +62,8 @@ def test_a_hit_says_where_it_is_now(log: EventLog) -> None:
     assert states(log, "before") == {"k": "removed"}
     log.append("s", [message("e", "x", parent="a")])
     assert states(log, "x") == {"a": "context", "e": "context", "b": "branch", "c": "branch", "d": "branch"}
-    lost = search(log, None, Query("x"), limit=9, lost=True)
-    assert sorted(hit.id for hit in lost) == ["b", "c", "d"]
+    gone = search(log, None, Query("x"), limit=9, gone=True)
+    assert sorted(hit.id for hit in gone) == ["b", "c", "d"]
 
 
 def test_what_a_rewrite_replaced_is_lost_and_what_it_left_is_not(log: EventLog) -> None:

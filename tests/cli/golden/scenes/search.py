@@ -14,7 +14,7 @@ SCENES: Final[Sequence[Scene]] = [
         the_tale,
         [
             "search parser",
-            "search --lost parser",
+            "search --gone parser",
             "search '\"the parser\" fix'",
             "search tests --json",
             "search nowhere",
