@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from eventstore.errors import BadInputError, RefoldError
 from eventstore.files.exporting import export_formats, export_session
-from eventstore.files.importing import import_sessions
+from eventstore.files.importing import ImportResult, import_sessions
 from eventstore.harnesses import harness
 from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Snapshot
 from eventstore.memory import MemoryLog
 from eventstore.paths import events
+from eventstore.records import FORMAT
 from projections.context.build import context_at
 from projections.context.cursor import resolve_cursor
 from projections.resuming import resumable_at
@@ -59,11 +60,15 @@ def _is_exact(snapshot: Snapshot, session: str, form: str) -> bool:
     if entries[-1][0] == head.leaf and all(version in versions for _, version in entries):
         return True
     sent = _messages(snapshot, session, form)
-    with _read_again(export_session(snapshot, session, form)) as log:
-        if log is None:
+    if not sent:
+        # A file that only holds data of another harness is none of this one's.
+        return all(version in (*versions, FORMAT) for _, version in entries)
+    with _read_again(export_session(snapshot, session, form)) as (log, found):
+        # Data of another harness in a file may make it one of that harness.
+        names = [each.id for each in found if each.format in versions]
+        if not names:
             return False
         with log.snapshot() as again:
-            names = [each.name for each in again.heads()]
             return sent == _messages(again, session if session in names else names[0], form)
 
 
@@ -74,15 +79,13 @@ def _messages(snapshot: Snapshot, session: str, form: str) -> list[Any]:
 
 
 @contextmanager
-def _read_again(pieces: Iterable[bytes]) -> Iterator[MemoryLog | None]:
-    """Import a file from its pieces; yield None if it is no session's."""
+def _read_again(pieces: Iterable[bytes]) -> Iterator[tuple[MemoryLog, Sequence[ImportResult]]]:
+    """Import a file from its pieces; no session is found in one that cannot be read."""
     with TemporaryDirectory() as folder:
         file, log = Path(folder) / "session", MemoryLog()
         with file.open("wb") as out:
             out.writelines(pieces)
-        try:
-            import_sessions(log, file)
-        except RefoldError:
-            yield None
-        else:
-            yield log
+        found: Sequence[ImportResult] = ()
+        with suppress(RefoldError):
+            found = import_sessions(log, file)
+        yield log, found

@@ -17,7 +17,9 @@ from eventstore.harnesses.resumable import (
     Resumable,
     ResumableMessage,
     ResumableSummary,
+    Seal,
     name_of_block,
+    seal_of,
 )
 from eventstore.javascript import text_or_empty
 from eventstore.log import Snapshot
@@ -78,11 +80,11 @@ def _left_behind(snapshot: Snapshot, cursor: Cursor, context: Context) -> Counte
         if not has_message(each) or not each.is_entry:
             lost["other records"] += 1
         elif each.seq not in on_path:
-            lost["messages of other branches"] += 1
+            lost["message records of other branches"] += 1
         elif each.seq < leaf.compaction_seq:
-            lost["messages that compactions replaced"] += 1
+            lost["message records that compactions replaced"] += 1
         else:
-            lost["messages that are not sent"] += 1
+            lost["message records that are not sent"] += 1
     return lost
 
 
@@ -141,7 +143,7 @@ def _message(snapshot: Snapshot, part: Part, lost: Counter[str], *, is_kept: boo
     for block, payload in zip(view.blocks, payloads, strict=True):
         if not isinstance(block, Thinking):
             kept.append((block, payload))
-        elif sealed := _sealed(block, item):
+        elif sealed := _sealed(block, item, view.provider):
             kept.append((sealed, payload))
         else:
             lost["thoughts without a provider's seal"] += 1
@@ -157,11 +159,16 @@ def _message(snapshot: Snapshot, part: Part, lost: Counter[str], *, is_kept: boo
     )
 
 
-def _sealed(block: Thinking, item: bytes) -> Thinking | None:
+def _sealed(block: Thinking, item: bytes, provider: str) -> Thinking | None:
     """Return a thought with its seal, in the Responses API the whole item; None if it has none."""
-    if not block.signature:
-        return None
-    return Thinking(block.text, item.decode("utf-8", "replace")) if item else block
+    if item and block.signature:
+        return Thinking(block.text, item.decode("utf-8", "replace"))
+    # Without its item, encrypted content is none of the Messages API.
+    is_bare = provider.startswith(_OPENAI) and seal_of(block) is Seal.MESSAGES
+    return block if block.signature and not is_bare else None
+
+
+_OPENAI: Final = "openai"
 
 
 def _joined(messages: Iterable[ResumableMessage]) -> Iterator[ResumableMessage]:

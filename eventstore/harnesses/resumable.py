@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from hashlib import sha256
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from eventstore.views import Block, Image, Message, Opaque, Payload, Text, Thinking, ToolCall
-
-REASONING: Final = "reasoning"
-"""The type of a thought's item in the Responses API."""
 
 
 class ResumableMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -76,8 +74,8 @@ class Resumable(msgspec.Struct, frozen=True, kw_only=True):
     thinking_level: str = ""
 
     def uuid(self, place: int = 0) -> str:
-        """Return the UUID of the session (0) or of one of its records."""
-        digits = bytearray(sha256(self.key + place.to_bytes(8, "big")).digest()[:16])
+        """Return the UUID of the session (0), of a record, or of an answer (below 0)."""
+        digits = bytearray(sha256(self.key + place.to_bytes(8, "big", signed=True)).digest()[:16])
         digits[6] = digits[6] & 0x0F | 0x80
         digits[8] = digits[8] & 0x3F | 0x80
         text = digits.hex()
@@ -91,13 +89,23 @@ class Written(NamedTuple):
     lost: Counter[str]
 
 
-def sealed_item(block: Thinking) -> dict[str, Any] | None:
-    """Return the item of the Responses API that is a thought's signature, None for another one."""
-    try:
-        item = msgspec.json.decode(block.signature) if block.signature.startswith("{") else None
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
-    return item if isinstance(item, dict) and item.get("type") == REASONING else None
+class Seal(Enum):
+    """The API that takes a thought back."""
+
+    MESSAGES = "messages"
+    RESPONSES = "responses"
+    CHAT = "chat"
+
+
+_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
+"""Signatures that only name the field of Chat Completions with a thought."""
+
+
+def seal_of(block: Thinking) -> Seal:
+    """Return the API that takes a thought back, by its signature."""
+    if block.signature in _FIELDS:
+        return Seal.CHAT
+    return Seal.RESPONSES if block.signature.startswith('{"') else Seal.MESSAGES
 
 
 def name_of_block(block: Block) -> str:

@@ -10,7 +10,7 @@ from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from tests.support.resumed import assert_same, written_again
 
-WRITERS = ("pi", "oh-my-pi")
+WRITERS = ("pi", "oh-my-pi", "claude-code")
 FOLDERS = ("pi", "claude-code", "codex", "opencode")
 
 

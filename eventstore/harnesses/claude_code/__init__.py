@@ -12,9 +12,11 @@ from eventstore.harnesses.base import Certainty, Export, Format, Tools
 from eventstore.harnesses.claude_code.api_message import read, view_of
 from eventstore.harnesses.claude_code.meaning import node_of
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, kind_of, place_of
+from eventstore.harnesses.claude_code.transcript_context import written
 from eventstore.harnesses.claude_code.transcript_export import export_file, exported_line
 from eventstore.harnesses.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
 from eventstore.harnesses.claude_code.transcript_lines import parse
+from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
@@ -80,6 +82,9 @@ class ClaudeCodeFormat(Format):
 
     def open(self, source: Source) -> SourceContents:
         return ClaudeCodeFile(source)
+
+    def written(self, resumable: Resumable) -> Written:
+        return written(resumable)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
         # A later read of the file may bring a parent that was missing in the first.

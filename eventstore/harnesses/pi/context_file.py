@@ -12,9 +12,10 @@ from eventstore.harnesses.pi.file import NEWEST_VERSION, PI, Dialect
 from eventstore.harnesses.resumable import (
     Resumable,
     ResumableMessage,
+    Seal,
     Written,
     name_of_block,
-    sealed_item,
+    seal_of,
 )
 from eventstore.javascript import iso_time, stringify
 from eventstore.views import Block, Image, Message, Payload, Text, Thinking, ToolCall
@@ -22,8 +23,6 @@ from eventstore.views import Block, Image, Message, Payload, Text, Thinking, Too
 Record = dict[str, Any]
 
 _LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh")
-_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_text")
-"""Signatures that only name the field of Chat Completions with a thought."""
 _USAGE: Final = {
     **dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "totalTokens"), 0),
     "cost": dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "total"), 0),
@@ -119,14 +118,11 @@ def _entry(message: ResumableMessage, lost: Counter[str]) -> Record | None:
 
 def _api(view: Message) -> str:
     """Return the API that sealed an answer's thoughts; pi sends them to no other."""
-    for block in view.blocks:
-        if isinstance(block, Thinking):
-            if block.signature in _FIELDS:
-                return "openai-completions"
-            if sealed_item(block) is None:
-                return "anthropic-messages"
-            return "openai-codex-responses" if view.provider == "openai-codex" else "openai-responses"
-    return "anthropic-messages" if view.provider == "anthropic" else "openai-completions"
+    seals = [seal_of(block) for block in view.blocks if isinstance(block, Thinking)]
+    if Seal.RESPONSES in seals:
+        return "openai-codex-responses" if view.provider == "openai-codex" else "openai-responses"
+    is_of_messages = Seal.MESSAGES in seals or view.provider == "anthropic"
+    return "anthropic-messages" if is_of_messages else "openai-completions"
 
 
 def _block(block: Block, payload: Payload, role: str, lost: Counter[str]) -> Record | None:
@@ -137,7 +133,9 @@ def _block(block: Block, payload: Payload, role: str, lost: Counter[str]) -> Rec
         return {"type": "image", "data": payload.image, "mimeType": block.mime}
     if isinstance(block, Thinking) and is_answer:
         sealed = {"type": "thinking", "thinking": block.text, "thinkingSignature": block.signature}
-        return sealed | ({"redacted": True} if payload.is_redacted and not sealed_item(block) else {})
+        return sealed | (
+            {"redacted": True} if payload.is_redacted and seal_of(block) is Seal.MESSAGES else {}
+        )
     if isinstance(block, ToolCall) and is_answer:
         return {"type": "toolCall", "id": block.id, "name": block.name, "arguments": _object(block)}
     lost[name_of_block(block)] += 1

@@ -76,6 +76,29 @@ def test_a_file_of_another_harness_has_the_context(refold: Refold, tmp_path: Pat
     assert messages[3]["model"] == "claude-opus-4-8"
 
 
+@pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code"])
+def test_a_compaction_is_resumed_with_its_summary(refold: Refold, tmp_path: Path, form: str) -> None:
+    refold("sync", foreign(tmp_path))
+    refold("compact", "@last", "--summarizer", "extractive", "--keep-recent", "1")
+    found = refold("export", "@last", "--format", form, "-o", "again.jsonl", "--yes", "--json")
+    assert {"what": "message records that compactions replaced", "count": 4} in found.json["lost"]
+    before, after = (
+        refold("context", session, "--format", "anthropic").json["messages"]
+        for session in (claude_code.SESSION, "again.jsonl")
+    )
+    assert before[1:] == after[1:]
+    assert "<summary>" in json.dumps(after[0])
+
+
+@pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code"])
+def test_a_moved_leaf_is_where_the_file_ends(refold: Refold, tmp_path: Path, form: str) -> None:
+    refold("sync", foreign(tmp_path))
+    refold("go", "@last", "d")
+    refold("export", "@last", "--format", form, "-o", "again.jsonl", "--yes")
+    messages = refold("context", "again.jsonl", "--json").json["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "toolResult"]
+
+
 def test_an_export_is_the_same_each_time(refold: Refold, tmp_path: Path) -> None:
     options = ["--format", "pi", "-o", "-", "--yes"]
     assert len({refold("export", foreign(tmp_path), *options).raw for _ in range(2)}) == 1
@@ -87,16 +110,6 @@ def test_a_title_leaves_a_file_complete(refold: Refold, tmp_path: Path) -> None:
     found = refold("export", "@last", "--format", "claude-code", "-o", "own.jsonl", "--json")
     assert found.json["lost"] == []
     assert (tmp_path / "own.jsonl").read_bytes().startswith((tmp_path / "s.jsonl").read_bytes())
-
-
-def test_a_compaction_is_resumed_by_another_harness(refold: Refold, tmp_path: Path) -> None:
-    refold("sync", foreign(tmp_path))
-    refold("compact", "@last", "--summarizer", "extractive", "--keep-recent", "1")
-    refold("export", "@last", "--format", "pi", "-o", "as-pi.jsonl", "--yes")
-    first, *kept = refold("context", "as-pi.jsonl", "--format", "pi").json["messages"]
-    source, *rest = refold("context", claude_code.SESSION, "--json").json["messages"]
-    assert (first["role"], first["summary"]) == ("compactionSummary", source["message"]["summary"])
-    assert len(kept) == len(rest)
 
 
 def test_a_pi_file_holds_what_has_come_since(told: Refold) -> None:
