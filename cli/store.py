@@ -410,7 +410,7 @@ def remarks_on(imported: ImportResult) -> list[str]:
     from cli.output import counted
 
     facts = [
-        f"{counted(len(remarks), 'line')} {what}"
+        f"{counted(lines, 'line')} {what}"
         for remarks, what in (
             (imported.skipped, "skipped"),
             (imported.differs_from_harness, "read differently by the harness"),
@@ -418,7 +418,7 @@ def remarks_on(imported: ImportResult) -> list[str]:
             (imported.not_utf8, "not in UTF-8"),
             (imported.inserted, "added to a branch of their own"),
         )
-        if remarks
+        if (lines := sum(remark.line > 0 for remark in remarks))
     ]
     facts += ["both the session and the file have grown: the leaf stays"] if imported.diverged else []
     facts += [f"the leaf is on another branch: the file lacks {imported.left!r}"] if imported.left else []

@@ -68,6 +68,8 @@ def event_name(event: Event | LazyEvent) -> str:
 def summary_line(event: Event | LazyEvent) -> str:
     """Describe an event in a few words, not cut to any width."""
     view = node_of(event)
+    if view.compaction and view.compaction.native and not view.compaction.summary:
+        return f"∑ history that only {view.compaction.native} can read"
     return _of_message(view.messages[0], format_of(event.format).tools) if view.messages else view.line
 
 

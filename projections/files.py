@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from posixpath import isabs, join, normpath
 from typing import Any, Final
 
 from eventstore import paths
@@ -105,11 +106,11 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
         seen.add(event.seq)
         sets = FileSets()
         if event.role == "assistant":
-            view = node_of(event).message
-            for call in view.tool_calls if view else ():
+            node = node_of(event)
+            for call in node.message.tool_calls if node.message else ():
                 called_read, called_modified = files_of_call(call, format_of(event.format).tools)
-                read.update(called_read)
-                modified.update(called_modified)
+                read.update(_located(name, node.folder) for name in called_read)
+                modified.update(_located(name, node.folder) for name in called_modified)
         elif event.kind == "branch_summary":
             left = abandoned_entries(event, snapshot)
             pending += left
@@ -120,6 +121,11 @@ def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
         read |= sets.read
         modified |= sets.modified
     return FileSets(frozenset(read), frozenset(modified))
+
+
+def _located(name: str, folder: str) -> str:
+    """Return a path; a relative one below the folder that its record names, if it names one."""
+    return normpath(join(folder, name)) if isabs(folder) and not isabs(name) else name
 
 
 def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:

@@ -264,7 +264,7 @@ def print_imported(path: str, imported: ImportResult) -> None:
     for line, reason in _grouped(imported.skipped):
         echo_text(f"  {path}:{line}: skipped: {reason}")
     for line, reason in _grouped([*imported.differs_from_harness, *imported.orphans, *imported.inserted]):
-        echo_text(f"  {path}:{line}: {reason}")
+        echo_text(f"  {path}:{line}: {reason}" if line else f"  {path}: {reason}")
     if imported.not_utf8:
         count, first = len(imported.not_utf8), imported.not_utf8[0].line
         are = "1 record is" if count == 1 else f"{count:,} records are"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from eventstore.errors import NotFoundError
-from eventstore.event import Flag, NewEvent
+from eventstore.event import Flag, NewEvent, Parent
 from eventstore.files.glue import SegmentWriter
 from eventstore.files.matching import ImportTarget, last_entry
 from eventstore.files.settling import follows_file
@@ -142,7 +142,7 @@ class EventBatches:
                 if seq
                 else event.parent
             )
-        if parent != event.parent and not event.facts.flags & Flag.ORPHAN:
+        if event.parent is not Parent.LEAF and parent != event.parent and not event.facts.flags & Flag.ORPHAN:
             reason = (
                 f"its parent was {parent!r} and is {event.parent!r} now: refold keeps it below the first; import the "
                 "file under another name to read it as it is now"

@@ -209,7 +209,7 @@ class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SourceRemark(msgspec.Struct, frozen=True, gc=False):
-    """A remark on a line that is no record, or that the harness reads differently."""
+    """A remark on a line that is no record, or that the harness reads differently; line 0 is the whole file."""
 
     what: Literal["skipped", "differs"]
     line: int

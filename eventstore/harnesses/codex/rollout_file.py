@@ -42,7 +42,7 @@ class RolloutFile(SourceContents):
     """An open rollout. A thread may have several, so the session is that of the file."""
 
     growth = SourceGrowth.APPENDED
-    passing: frozenset[str] = frozenset()
+    passing = frozenset({_NAMELESS})
 
     def __init__(self, source: Source) -> None:
         if source.beginning().startswith(COMPRESSED):

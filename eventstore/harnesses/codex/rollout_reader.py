@@ -79,7 +79,7 @@ class RolloutReader(SessionReader):
 
     def pieces(self) -> Iterator[Piece]:
         if self._differs and not self._offset:
-            yield SourceRemark("differs", 1, self._differs)
+            yield SourceRemark("differs", 0, self._differs)
         yield from pieces_of_lines(self._file, self._offset, self)
         yield from self._links.at_end()
 

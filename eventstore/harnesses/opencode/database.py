@@ -147,7 +147,7 @@ class _Reader(SessionReader):
         if is_whole and last is not None and self._is_known(place, last.id):
             return
         yield from parent_links(info, place, self._known)
-        reader = EventReader(session.format)
+        reader = EventReader(session.format, info["time"]["created"] if is_whole else None)
         if is_whole:
             yield from self._fork(database, place, info)
         else:

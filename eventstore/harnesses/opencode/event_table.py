@@ -62,10 +62,11 @@ class _Message(msgspec.Struct):
 
 
 class EventReader:
-    """Read the events of one session, from the first on."""
+    """Read the events of one session, from the first on; messages from before `begun` are copies of another's."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, begun: object = None) -> None:
         self._version = version
+        self._begun = begun if isinstance(begun, int) else 0
         self._rows: Sequence[Row] = ()
         self._decoded: list[Json] = []
         self._messages: dict[str, _Message] = {}
@@ -263,6 +264,8 @@ class EventReader:
             pieces.append(b'"parts":[%b]' % b",".join(ordered))
         if about:
             pieces.append(b'"about":%b' % encoded(about))
+        if message is not None and (time_of(message.info) or self._begun) < self._begun:
+            pieces.append(b'"copied":true')
         if to is not None:
             pieces.append(b'"to":%b' % encoded(to))
         return b",".join(pieces) + b"}"

@@ -47,7 +47,8 @@ def node_of(version: str, kind: str, raw: bytes, parent: bytes | None = None) ->
     if kind == "note":
         return _of_note(record, raw)
     if kind == "compaction":
-        return _of_compaction(version, record, parent)
+        is_copied = b'"copied":true' in raw and fields_of(raw).get("copied") is True
+        return _of_compaction(version, record, parent, is_copied=is_copied)
     if kind == "rewrite":
         calls = (text(part.get("callID")) for part in record.parts)
         return Node(rewrites=tuple(TextReplacement(target="", call=call, text=CLEARED) for call in calls))
@@ -95,13 +96,14 @@ def _of_note(record: Record, raw: bytes) -> Node:
             title=TitleView(text=title, rank=TitleRank.MODEL) if is_title else None,
             folder=text(record.session.get("directory")),
         )
-    about = text(fields_of(raw).get("about")) if b'"about"' in raw else ""
+    noted = fields_of(raw) if b'"about"' in raw else {}
+    about = "" if noted.get("copied") is True else text(noted.get("about"))
     tokens = next((part.get("tokens") for part in record.parts if part.get("type") == "step-finish"), None)
     usage = _usage(fields(tokens), next(iter(record.parts), {}).get("cost"))
     return Node(usage=usage, target=about) if about and usage else Node()
 
 
-def _of_compaction(version: str, record: Record, parent: bytes | None) -> Node:
+def _of_compaction(version: str, record: Record, parent: bytes | None, *, is_copied: bool) -> Node:
     asked = record.asked or asking(record_of(parent).parts if parent else ())
     summary = summary_of(record)
     said = record.info
@@ -124,7 +126,7 @@ def _of_compaction(version: str, record: Record, parent: bytes | None) -> Node:
             RequestView(
                 provider=text(said.get("providerID")) or None,
                 model=text(said.get("modelID")) or None,
-                usage=_usage(fields(said.get("tokens")), said.get("cost")),
+                usage=None if is_copied else _usage(fields(said.get("tokens")), said.get("cost")),
                 answer=summary,
             ),
         ),

@@ -3,7 +3,7 @@
 A message of an export, or of the rows of a database, is `{"info": …, "parts": […]}`. The record of an event is its row,
 `{"id", "seq", "type", "data"}`, and what else gives it a meaning: `info` is the newest one of the message that a part
 belongs to; a compaction has the `parts` of its summary and what it was `asked`; messages that end a session's path are
-removed `to` the entry before them.
+removed `to` the entry before them. What a fork `copied` counts no tokens: its original has them.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cli.store import remarks_on
 from eventstore import open_store
 from eventstore.errors import BadInputError
 from eventstore.event import Event
@@ -20,6 +21,7 @@ from eventstore.memory import MemoryLog
 from eventstore.records import Link, own_record
 from eventstore.verify import verify
 from projections.context.cursor import resolve_cursor
+from projections.descriptions import summary_line
 from projections.usage import answers
 from tests.support import codex
 from tests.support.events import events
@@ -82,8 +84,22 @@ def test_files_name_sessions_by_their_rollouts(tmp_path: Path) -> None:
     assert bring(log, tmp_path, content).id == codex.THREAD
     reverted = bring(log, tmp_path, content, codex.name_of(rollout=REVERTED))
     assert (reverted.id, reverted.differs_from_harness) == (REVERTED, [])
-    lost = bring(MemoryLog(), tmp_path, content, "copy.jsonl")
-    assert (lost.id, [each.line for each in lost.differs_from_harness]) == (codex.THREAD, [1])
+
+
+def test_sealed_compactions_say_who_reads_them(tmp_path: Path) -> None:
+    sealed = codex.item("compaction", encrypted_content="x" * 400)
+    *_, compaction = made_of(codex.rollout(codex.said("one"), codex.compacted("", sealed)), tmp_path)
+    assert summary_line(compaction) == "∑ history that only openai can read"
+
+
+def test_a_lost_name_is_said_once(tmp_path: Path) -> None:
+    log, content = MemoryLog(), codex.rollout(codex.said("one"))
+    lost = bring(log, tmp_path, content, "copy.jsonl")
+    assert (lost.id, [each.line for each in lost.differs_from_harness]) == (codex.THREAD, [0])
+    assert remarks_on(lost) == []
+    grown = content + codex.line("response_item", codex.said("two"))
+    assert bring(log, tmp_path, grown, "copy.jsonl").differs_from_harness == []
+    assert bring(log, tmp_path, grown, "copy.jsonl").differs_from_harness == []
 
 
 def test_compressed_files_are_what_they_were(tmp_path: Path) -> None:

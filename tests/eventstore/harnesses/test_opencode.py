@@ -20,8 +20,10 @@ from eventstore.memory import MemoryLog
 from eventstore.paths import events as events_in
 from eventstore.records import Link, record_of
 from projections.context.build import build_context, harness_json
+from projections.context.cursor import resolve_cursor
 from projections.descriptions import title
 from projections.files import file_operations
+from projections.usage import answers
 from tests.support.events import events
 from tests.support.opencode import MODEL, SESSION, START, Database
 from tests.support.opencode_damage import check_database, check_export
@@ -76,6 +78,13 @@ def test_an_export_that_changed_shows_the_change(tmp_path: Path) -> None:
     assert import_bytes(log, tmp_path, exported(user("msg_1", "new"))).rewritten == 1
     assert b'"new"' in harness_json(build_context(log, SESSION))
     assert b'"old"' in harness_json(build_context(log, SESSION, as_of=2))
+
+
+def test_a_changed_title_changes_no_parent(tmp_path: Path) -> None:
+    log = MemoryLog()
+    import_bytes(log, tmp_path, exported(user("msg_1"), title="old"))
+    changed = import_bytes(log, tmp_path, exported(user("msg_1"), title="new"))
+    assert (changed.rewritten, changed.differs_from_harness) == (1, [])
 
 
 @pytest.mark.parametrize(("cut", "count"), [(200, 0), (700, 1), (1100, 2)])
@@ -304,6 +313,41 @@ def test_calls_name_the_files_that_they_touch(tmp_path: Path) -> None:
     import_sessions(log, database.path)
     found = file_operations(log, SESSION)
     assert (found.read_files, found.modified_files) == (["/a"], ["/b", "/c", "/d"])
+
+
+def test_relative_and_absolute_names_are_one_file(tmp_path: Path) -> None:
+    database, log = Database(tmp_path), MemoryLog()
+    database.begin()
+    database.message("msg_1", "assistant", path={"cwd": "/work"})
+    patch = "*** Begin Patch\n*** Update File: src/a.py\n*** End Patch"
+    for tool, given in (("read", {"filePath": "/work/src/a.py"}), ("apply_patch", {"patchText": patch})):
+        state = {"status": "completed", "input": given, "output": ""}
+        database.part("msg_1", f"prt_{tool}", type="tool", tool=tool, callID=tool, state=state)
+    import_sessions(log, database.path)
+    found = file_operations(log, SESSION)
+    assert (found.read_files, found.modified_files) == ([], ["/work/src/a.py"])
+
+
+def test_copies_of_a_fork_count_no_tokens(tmp_path: Path) -> None:
+    database, log = Database(tmp_path), MemoryLog()
+    tokens = {"input": 7, "output": 5, "cache": {"read": 0, "write": 0}}
+    database.begin()
+    for session, prefix in ((SESSION, "one"), ("ses_ee02", "two")):
+        if session != SESSION:
+            database.begin(session, time_created=START + 9_000)
+        for name in (f"msg_{prefix}", f"msg_{prefix}_later")[: 1 + (session != SESSION)]:
+            made = START + 10_000 * name.endswith("later")
+            database.message(name, "assistant", session, time={"created": made})
+            times = {"start": 1, "end": 2}
+            database.part(name, f"prt_{name}", session, type="text", text="hi", time=times)
+            database.part(name, f"prt_{name}_z", session, type="step-finish", tokens=tokens)
+    import_sessions(log, database.path)
+    with log.snapshot() as snapshot:
+        counted = [
+            [each.message.usage for each in answers(snapshot, resolve_cursor(snapshot, session))]
+            for session in (SESSION, "ses_ee02")
+        ]
+    assert [[usage and usage.input for usage in of_session] for of_session in counted] == [[7], [None, 7]]
 
 
 def test_data_that_is_no_json_is_reported(tmp_path: Path) -> None:
