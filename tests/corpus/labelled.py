@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import lzma
-from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import msgspec
-
-from eventstore import EventLog
-from eventstore.files.importing import import_file
-from tests.support.foreign import Foreign, append_codex, append_opencode
 
 Verdict = Literal["right/useful", "right/useless", "wrong"]
 Weight = Literal["serious", "minor", "trivial"]
@@ -90,51 +83,29 @@ class Labels(_Struct, frozen=True, kw_only=True):
     boundaries: list[Boundary] = msgspec.field(name="boundary", default_factory=list)
 
 
-class Source(NamedTuple):
-    """The file of a labelled session, relative to the corpus or absolute, and how it gets into a log."""
-
-    file: str
-    append: Callable[[EventLog, Path], Foreign]
-
-
-def _imported(log: EventLog, path: Path) -> Foreign:
-    """Import a session file; its records' ids are those of the events."""
-    points: dict[str, list[str]] = {}
-    for line, content in enumerate(path.read_bytes().splitlines(), 1):
-        record = json.loads(content)
-        name = record.get("uuid") or record.get("id")
-        if name:
-            points[f"line-{line}"] = points[name] = [name]
-    return Foreign(import_file(log, path).id, points)
-
-
-def _recorded(log: EventLog, path: Path) -> Foreign:
-    """Import a compressed session file."""
-    with TemporaryDirectory() as folder:
-        plain = Path(folder, path.stem)
-        plain.write_bytes(lzma.decompress(path.read_bytes()))
-        return _imported(log, plain)
-
-
-def _in_tests(name: str) -> Source:
-    return Source(str(FOLDER / "recorded" / f"{name}.jsonl.xz"), _recorded)
-
-
 CORPUS: Final = {
-    "6113e919": Source("claude-code/6113e919-3auto.jsonl", _imported),
-    "pi-mono-before-compaction": Source("pi/pi-mono-before-compaction.v3.jsonl", _imported),
-    "67d765b5": Source("claude-code/67d765b5-manual.jsonl", _imported),
-    "019d7d08": Source("codex/rollout-019d7d08-parent.jsonl", append_codex),
-    "k1-first-300": Source("opencode/k1-first-300-messages.json", append_opencode),
+    "6113e919": "claude-code/6113e919-3auto.jsonl",
+    "pi-mono-before-compaction": "pi/pi-mono-before-compaction.v3.jsonl",
+    "67d765b5": "claude-code/67d765b5-manual.jsonl",
+    "019d7d08": "codex/rollout-019d7d08-parent.jsonl",
+    "k1-first-300": "opencode/k1-first-300-messages.json",
 }
 """Real sessions, all of which were looked at while building."""
-STAGED: Final = {name: _in_tests(name) for name in ("csvmill", "logsift", "tally")}
+STAGED: Final = ("csvmill", "logsift", "tally")
 """Sessions that were staged for this purpose and looked at while building."""
-HELD_OUT: Final = {name: _in_tests(name) for name in ("dungeon", "feedbot", "pressroom", "ringq", "slotbook")}
+HELD_OUT: Final = ("dungeon", "feedbot", "pressroom", "ringq", "slotbook")
 """Staged sessions that nobody looked at while building."""
-SESSIONS: Final = {**CORPUS, **STAGED, **HELD_OUT}
+SESSIONS: Final = (*CORPUS, *STAGED, *HELD_OUT)
 
 
 def labels_of(session: str) -> Labels:
     """Return the labels of a session. Raises msgspec.ValidationError for an unknown key."""
     return msgspec.toml.decode((FOLDER / "labels" / f"{session}.toml").read_bytes(), type=Labels)
+
+
+def contents_of(session: str, corpus: Path | None) -> bytes:
+    """Return the file of a session, which lies in the corpus unless it was staged."""
+    if session in CORPUS:
+        assert corpus
+        return (corpus / CORPUS[session]).read_bytes()
+    return lzma.decompress((FOLDER / "recorded" / f"{session}.jsonl.xz").read_bytes())

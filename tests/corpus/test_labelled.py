@@ -1,13 +1,15 @@
-"""The files of labels belong to sessions, and refer to their events."""
+"""The files of labels belong to sessions, and refer to their events and lines."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
-from tests.corpus.labelled import CORPUS, FOLDER, HELD_OUT, SESSIONS, STAGED, Labels, labels_of
+from tests.corpus.labelled import CORPUS, FOLDER, HELD_OUT, SESSIONS, STAGED, Labels, contents_of, labels_of
 from tests.support.events import events
 
 
@@ -23,12 +25,11 @@ def ids_of(labels: Labels) -> set[str]:
     return found
 
 
-def unknown(session: str, folder: Path) -> set[str]:
+def unknown(session: str, contents: bytes, folder: Path) -> set[str]:
     """Return the ids in labels that are no event of their session."""
-    source, log = SESSIONS[session], MemoryLog()
-    appended = source.append(log, folder / source.file)
-    known = {each.id for each in events(log, appended.session)}
-    return {name for name in ids_of(labels_of(session)) if not set(appended.points.get(name, ())) & known}
+    log = MemoryLog()
+    (file := folder / "session.jsonl").write_bytes(contents)
+    return ids_of(labels_of(session)) - {each.id for each in events(log, import_file(log, file).id)}
 
 
 def test_every_file_of_labels_belongs_to_a_session() -> None:
@@ -37,10 +38,16 @@ def test_every_file_of_labels_belongs_to_a_session() -> None:
 
 
 @pytest.mark.parametrize("session", [*STAGED, *HELD_OUT])
-def test_labels_refer_to_events_of_staged_sessions(session: str) -> None:
-    assert unknown(session, Path()) == set()
+def test_labels_refer_to_events_of_staged_sessions(session: str, tmp_path: Path) -> None:
+    assert unknown(session, contents_of(session, None), tmp_path) == set()
 
 
 @pytest.mark.parametrize("session", CORPUS)
-def test_labels_refer_to_events_of_real_sessions(corpus: Path, session: str) -> None:
-    assert unknown(session, corpus) == set()
+def test_labels_refer_to_events_of_real_sessions(corpus: Path, session: str, tmp_path: Path) -> None:
+    assert unknown(session, contents_of(session, corpus), tmp_path) == set()
+
+
+def test_boundaries_without_ids_name_lines_of_compactions(corpus: Path) -> None:
+    lines = contents_of("019d7d08", corpus).splitlines()
+    named = [boundary.line for boundary in labels_of("019d7d08").boundaries]
+    assert [json.loads(lines[line - 1])["type"] for line in named] == ["compacted"] * len(named)

@@ -15,6 +15,7 @@ from eventstore.event import Event
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses import node_of
 from eventstore.memory import MemoryLog
+from projections.audit.calls import session_calls
 from projections.audit.session import audit
 from projections.context.build import build_context, context_at, context_json
 from projections.context.cursor import path, resolve_cursor
@@ -23,6 +24,7 @@ from projections.context.parts import Context
 from projections.requests.anthropic import render
 from projections.rules import rules_named
 from projections.rules.codex import CUT_OUTPUT, SEALED
+from projections.usage import answers
 from tests.support import codex
 from tests.support.events import events
 from tests.support.validator import validate
@@ -92,6 +94,19 @@ def test_corpus_requests_are_valid(corpus: Path, tmp_path: Path) -> None:
             (imported,) = import_sessions(log, file)
             rendered = render(build_context(log, imported.id, readable=True), model="claude-opus-4-5")
         assert validate(rendered.body) == []
+
+
+def test_calls_of_rollouts_add_up_to_their_totals(corpus: Path) -> None:
+    for file in sorted(corpus.glob("codex/*.jsonl")):
+        log = MemoryLog()
+        (imported,) = import_sessions(log, file)
+        with log.snapshot() as snapshot:
+            calls = session_calls(answers(snapshot, resolve_cursor(snapshot, imported.id)))
+        payloads = [json.loads(line)["payload"] for line in file.read_bytes().splitlines()]
+        counts = [each["info"] for each in payloads if each.get("type") == "token_count" and each["info"]]
+        total = counts[-1]["total_token_usage"]
+        assert sum(call.usage.output for call in calls) == total["output_tokens"], file
+        assert sum(call.usage.prompt for call in calls) == total["input_tokens"], file
 
 
 def test_rolled_back_compactions_are_no_base(tmp_path: Path) -> None:
