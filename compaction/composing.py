@@ -15,7 +15,8 @@ from compaction.part import Limits, Reason
 from compaction.plan import Plan, shrink_outputs
 from compaction.policy.model import Policy
 from compaction.restoring import drop_least_recent, restore_files
-from compaction.rewrites import Evict, sized
+from compaction.rewrites import Evict
+from compaction.sized_context import sized
 from compaction.summary import Summary
 from compaction.window import has_open_calls
 from eventstore.checked import checked

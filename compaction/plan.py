@@ -12,7 +12,8 @@ from compaction.file_tags import with_file_tags
 from compaction.part import Limits
 from compaction.policy.model import MessageSource, Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
-from compaction.rewrites import Offload, shown_after, sized
+from compaction.rewrites import Offload
+from compaction.sized_context import shown_after, sized
 from compaction.window import Window, build_window, select_window, select_window_parts
 from eventstore import paths
 from eventstore.log import Snapshot

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from compaction.policy.model import Restoring
-from compaction.rewrites.supersede import read_of
+from compaction.rewrites import read_of
 from eventstore.event import Event
 from eventstore.harnesses import format_of, node_of
 from eventstore.harnesses.base import Tools

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from compaction.plan import has_new_messages
-from compaction.rewrites import AnyRewrite, SizedContext, shown_after, sized
+from compaction.rewrites import AnyRewrite
+from compaction.sized_context import SizedContext, shown_after, sized
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.event import Parent

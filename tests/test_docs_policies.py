@@ -105,11 +105,11 @@ def test_every_preset_is_in_the_table_with_its_rewrites_continuation_and_counter
 
 def test_what_rewrites_show_is_in_the_page() -> None:
     shown = (
-        rewrites.mask.MASKED,
-        rewrites.micro.COMPACTED,
-        rewrites.prune_turns.CLEARED,
-        rewrites.supersede.SUPERSEDED,
-        rewrites.useless.ELIDED,
+        rewrites.MASKED,
+        rewrites.COMPACTED,
+        rewrites.CLEARED,
+        rewrites.SUPERSEDED,
+        rewrites.ELIDED,
         DONE,
     )
     assert [text for text in shown if text not in PAGE] == []

@@ -256,7 +256,7 @@ def members(module: str) -> Iterator[tuple[str, str]]:
 
 HOW_TO_ADD = {
     "a harness": {"eventstore/harnesses/base.py", "eventstore/frame.py", "projections/rules/base.py"},
-    "a part of a policy": {"compaction/triggers.py", "compaction/cuts.py", "compaction/rewrites/__init__.py"},
+    "a part of a policy": {"compaction/triggers.py", "compaction/cuts.py", "compaction/rewrites.py"},
     "a template": {"compaction/templates/texts/NAME.md"},
     "a renderer": {"projections/requests/rendered.py"},
     "a summarizer": {"compaction/summarizers/registry.py"},

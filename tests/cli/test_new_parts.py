@@ -32,21 +32,16 @@ class Addition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REWRITE = Addition(
-    file="compaction/rewrites/hush.py",
-    text="""
-from compaction.part import PolicyPart
-from eventstore.records import TextReplacement
-
+    registry="compaction/rewrites.py",
+    lines={
+        "AnyRewrite = ": """
 class Hush(PolicyPart, frozen=True, tag="hush"):
     word: str = "[hush]"
 
     def plan(self, context):
         return [TextReplacement(target=each.id, text=self.word) for each in context.results if not each.is_rewritten]
-""",
-    registry="compaction/rewrites/__init__.py",
-    lines={
-        "from compaction.rewrites.mask": "from compaction.rewrites.hush import Hush\nfrom compaction.rewrites.mask",
-        "AnyRewrite = ": "AnyRewrite = Hush | ",
+
+AnyRewrite = Hush | """,
     },
 )
 TRIGGER = Addition(

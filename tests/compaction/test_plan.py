@@ -6,8 +6,7 @@ import pytest
 
 from compaction.cuts import KeepRecent, LastMessages, TailTurn
 from compaction.plan import ALL_KEPT, ALL_TOGETHER, NO_MESSAGES, NO_NEWER_MESSAGES
-from compaction.rewrites import Mask, Snip
-from compaction.rewrites.mask import MASKED
+from compaction.rewrites import MASKED, Mask, Snip
 from compaction.rewriting import record_rewrites
 from eventstore.records import Compaction, Custom
 from projections.context.parts import view_of_part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compaction.rewrites import sized
+from compaction.sized_context import sized
 from projections.context.build import build_context
 from projections.tokens import counter
 from tests.support.talk import Story, assistant, call, result

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Mask
-from compaction.rewrites.mask import MASKED
+from compaction.rewrites import MASKED, Mask
 from eventstore.records import Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
 from tests.support import sentences

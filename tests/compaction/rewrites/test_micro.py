@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.rewrites import Micro
-from compaction.rewrites.micro import COMPACTED
+from compaction.rewrites import COMPACTED, Micro
 from compaction.rewriting import record_rewrites
 from projections.tokens import counter
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing

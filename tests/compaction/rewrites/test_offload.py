@@ -9,7 +9,8 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.rewrites import Offload, sized
+from compaction.rewrites import Offload
+from compaction.sized_context import sized
 from tests.compaction.rewrites.contexts import TOKENS, planned, why_nothing
 from tests.support import sentences
 from tests.support.contexts import context_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.rewrites import sized
-from compaction.rewrites.sized_context import spares_cache
+from compaction.sized_context import sized, spares_cache
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, calls, long
 from tests.support.talk import user

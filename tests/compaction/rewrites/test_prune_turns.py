@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import PruneTurns
-from compaction.rewrites.prune_turns import CLEARED
+from compaction.rewrites import CLEARED, PruneTurns
 from eventstore.records import Compaction, Rewrite, TextReplacement
 from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
 from tests.support import sentences

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Mask, Micro, shown_after, sized
+from compaction.rewrites import Mask, Micro
+from compaction.sized_context import shown_after, sized
 from eventstore.records import TextReplacement
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, calls

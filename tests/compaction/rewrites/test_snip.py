@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Snip, sized
+from compaction.rewrites import Snip
+from compaction.sized_context import sized
 from eventstore.records import Rewrite, TextReplacement
 from projections.context.build import build_context
 from tests.compaction.rewrites.contexts import TOKENS, why_nothing

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.rewrites import Supersede
-from compaction.rewrites.sized_context import WARM
-from compaction.rewrites.supersede import SUPERSEDED
+from compaction.rewrites import SUPERSEDED, Supersede
+from compaction.sized_context import WARM
 from tests.compaction.rewrites.contexts import calls, planned, why_nothing
 
 

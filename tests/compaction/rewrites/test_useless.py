@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from compaction.rewrites import Useless
-from compaction.rewrites.sized_context import WARM
-from compaction.rewrites.useless import ELIDED
+from compaction.rewrites import ELIDED, Useless
+from compaction.sized_context import WARM
 from tests.compaction.rewrites.contexts import calls, long, planned, why_nothing
 from tests.support.talk import assistant, call, result
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compaction.rewrites.sized_context import sized
-from compaction.rewrites.supersede import Supersede
+from compaction.rewrites import Supersede
+from compaction.sized_context import sized
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from eventstore.records import Rewrite, SessionInfo, TextReplacement
