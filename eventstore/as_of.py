@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from eventstore.append import head_of, place_all, placed_event, runs_of_path
 from eventstore.errors import no_event
 from eventstore.frame import Buffer, decode, header_only, with_body, written_in
-from eventstore.log import FeedItem, Head, Snapshot
-from eventstore.snapshot_wrapper import SnapshotWrapper
+from eventstore.log import FeedItem, Head, Snapshot, SnapshotWrapper
 
 
 def as_of_event(snapshot: Snapshot, session: str, seq: int | None) -> Snapshot:

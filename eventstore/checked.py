@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Flag
 from eventstore.frame import Buffer, header_of, pointers_of, seq_of
-from eventstore.log import EventLog, FeedItem, Head, Snapshot
-from eventstore.snapshot_wrapper import SnapshotWrapper
+from eventstore.log import EventLog, FeedItem, Head, Snapshot, SnapshotWrapper
 from eventstore.verify import check_frame
 
 

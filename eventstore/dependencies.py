@@ -15,8 +15,7 @@ import msgspec
 from eventstore.checked import require_sound
 from eventstore.errors import NotFoundError
 from eventstore.frame import Buffer
-from eventstore.log import EventLog, FeedItem, Head, Snapshot
-from eventstore.snapshot_wrapper import SnapshotWrapper
+from eventstore.log import EventLog, FeedItem, Head, Snapshot, SnapshotWrapper
 
 _Result = TypeVar("_Result", bound=msgspec.Struct)
 _LEVEL: Final = 1

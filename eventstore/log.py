@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Literal, Protocol, Self
 
 import msgspec
@@ -296,3 +296,25 @@ class StoredLog(EventLog, Protocol):
         this, at the end: open the store again afterwards. Raises StoreError, also unless the store's newest event has
         this position; then nothing has changed.
         """
+
+
+class SnapshotWrapper:
+    """Forward the reads of a `Snapshot` that concern no events; subclasses define the others."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def snapshot(self) -> AbstractContextManager[Self]:
+        return nullcontext(self)
+
+    def blob(self, digest: bytes) -> bytes:
+        return self._snapshot.blob(digest)
+
+    def derived(self, key: bytes) -> bytes | None:
+        return self._snapshot.derived(key)
+
+    def source(self, path: bytes) -> SourceState | None:
+        return self._snapshot.source(path)
+
+    def sources(self) -> Iterator[SourceState]:
+        return self._snapshot.sources()

@@ -11,10 +11,9 @@ from eventstore.append import check_expected, head_of, place_frame, to_place, wr
 from eventstore.event import NewEvent
 from eventstore.frame import Buffer, decode, header_of, id_of
 from eventstore.harnesses import place_of
-from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SourceState
+from eventstore.log import AppendResult, Expected, FeedItem, Head, Snapshot, SnapshotWrapper, SourceState
 from eventstore.paths import entry_id
 from eventstore.placing import Placer
-from eventstore.snapshot_wrapper import SnapshotWrapper
 
 
 class Preview(SnapshotWrapper):

@@ -120,7 +120,7 @@ def _print(found: Sequence[SessionChecks], *, is_all: bool, is_complete: bool) -
 def _verdict(found: Sequence[SessionChecks], *, is_complete: bool) -> str:
     """Return the outcome as a line, "" if it is unknown: too little could be checked."""
     from cli.output import counted
-    from projections.audit.recorded_requests import RECORDED
+    from projections.audit.checks import RECORDED
 
     results = [result for checks in found for result in checks.results]
     recorded = [each for each in results if each.name == RECORDED and each.checked]

@@ -208,7 +208,7 @@ def _received(replays: Iterable[SessionReplay], sessions: int) -> Iterator[Sessi
 def _show_runs(replays: Iterable[SessionReplay], sessions: int, *, as_json: bool) -> int:
     """Print the sessions' runs under their policies' triggers, and return the exit code."""
     from cli.output import console, echo_json, paged
-    from cli.views.triggered_table import print_runs
+    from cli.views.replay_table import print_runs
 
     runs: list[TriggeredRun] = []
     is_sound = True

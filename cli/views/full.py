@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from projections.audit.conditions import FilesAudit
     from projections.audit.cost import Cost
     from projections.audit.measure import Size
-    from projections.audit.metrics import Metrics
-    from projections.audit.person_next import PersonNext
+    from projections.audit.metrics import Metrics, PersonNext
     from projections.audit.rework import Rework
     from projections.audit.session import Audit
     from projections.timeline import Timeline

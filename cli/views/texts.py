@@ -8,8 +8,8 @@ from cli.output import counted, cut_line, safe_line, short_paths
 
 if TYPE_CHECKING:
     from projections.audit.cost import Cost, Spending
-    from projections.audit.isolation import NotComputed
     from projections.audit.measure import Size
+    from projections.audit.metrics import NotComputed
     from projections.overview import Spent
     from projections.rules.base import Gap
 

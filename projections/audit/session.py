@@ -25,9 +25,8 @@ from projections.audit.conditions import LEAST_GAIN, Condition, FilesAudit, Toke
 from projections.audit.cost import SessionCost, answer_of, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
 from projections.audit.gaps import path_gaps, reckoned_restored
-from projections.audit.isolation import Isolation, NotComputed
 from projections.audit.measure import EventRef, MetricStruct
-from projections.audit.metrics import Metrics, measure
+from projections.audit.metrics import Isolation, Metrics, NotComputed, measure
 from projections.audit.prices import Prices, library_prices
 from projections.audit.readings import BOUNDARIES, Reading, readings
 from projections.context.build import context_at

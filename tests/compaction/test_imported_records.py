@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from compaction.compactor import latest_notes
+from compaction.composing import restore_files
 from compaction.decisions import FailureHistory, failure_history
 from compaction.policy.model import Restoring
-from compaction.restoring import restore_files
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.templates import find_template, with_session

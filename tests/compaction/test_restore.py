@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from compaction.branching.undo import undo
+from compaction.composing import drop_least_recent, restore_files
 from compaction.policy.load import load_preset
 from compaction.policy.model import Restoring
-from compaction.restoring import drop_least_recent, restore_files
 from compaction.rewrites import Micro
 from compaction.rewriting import record_rewrites
 from eventstore.records import RESTORED_FILE

@@ -13,9 +13,9 @@ import pytest
 from eventstore import AppendResult, EventLog, NewEvent, SessionWriter
 from eventstore.files import batching
 from eventstore.files.batching import BATCH_EVENTS
-from eventstore.files.comparing import ComparisonResult
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_file
+from eventstore.files.matching import ComparisonResult
 from eventstore.harnesses.names import is_reserved
 from eventstore.imports import earlier_generation, generations, observed_rewrites
 from eventstore.memory import MemoryLog

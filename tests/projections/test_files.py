@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from eventstore.files.importing import import_file
-from eventstore.harnesses.pi.tools import TOOLS
+from eventstore.harnesses.pi import TOOLS
 from eventstore.records import BranchSummary, Compaction, CustomMessage, FileOperations, LeafMoved
 from eventstore.views import ToolCall
 from projections.context.cursor import ROOT

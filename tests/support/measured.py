@@ -9,8 +9,7 @@ from projections.audit.cache import CacheEffect, CacheHistory
 from projections.audit.conditions import FilesAudit, TokensBefore
 from projections.audit.cost import Cost, SessionCost, Spending
 from projections.audit.measure import EventRef, Size
-from projections.audit.metrics import Metrics
-from projections.audit.person_next import NextMessage, PersonNext
+from projections.audit.metrics import Metrics, NextMessage, PersonNext
 from projections.audit.rework import FailedAgain, FetchedAgain, Rework
 from projections.audit.session import (
     Audit,

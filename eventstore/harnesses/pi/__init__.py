@@ -8,19 +8,60 @@ from collections.abc import Mapping
 from typing import Final
 
 from eventstore.event import Event, NewEvent, Place
-from eventstore.harnesses.base import Certainty, Export, Format
+from eventstore.harnesses.base import Certainty, Editor, Export, Format, Tools
 from eventstore.harnesses.pi.context_file import written
 from eventstore.harnesses.pi.entry import entry_of
 from eventstore.harnesses.pi.export import export_file, is_exported
 from eventstore.harnesses.pi.file import IN_ORDER, NAMED, PI
 from eventstore.harnesses.pi.message import message_view, payloads
 from eventstore.harnesses.pi.session_file import PiFile
-from eventstore.harnesses.pi.tools import TOOLS
 from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
 from eventstore.views import Message, Payload
+
+_PATHS: Final = ("path", "file_path", "filePath", "notebook_path")
+_SCRIPTS: Final = ("command", "cmd")
+_ANTHROPICS: Final = Editor(command="command", views="view", paths=("path", "old_path", "new_path"))
+_RANGE: Final = r"L?\d+(?:(?:[-+]|\.\.)L?\d+|-|\.\.)?"
+_RANGES: Final = rf"{_RANGE}(?:,{_RANGE})*"
+_SELECTOR: Final = re.compile(
+    rf"(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z", re.ASCII | re.IGNORECASE
+)
+"""oh-my-pi's read selectors: line ranges, `raw`, both in either order, or `conflicts`."""
+
+# pi has few tools of its own; the others are whatever its extensions register, and many of those take the names that
+# oh-my-pi, Claude Code, Codex, opencode or Gemini's program use, or that Anthropic gives its models.
+TOOLS: Final = Tools(
+    reads=dict.fromkeys(("read", "Read", "read_file", "view", "NotebookRead"), _PATHS),
+    modifies=dict.fromkeys(
+        (
+            "write",
+            "edit",
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "NotebookEdit",
+            "write_file",
+            "edit_file",
+            "multiedit",
+            "multi_edit",
+        ),
+        _PATHS,
+    ),
+    editors=dict.fromkeys(("str_replace_based_edit_tool", "str_replace_editor", "memory"), _ANTHROPICS),
+    patches=frozenset({"apply_patch", "patch"}),
+    shells=dict.fromkeys(
+        ("bash", "Bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute"), _SCRIPTS
+    ),
+    plans=frozenset({"todo", "todowrite", "todo_write", "update_plan", "TodoWrite"}),
+    paths=_PATHS,
+    scripts=_SCRIPTS,
+    ranges=("offset", "limit"),
+    selector=_SELECTOR,
+)
+
 
 _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from compaction.composing import restore_files
 from compaction.policy.model import Restoring
-from compaction.restoring import restore_files
 from eventstore.records import FileOperations, record_of
 from tests.compaction.rewrites.contexts import TOKENS
 from tests.compaction.scripted import Scripted, compactor, long

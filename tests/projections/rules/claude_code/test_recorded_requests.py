@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses.claude_code.api_requests import message_hash
 from eventstore.memory import MemoryLog
-from projections.audit.checks import CheckResult, check_session
+from projections.audit.checks import RECORDED, CheckResult, check_session
 from projections.audit.gaps import context_gaps
-from projections.audit.recorded_requests import RECORDED
 from projections.context.build import build_context, harness_json
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Fate
