@@ -191,9 +191,9 @@ def _print_remarks(out: Console, view: AuditView) -> None:
     _print_rest(out, len(found) - REMARKS, "remark")
 
 
-def _print_rest(out: Console, count: int, one: str, many: str = "") -> None:
+def _print_rest(out: Console, count: int, one: str) -> None:
     if count > 0:
-        print_line(out, f"… {counted(count, 'more ' + one, 'more ' + (many or one + 's'))}", style="dim")
+        print_line(out, f"… {counted(count, f'more {one}')}", style="dim")
 
 
 def print_sessions(out: Console, rows: Sequence[SessionRow]) -> None:
