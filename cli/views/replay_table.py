@@ -1,4 +1,4 @@
-"""Print a replay: a line for each variant, or the costs where policies decide when to compact."""
+"""Print a replay: a line for each variant, or the costs where policies decide."""
 
 from __future__ import annotations
 

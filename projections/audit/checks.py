@@ -1,4 +1,4 @@
-"""Check the contexts of a session against what its records say of them, and against requests in them."""
+"""Check the contexts of a session against what its records say, and their requests."""
 
 from __future__ import annotations
 
