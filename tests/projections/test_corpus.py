@@ -61,14 +61,16 @@ def test_versions_1_and_3_of_a_session_have_the_same_contexts(opened):
     assert contexts[0] == contexts[1]
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_contexts_of_real_sessions_are_pis(opened, name):
-    log, session, lines = opened(name)
-    entries = lines[1:] if "version" in lines[0] else reference_pi.migrated(lines)
-    ids = [event.id for event in events(log, session)]
-    for place in {*range(0, len(entries), 50), len(entries) - 1}:
-        expected = reference_pi.context(entries, entries[place]["id"])
-        assert javascript(context_json(log, session, leaf=ids[place])) == expected
+def test_contexts_of_real_sessions_are_pis(opened, corpus):
+    names = sorted(path.stem for path in corpus.glob("pi/*.jsonl"))
+    for name in names:
+        log, session, lines = opened(name)
+        entries = lines[1:] if "version" in lines[0] else reference_pi.migrated(lines)
+        ids = [event.id for event in events(log, session)]
+        for place in {*range(0, len(entries), 20), len(entries) - 1}:
+            expected = reference_pi.context(entries, entries[place]["id"])
+            assert javascript(context_json(log, session, leaf=ids[place])) == expected, (name, place)
+    assert len(names) >= len(EVERY)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from eventstore.harnesses.pi.tools import TOOLS
 from hypothesis import HealthCheck, given, settings
 
 from eventstore.files.importing import import_file
 from eventstore.harnesses import format_of
+from eventstore.harnesses.pi import TOOLS
 from eventstore.memory import MemoryLog
 from eventstore.records import Rewrite, TextReplacement
 from eventstore.views import Message, ToolCall

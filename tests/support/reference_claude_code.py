@@ -1,4 +1,4 @@
-"""Claude Code's transcripts as nodes, and what a context selects of them.
+"""Build contexts of Claude Code's transcripts without a store, from their lines alone.
 
 Only the structure is here: places in the tree, what compactions keep, what rewrites change, what was in memory beside
 a path. The messages of records come from the functions that read them for the store.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from eventstore.harnesses.claude_code.api_message import wire_of
@@ -30,7 +31,6 @@ from projections.context.overlay import Rewrites
 from projections.context.parts import Fate, Part
 from projections.rules.claude_code import RULES
 from projections.rules.claude_code.turns import attachments_first
-from tests.nodes.node import Change, Compaction, Node, Nodes, walk
 
 _REJOINS: Final = (2, 1, 88)
 """The first version that restores the results of parallel calls when it resumes a session."""
@@ -40,11 +40,87 @@ _RESUMED: Final = re.compile(
 """Fields of records that show where one process ended and another began."""
 
 
-def nodes_of(name: str, lines: Sequence[bytes]) -> Nodes:
+class Compaction(msgspec.Struct, frozen=True):
+    """The nodes that a context shows in place of everything above, in the order in which they are sent.
+
+    `kept` may name the compaction itself. A run takes along what joins it (`is_run`), and is without what is `removed`.
+    """
+
+    kept: tuple[int, ...] = ()
+    keeps_before: bool = False
+    is_run: bool = False
+    removed: tuple[int, ...] = ()
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A text that contexts show instead: of a node by its id, of a call's result, or of a run up to `through`."""
+
+    text: str
+    target: str = ""
+    call: str = ""
+    through: str = ""
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """The meaning of record `seq`.
+
+    `parent` is the node above, 0 for none. `off`: in no path; a compaction may keep it. Records of one `group` form one
+    message; a node `joins` the one that it was in memory with, though a path may not contain it, or only `follows` it
+    there. `answers` are the calls whose results it has, `changes` what contexts show in place of earlier nodes. `named`
+    is the parent as written, `is_orphan` that it is not there. `version` is that of the process, which `ends` with it.
+    """
+
+    seq: int
+    id: str
+    kind: str
+    parent: int = 0
+    off: bool = False
+    role: str = ""
+    compaction: Compaction | None = None
+    changes: tuple[Change, ...] = ()
+    group: str = ""
+    answers: tuple[str, ...] = ()
+    joins: int = 0
+    follows: int = 0
+    named: str = ""
+    is_orphan: bool = False
+    is_progress: bool = False
+    version: tuple[int, ...] = ()
+    ends: bool = False
+
+
+class Nodes:
+    """A session's nodes, numbered from 1, beside its records."""
+
+    def __init__(self, records: Sequence[bytes]) -> None:
+        self.records = records
+        self.made: list[Node] = []
+        self.leaf = 0
+        self.ids: dict[str, int] = {}
+
+    def __getitem__(self, number: int) -> Node:
+        return self.made[number - 1]
+
+    def add(self, node: Node) -> int:
+        """Append a node and return its number."""
+        self.made.append(node)
+        self.ids.setdefault(node.id, len(self.made))
+        return len(self.made)
+
+    def path(self, leaf: int) -> list[int]:
+        """Return the nodes from the root to a leaf."""
+        found = list[int]()
+        while leaf:
+            found.append(leaf)
+            leaf = self[leaf].parent
+        return found[::-1]
+
+
+def nodes_of(lines: Sequence[bytes]) -> Nodes:
     """Make nodes of a file's lines, without those of sidechains beside a main chain."""
     records = [(seq, fields_of(raw)) for seq, raw in enumerate(lines, 1) if raw.startswith(b"{")]
     is_agent = all(fields.isSidechain is True for _, fields in records if fields.is_chained)
-    reader = _Reader(Nodes(name, lines))
+    reader = _Reader(Nodes(lines))
     reader.read([each for each in records if is_agent or each[1].isSidechain is not True])
     return reader.nodes
 
@@ -223,20 +299,19 @@ def _run(nodes: Nodes, first: int, last: int) -> list[int]:
 
 
 def parts_at(nodes: Nodes, leaf: int) -> Sequence[Part]:
-    """Return the parts of a context, as today's rules join and arrange them."""
-    # The rules look at nothing but the parts.
+    """Return the parts of a context, as the rules join and arrange them."""
     return RULES.joined(attachments_first([*_changed(nodes, _shown(nodes, leaf))]))
 
 
 def _shown(nodes: Nodes, leaf: int) -> list[int]:
     """Return what a context selects: nodes in the order in which they are sent."""
-    path = [each.number for each in walk(nodes, leaf)]
+    path = nodes.path(leaf)
     at = next((n for n in range(len(path) - 1, -1, -1) if nodes[path[n]].kind == "compaction"), None)
     if at is None:
         return _with_beside(nodes, path)
     summary, behind = path[at], path[at + 1 :]
-    compaction = nodes[summary].compaction or Compaction(kept=())
-    kept = [each for each in compaction.kept or () if each != summary]
+    compaction = nodes[summary].compaction or Compaction()
+    kept = [each for each in compaction.kept if each != summary]
     first = next((nodes[each].named for each in behind if nodes[each].named), "")
     names = [nodes[each].id for each in kept]
     if first in names and not compaction.keeps_before:
