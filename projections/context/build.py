@@ -33,12 +33,13 @@ def build_context(
     *,
     leaf: Leaf = None,
     as_of: int | None = None,
+    rules: str | None = None,
     readable: bool = False,
     verify: bool = True,
 ) -> Context:
     """Return the context at a leaf exactly as its harness built it, mistakes included.
 
-    For a request to another provider, ask for a
+    Uses the rules of the session's harness unless `rules` names others. For a request to another provider, ask for a
     `readable` one: messages replace a history that only its provider can read. The cost grows with the context, not
     with the history. Every event in the context is verified; pass `verify=False` only to look at a damaged
     store, never to build a request or a summary. Raises NotFoundError, and CorruptionError if an event
@@ -47,16 +48,18 @@ def build_context(
     with checked(log) if verify else log.snapshot() as newest:
         snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
-        return context_at(snapshot, cursor, readable=readable)
+        return context_at(snapshot, cursor, rules=rules, readable=readable)
 
 
-def context_at(snapshot: Snapshot, cursor: Cursor, *, readable: bool = False) -> Context:
-    """Return the context at a cursor.
+def context_at(
+    snapshot: Snapshot, cursor: Cursor, *, rules: str | None = None, readable: bool = False
+) -> Context:
+    """Return the context at a cursor. Raises NotFoundError for unknown rules.
 
     A `readable` one has the messages in place of a history that only its provider can read.
     """
     leaf = _leaf(snapshot, cursor)
-    harness = rules_at(snapshot, leaf)
+    harness = _rules(snapshot, leaf, rules)
     return Context(
         session=cursor.session,
         leaf=leaf.id if leaf else None,
@@ -119,13 +122,14 @@ def context_json(
     *,
     leaf: Leaf = None,
     as_of: int | None = None,
+    rules: str | None = None,
 ) -> bytes:
     """Return `harness_json(build_context(…))` by joining slices of stored bytes."""
     with log.snapshot() as newest:
         snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
         entry = _leaf(snapshot, cursor)
-        harness = rules_at(snapshot, entry)
+        harness = _rules(snapshot, entry, rules)
         settings = settings_json(snapshot, entry)
         if entry is None:
             return harness.document([], settings)
@@ -195,6 +199,10 @@ def parts_from(
 
 def _leaf(snapshot: Snapshot, cursor: Cursor) -> LazyEvent | None:
     return event(snapshot, cursor.session, cursor.leaf) if cursor.leaf else None
+
+
+def _rules(snapshot: Snapshot, leaf: LazyEvent | None, name: str | None) -> Rules:
+    return rules_at(snapshot, leaf) if name is None else rules_named(name)
 
 
 @cache

@@ -14,7 +14,6 @@ from eventstore.records import BranchSummary, Compaction, CustomMessage, ModelCh
 from projections.context.build import build_context, context_json
 from projections.context.cursor import ROOT
 from projections.context.parts import Fate
-from projections.rules import rules_named
 from tests.support.pi_files import header
 from tests.support.talk import PiSession, Story, assistant, result, texts_of, user
 
@@ -112,9 +111,10 @@ def test_the_root_of_a_context_has_no_id(story):
     assert build_context(story.log, "s", leaf=ROOT).leaf is None
 
 
-def test_rules_that_are_not_there_are_refused_by_name():
+def test_rules_that_are_not_there_are_refused_by_name(story):
+    story.says(user("one"))
     with pytest.raises(NotFoundError) as refused:
-        rules_named("emacs")
+        build_context(story.log, "s", rules="emacs")
     assert refused.value.name == "emacs"
 
 

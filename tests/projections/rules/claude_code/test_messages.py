@@ -16,6 +16,8 @@ from eventstore.paths import path
 from eventstore.writing import SessionWriter
 from projections.audit.session import audit
 from projections.context.build import build_context, context_json
+from projections.context.cursor import path as context_path
+from projections.context.cursor import resolve_cursor
 from projections.files import file_operations
 from projections.rules import claude_code
 from tests.support.claude_code import (
@@ -357,3 +359,11 @@ def test_a_parent_that_can_be_no_id_is_not_looked_for(log: MemoryLog, tmp_path: 
         result("r1", "a1", "x", "one"),
     )
     assert [part.id for part in build_context(log, SESSION).parts] == ["u", "a1", "r1"]
+
+
+def test_other_rules_show_nothing_beside_the_path(log: MemoryLog, tmp_path: Path) -> None:
+    bring(log, tmp_path / "s.jsonl", *PARALLEL, answer("b", "r2", "m2", "done"))
+    with log.snapshot() as snapshot:
+        on_path = {entry.id for entry in context_path(snapshot, resolve_cursor(snapshot, SESSION))}
+    assert {part.id for part in build_context(log, SESSION).parts} - on_path
+    assert {part.id for part in build_context(log, SESSION, rules="pi").parts} <= on_path
