@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eventstore.files.discovery import SessionFile
     from eventstore.files.importing import ImportResult
     from eventstore.files.syncing import FileImport
+    from eventstore.log import StoredLog
 
 _FORCE_POLLING: Final = "WATCHFILES_FORCE_POLLING"
 """The environment variable that all programs built on watchfiles obey."""
@@ -26,7 +27,7 @@ def watch_files(ctx: click.Context, paths: Sequence[str], homes: Sequence[str], 
     """Import what is new in these paths, or in the usual places; go on until Ctrl-C or SIGTERM."""
     from cli.output import counted, echo_json, echo_note, echo_text, progress_bar
     from cli.store import opened
-    from eventstore.files.discovery import named_files, session_files, session_places
+    from eventstore.files.discovery import session_places
     from eventstore.files.watching import Watcher
     from eventstore.harnesses import harnesses
     from eventstore.workers import cores
@@ -39,17 +40,12 @@ def watch_files(ctx: click.Context, paths: Sequence[str], homes: Sequence[str], 
     usual = [each.folder for each in session_places(os.environ, homes) if each.harness in readable]
     folders = list(dict.fromkeys(named or usual))
 
-    def find() -> list[SessionFile]:
-        if named:
-            return [file for path in named for file in named_files(path)]
-        return [file for file in session_files(os.environ, homes) if file.harness in readable]
-
     def on_polling(reason: str) -> None:
         echo_note(f"change notifications do not work here ({reason}): polling the files instead")
 
     polls = os.environ.get(_FORCE_POLLING, "").lower() not in {"", "false", "disable", "disabled"}
     with opened(ctx, create=True) as log, _ended_by_signals():
-        watcher = Watcher(log, find, folders, polls=polls, on_polling=on_polling)
+        watcher = Watcher(log, _finder(log, named, homes), folders, polls=polls, on_polling=on_polling)
         events, remarks = 0, _Remarks()
         with progress_bar("importing") as progress:
             for each in watcher.sync(jobs=cores(), progress=progress):
@@ -69,6 +65,40 @@ def watch_files(ctx: click.Context, paths: Sequence[str], homes: Sequence[str], 
                 remarks.print()
                 _print(each, as_json=as_json)
                 sys.stdout.flush()
+
+
+def _finder(log: StoredLog, named: Sequence[str], homes: Sequence[str]) -> Callable[[], list[SessionFile]]:
+    """Return a function that finds the files in these paths, or in the usual places.
+
+    Files that are new and of programs that refold asked are left out, unless they are named.
+    """
+    from eventstore.files.discovery import named_files, session_files
+    from eventstore.files.syncing import compare_sources
+    from eventstore.harnesses import harnesses
+    from projections.asked import is_asked_file
+
+    readable = {each.name for each in harnesses()}
+    asked: dict[str, bool] = {}
+
+    def is_asked(file: SessionFile) -> bool:
+        if file.path not in asked and file.status.st_size:
+            asked[file.path] = is_asked_file(file)
+        return asked.get(file.path, False)
+
+    def find() -> list[SessionFile]:
+        if named:
+            files = [file for path in named for file in named_files(path)]
+        else:
+            files = [file for file in session_files(os.environ, homes) if file.harness in readable]
+        with log.snapshot() as snapshot:
+            compared = compare_sources(snapshot, files)
+        return [
+            each.file
+            for each in compared
+            if each.known is not None or each.file.path == each.file.place or not is_asked(each.file)
+        ]
+
+    return find
 
 
 class _Remarks:

@@ -93,7 +93,7 @@ def command(
     file of the same name, run it again with both. The prompts of second looks follow the first answers.
     """
     from cli.output import console, echo_json, echo_note, print_line
-    from cli.store import chosen_names, opened, resolve_session
+    from cli.store import opened, resolve_session
     from cli.summarizing import advise_on_failure, cancellable
 
     require_all_or_names(ctx, "reads", sessions, is_all=is_all)
@@ -104,7 +104,7 @@ def command(
     found: list[tuple[str, Reading]] = []
     failure = advise_on_failure(ctx, "what was read before it is kept; run it again later")
     with opened(ctx, writes=not dry_run) as log, failure, cancellable(ctx) as interrupt:
-        names = chosen_names(log) if is_all else [resolve_session(log, each) for each in sessions]
+        names = _unasked(log) if is_all else [resolve_session(log, each) for each in sessions]
         templates = _templates()
         due = _due(log, names, boundary, templates)
         limit = Limit(dollars=budget, tokens=max_tokens, price=_price(ctx, summarizer_options, budget))
@@ -159,6 +159,15 @@ def _templates() -> Templates:
     from compaction.judge.reading import find_templates
 
     return find_templates(template_sources())
+
+
+def _unasked(log: StoredLog) -> list[str]:
+    """Return all sessions but those of programs that refold asked."""
+    from cli.store import chosen_names
+    from projections.asked import is_asked
+
+    with log.snapshot() as snapshot:
+        return [each for each in chosen_names(log) if not is_asked(snapshot, each)]
 
 
 def _due(log: StoredLog, names: Sequence[str], boundary: int | None, templates: Templates) -> list[Due]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from eventstore.errors import RefoldError
     from eventstore.files.discovery import SessionFile
     from eventstore.files.syncing import FileImport, SourceComparison
-    from eventstore.log import StoredLog
+    from eventstore.log import Snapshot, StoredLog
 
 
 @click.command("sync", epilog="Example:  refold sync --dry-run")
@@ -53,7 +53,8 @@ def command(
     file that cannot be read makes the exit code 1 only until it was reported.
 
     An empty file, one that holds only snapshots of files, or one of a harness that refold cannot import, gets only a
-    note, unless you name it. The exit code is also 1 if no session is found.
+    note, unless you name it. Sessions of programs that refold asked for a summary or a reading are left out. The exit
+    code is also 1 if no session is found.
 
     With --watch, it goes on and prints a line for each session file with new events, mostly within a second. With
     --json, each line is an object.
@@ -126,6 +127,19 @@ def _named(paths: Sequence[str]) -> ImportSummary:
     return summary
 
 
+def _compared(snapshot: Snapshot, summary: ImportSummary) -> Iterator[SourceComparison]:
+    """Compare the files with what the store knows; leave out new ones of programs that refold asked."""
+    from eventstore.files.syncing import compare_sources
+    from projections.asked import is_asked_file
+
+    for each in compare_sources(snapshot, summary.files):
+        is_named = each.file.path == each.file.place
+        if each.known is None and not is_named and is_asked_file(each.file):
+            summary.asked.append(each.file.path)
+        else:
+            yield each
+
+
 def _preview(ctx: click.Context, summary: ImportSummary) -> None:
     """Count what an import would find; make no store."""
     from contextlib import nullcontext
@@ -134,14 +148,14 @@ def _preview(ctx: click.Context, summary: ImportSummary) -> None:
     from eventstore import is_store
     from eventstore.errors import RefoldError, StoreError
     from eventstore.files.discovery import writer_of
-    from eventstore.files.syncing import FileImport, compare_sources, has_news, reported_before
+    from eventstore.files.syncing import FileImport, has_news, reported_before
     from eventstore.memory import MemoryLog
 
     with (
         opened(ctx) if is_store(store_path(ctx.obj)) else nullcontext(MemoryLog()) as log,
         log.snapshot() as snapshot,
     ):
-        for source in compare_sources(snapshot, summary.files):
+        for source in _compared(snapshot, summary):
             try:
                 is_new = source.change != "unchanged" and has_news(log, source)
             except StoreError:
@@ -159,7 +173,7 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
     from cli.store import check_new_name, import_with_progress, opened
     from cli.views.imports import print_imported
     from eventstore.errors import RefoldError, StoreError
-    from eventstore.files.syncing import compare_sources, reported_before
+    from eventstore.files.syncing import reported_before
     from eventstore.harnesses import format_of
 
     if name is not None:
@@ -168,7 +182,7 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
             raise click.UsageError("--as takes a single file", ctx)
     with opened(ctx, create=True) as log:
         with log.snapshot() as snapshot:
-            compared = compare_sources(snapshot, summary.files)
+            compared = list(_compared(snapshot, summary))
         for source in compared:
             path = source.file.path
             try:
@@ -220,13 +234,13 @@ def _import(ctx: click.Context, summary: ImportSummary) -> None:
     from cli.store import opened
     from eventstore.errors import StoreError
     from eventstore.files.discovery import SessionFile
-    from eventstore.files.syncing import compare_sources, import_files, keep_reported, reported_before
+    from eventstore.files.syncing import import_files, keep_reported, reported_before
     from eventstore.harnesses import format_of
     from eventstore.workers import WorkerLostError, cores
 
     with opened(ctx, create=True) as log:
         with log.snapshot() as snapshot:
-            compared = compare_sources(snapshot, summary.files)
+            compared = list(_compared(snapshot, summary))
         to_import: dict[str, SourceComparison] = {}
         for source in compared:
             if source.known is not None and source.change == "unchanged":

@@ -29,8 +29,8 @@ class ImportSummary:
 
     `files` are those in places of harnesses that refold reads, or named. `known` are the paths of the failed files that
     an earlier sync reported, and that have not changed since. `generations` are the sessions with new events that are
-    later generations of others. `unknown` counts the records of unknown types in new and changed files. `sessions` are
-    the results of files that the user named.
+    later generations of others. `asked` are the files left out, of programs that refold asked. `unknown` counts the
+    records of unknown types in new and changed files. `sessions` are the results of files that the user named.
     """
 
     def __init__(self, files: list[SessionFile]) -> None:
@@ -41,6 +41,7 @@ class ImportSummary:
         self._unread = {file.harness for file in files} - readable
         self.failed: list[FileImport] = []
         self.known: set[str] = set()
+        self.asked: list[str] = []
         self.damaged: list[tuple[str, ImportResult]] = []
         self.unknown = Counter[str]()
         self.projects: dict[tuple[str, str], dict[str, Any]] = {}
@@ -121,6 +122,7 @@ class ImportSummary:
             "projects": list(self.projects.values()),
             "failed": failed,
             "unread": self.unread,
+            "asked": self.asked,
             "sessions": self.sessions,
         }
 
@@ -165,8 +167,10 @@ def print_problems(summary: ImportSummary, named: Collection[str]) -> bool:
         if files_known := known - begun:
             unreadable = counted(len(files_known), "unreadable file")
             echo_note(f"{unreadable} unchanged since the last report; --json lists what is wrong")
+    if summary.asked:
+        echo_note(f"{counted(len(summary.asked), 'session file')} of programs that refold asked left out")
     # Commands after sync need a store, and sync makes one only for sessions.
-    return bool(new or refused) or len(summary.files) == len(foreign)
+    return bool(new or refused) or len(summary.files) == len(foreign) + len(summary.asked)
 
 
 def problem_text(failed: FileImport) -> str:

@@ -13,6 +13,7 @@ from compaction.processes import ProgramError, run_program, words_of
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, CancelledError, SummarizerError
 from compaction.summarizers.http import text_of_prompt
+from projections.asked import FOLDER
 
 MARK: Final = "REFOLD_ASKS"
 """Marks the environment of a program that refold asks."""
@@ -54,7 +55,7 @@ class CommandSummarizer:
                 raise CancelledError
 
         given = f"{prompt.system}\n\n{text_of_prompt(prompt)}\n".encode("utf-8", "replace")
-        with TemporaryDirectory(prefix="refold-ask-") as folder:
+        with TemporaryDirectory(prefix=FOLDER) as folder:
             try:
                 printed = run_program(
                     self._words,
