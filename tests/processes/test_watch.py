@@ -126,6 +126,16 @@ POLLING = {"WATCHFILES_FORCE_POLLING": "1"}
 
 @pytest.mark.parametrize("environment", [{}, POLLING], ids=["notified", "polling"])
 class TestChanges:
+    def test_files_of_asked_agents_are_left_out(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        with watching(refold, **environment) as watch:
+            begin(place, "asked", day="--tmp-refold-ask-a1b2c3d4--")
+            assert watch.is_silent()
+            begin(place, "first")
+            assert watch.hear()["session"] == SESSION
+            assert ids(refold) == ["first"]
+
     def test_each_record_comes_to_the_store_whenever_it_is_written(
         self, refold: Refold, place: Path, environment: dict[str, str]
     ) -> None:
