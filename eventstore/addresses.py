@@ -34,6 +34,9 @@ def is_postgres(store: str | os.PathLike[str]) -> bool:
     if not store.startswith(_POSTGRES):
         remedy = "name a folder, or an address that begins with postgresql://"
         raise StoreError(without_password(store), "is not the address of a store", remedy)
+    if store.partition("://")[2].partition("?")[0].count("@") > 1:
+        # What follows the first would be taken for a host, which the server's error would name.
+        raise StoreError(without_password(store), "its password has an @ as it is", "write it as %40")
     return True
 
 

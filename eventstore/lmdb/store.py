@@ -119,10 +119,15 @@ class LmdbLog:
 
         if not items or self._is_read_only():
             return
-        if self._for_reading:
-            self._commit(write, if_idle=True)
-        else:
-            self._write(write)
+        try:
+            if self._for_reading:
+                self._commit(write, if_idle=True)
+            else:
+                self._write(write)
+        except StoreError as error:
+            # Nobody who only reads should need room on the disk for what can be computed again.
+            if not isinstance(error.__cause__, lmdb.Error):
+                raise
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:
         """Copy a consistent state into an empty folder, without free pages. Raises StoreError.

@@ -169,6 +169,10 @@ class TestOpening:
         assert without_password("postgresql://u:a@b?port=1@h") == "postgresql://u:…@h"
         assert without_password("postgresql://u:5/a@h:1/db?host=b") == "postgresql://u:…@h:1/db?host=b"
 
+    def test_an_at_in_a_password_is_refused(self) -> None:
+        with pytest.raises(StoreError, match=r"^postgresql://u:…@h/db: its password has an @.*%40"):
+            open_store("postgresql://u:my@secret@h/db")
+
     @given(st.text(min_size=1) | st.lists(st.sampled_from(["@", "?port=", "&", "/", ":", "1"])).map("".join))
     def test_no_password_is_shown(self, text: str) -> None:
         password = f"<{text}>"

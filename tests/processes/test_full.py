@@ -229,6 +229,18 @@ class Filled(NamedTuple):
         assert self.version_after == len(self.held) + 1
 
 
+KEEP_WHEN_FULL = f"""{PRELUDE}
+folder = Path(sys.argv[1])
+with open_store(folder / "store") as log:
+    log.append("s", [message("a")])
+fill(folder)
+with open_store(folder / "store", read_only=True) as log:
+    log.keep([(b"key", bytes(1 << 20))])
+    with log.snapshot() as snapshot:
+        print(json.dumps([version(log, "s"), snapshot.derived(b"key")]))
+"""
+
+
 class TestFullDisk:
     @pytest.mark.parametrize("durability", ["each", "batch"])
     def test_an_append_fails_whole_and_the_store_goes_on_where_there_is_room_again(
@@ -247,6 +259,9 @@ class TestFullDisk:
         self, small_disk: Path
     ) -> None:
         assert json.loads(output_of(FILL_FROM_THREADS, small_disk)) == [4, True, 1]
+
+    def test_a_full_disk_keeps_no_result_and_refuses_no_reader(self, small_disk: Path) -> None:
+        assert json.loads(output_of(KEEP_WHEN_FULL, small_disk)) == [1, None]
 
     @pytest.mark.parametrize("room", [0, 4096, 16_384, 40_960, 65_536])
     def test_a_new_store_on_a_full_disk_is_refused_or_made_and_never_ends_in_a_signal(
