@@ -28,9 +28,9 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.registry import ANTHROPIC
 from compaction.templates import find_template
 from eventstore.checked import require_sound
-from eventstore.errors import NotFoundError, RefoldError, StoreError
+from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.imports import copied_through
-from eventstore.log import EventLog, StoredLog
+from eventstore.log import EventLog, Snapshot, StoredLog
 from projections.audit.prices import library_prices, prices_of_file
 from projections.mentions.message_facts import SessionFacts
 
@@ -173,10 +173,18 @@ def _policy(name: str, wanted: ReplayOptions) -> Policy:
 def without_copies(log: StoredLog, sessions: Sequence[str]) -> list[str]:
     """Leave out forks and copies: they have the events of other sessions.
 
-    Comparisons count each session once, as if it were independent of the others.
+    Comparisons count each session once, as if it were independent of the others. One that cannot be read stays, to be
+    reported with the others' results.
     """
     with log.snapshot() as snapshot:
-        return [each for each in sessions if not copied_through(snapshot, each)]
+        return [each for each in sessions if not _is_copy(snapshot, each)]
+
+
+def _is_copy(snapshot: Snapshot, session: str) -> bool:
+    try:
+        return copied_through(snapshot, session) > 0
+    except CorruptionError:
+        return False
 
 
 def try_replay(wanted: ReplayOptions, log: StoredLog, session: str) -> SessionReplay:

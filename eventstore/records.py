@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
-from eventstore.errors import BadInputError
+from eventstore.errors import BadInputError, CorruptionError
 from eventstore.javascript import TooDeepError, utf16_order
 
 FORMAT: Final = "refold/1"
@@ -332,7 +332,7 @@ _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
 def check_record(kind: str, body: bytes) -> None:
     """Raise BadInputError if a body is not a valid record of refold's of its kind."""
     try:
-        record = record_of(kind, body)
+        record = _parsed(kind, body)
         if isinstance(record, MessageRecord):
             message = _decode_message(record.message)
             if message.role in _WITH_CONTENT and not isinstance(message.content, str | list):
@@ -393,7 +393,18 @@ def own_record(event: StoredRecord) -> Record | None:
 
 
 def record_of(kind: str, body: bytes | memoryview) -> Record:
-    """Parse the record of a body that refold wrote. Raises KeyError for other kinds."""
+    """Parse the record of a body that refold wrote.
+
+    Raises KeyError for other kinds, CorruptionError for what refold cannot have written.
+    """
+    try:
+        return _parsed(kind, body)
+    except msgspec.DecodeError as error:
+        problem = f"a record of kind {kind!r} cannot be read ({error})"
+        raise CorruptionError("", 0, problem) from error
+
+
+def _parsed(kind: str, body: bytes | memoryview) -> Record:
     try:
         return _decoder(kind).decode(body)
     except RecursionError:

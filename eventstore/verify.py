@@ -24,7 +24,7 @@ from eventstore.frame import (
     written_in,
 )
 from eventstore.log import EventLog, Head, Progress, Snapshot
-from eventstore.records import Import, record_of
+from eventstore.records import Import, own_record, record_of
 
 
 class SavedHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -298,6 +298,10 @@ def _event_problems(snapshot: Snapshot, event: Event, seq: int, expected: bytes)
         yield "the index of ids does not point to it"
     elif not snapshot.sessions_with(event.id, only=event.session):
         yield "the index from ids to sessions lacks it"
+    try:
+        own_record(event)
+    except CorruptionError as error:
+        yield error.problem
     if event.kind == "import":
         yield from _missing_payloads(snapshot, event)
 

@@ -87,6 +87,9 @@ def _checked(
                 raise
             except RefoldError as error:
                 problems.append(f"session {name!r} cannot be checked: {error}")
+            except Exception as error:  # noqa: BLE001  the other sessions continue
+                bug = f"a bug in refold ({type(error).__name__}: {error})"
+                problems.append(f"session {name!r} cannot be checked: {bug}")
 
 
 def _print(found: Sequence[SessionChecks], *, is_all: bool, is_complete: bool) -> None:

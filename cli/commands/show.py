@@ -53,6 +53,8 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     --json and --raw leave the summary inside the record. EVENT is an id, a unique prefix of one, a label, or
     #N for event number N.
     """
+    from msgspec import DecodeError
+
     from cli.commands.log import event_json
     from cli.output import console, echo_bytes, echo_json, echo_problem, paged, print_line, safe_line
     from cli.store import opened_session, resolve_event
@@ -70,7 +72,13 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
         except CorruptionError as error:
             damage = error
         found = paths.event(snapshot, name, seq).decode()
-        record = None if raw else tolerant_json(found.body)
+        try:
+            record = None if raw else tolerant_json(found.body)
+        except DecodeError as error:
+            damage = damage or CorruptionError(
+                name, seq, f"its record cannot be read ({error}): --raw shows it"
+            )
+            record = found.body.decode("utf-8", "replace")
     if damage is not None:
         echo_problem(str(damage))
     if raw:

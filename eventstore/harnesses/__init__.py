@@ -6,10 +6,15 @@ To add a harness, write a module or folder here with its `Format` (`eventstore.h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
+
+from eventstore.errors import CorruptionError
 from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent, Place
 from eventstore.frame import FORMATS, body_of
 from eventstore.harnesses.base import Format
@@ -57,10 +62,20 @@ def harnesses() -> tuple[Format, ...]:
 def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:
     """Return what an event means.
 
-    That of some harnesses' compactions is also in their parent's record, which is read from `snapshot`.
+    That of some harnesses' compactions is also in their parent's record, which is read from `snapshot`. Raises
+    CorruptionError for a record that no reader can have read: somebody has put it into the store otherwise.
     """
     above = None if snapshot is None else _record_above(event, snapshot)
-    return format_of(event.format).node(event.format, event.kind, event.body, above)
+    with _readable(event):
+        return format_of(event.format).node(event.format, event.kind, event.body, above)
+
+
+@contextmanager
+def _readable(event: Event | LazyEvent) -> Iterator[None]:
+    try:
+        yield
+    except msgspec.DecodeError as error:
+        raise CorruptionError(event.session, event.seq, f"its record cannot be read ({error})") from error
 
 
 def _record_above(event: Event | LazyEvent, snapshot: Snapshot) -> bytes | None:

@@ -42,7 +42,7 @@ _KEEP: Final = """
     WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
     INSERT INTO derived (key, value)
     SELECT key, value FROM quick, unnest(%b::bytea[], %b::bytea[]) AS derived (key, value)
-    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+    ON CONFLICT (role, key) DO UPDATE SET value = excluded.value
 """
 
 
@@ -198,7 +198,7 @@ class PostgresLog:
                     cursor.executemany(_REPLACE_EVENT, events)
                     cursor.executemany(_REPLACE_HEAD, sessions)
                     cursor.executemany(_REPLACE_PAYLOAD, [(value, key) for key, value in blobs.items()])
-                    cursor.execute("DELETE FROM derived")
+                    cursor.execute("TRUNCATE derived")
                 # What was replaced stays in its pages until the tables are written anew.
                 connection.execute("VACUUM (FULL) events, sessions, blobs, derived")
         except psycopg.Error as error:

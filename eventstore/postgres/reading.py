@@ -288,7 +288,7 @@ class PostgresSnapshot:
         return found
 
     def derived(self, key: bytes) -> bytes | None:
-        return self._value("SELECT value FROM derived WHERE key = %s::bytea", key)
+        return self._value("SELECT value FROM derived WHERE role = current_user AND key = %s::bytea", key)
 
     def source(self, path: bytes) -> SourceState | None:
         found = self._value("SELECT state FROM sources WHERE key = %s::bytea", source_key(path))

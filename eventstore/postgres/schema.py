@@ -13,8 +13,8 @@ from eventstore.addresses import without_password
 from eventstore.errors import StoreError
 from eventstore.postgres.connections import Connection, connect, explained
 
-VERSION: Final = 2
-"""The version of the tables; those of version 1 were never released."""
+VERSION: Final = 3
+"""The version of the tables; those of versions 1 and 2 were never released."""
 
 _TABLES: Final = """
     CREATE TABLE store (
@@ -44,12 +44,18 @@ _TABLES: Final = """
     );
     CREATE INDEX ON events USING hash (id);
     CREATE TABLE blobs (digest bytea PRIMARY KEY, payload bytea NOT NULL);
-    CREATE TABLE derived (key bytea PRIMARY KEY, value bytea NOT NULL);
+    CREATE TABLE derived (
+        role name NOT NULL DEFAULT current_user, key bytea NOT NULL, value bytea NOT NULL, PRIMARY KEY (role, key)
+    );
+    -- What one role has computed, another would have to believe.
+    ALTER TABLE derived ENABLE ROW LEVEL SECURITY;
+    ALTER TABLE derived FORCE ROW LEVEL SECURITY;
+    CREATE POLICY own ON derived USING (role = current_user);
     CREATE TABLE sources (key bytea PRIMARY KEY, state bytea NOT NULL);
     -- Compression would cost more time than it saves, and slices of frames could not be read by themselves.
     ALTER TABLE events ALTER COLUMN frame SET STORAGE EXTERNAL;
     ALTER TABLE blobs ALTER COLUMN payload SET STORAGE EXTERNAL;
-    INSERT INTO store (version) VALUES (2);
+    INSERT INTO store (version) VALUES (3);
 """
 
 
@@ -65,8 +71,14 @@ def has_tables(url: str) -> bool:
 def require_tables(connection: Connection, place: str, *, create: bool) -> None:
     """Make the tables of a store with `create`; without it, they must exist.
 
-    `place` names the store in errors. Raises StoreError if there are none, or if they are of another version.
+    `place` names the store in errors. Raises StoreError if there are none, if they are of another version, or if every
+    role may create functions beside them, which others' statements would run.
     """
+    if _is_open_to_all(connection):
+        problem = "every role may create functions in its schema, which would run with the rights of whoever opens it"
+        raise StoreError(
+            place, problem, "run REVOKE CREATE ON SCHEMA public FROM PUBLIC, or use another schema"
+        )
     version = _version(connection)
     if not version and create:
         _make(connection, place)
@@ -77,6 +89,13 @@ def require_tables(connection: Connection, place: str, *, create: bool) -> None:
         problem = f"was made by {'a newer' if version > VERSION else 'an older'} refold (version {version})"
         remedy = "update refold" if version > VERSION else "use a new schema or database, and sync into it"
         raise StoreError(place, problem, remedy)
+
+
+def _is_open_to_all(connection: Connection) -> bool:
+    found = connection.execute(
+        "SELECT pg_catalog.has_schema_privilege('public', pg_catalog.current_schema(), 'CREATE')"
+    ).fetchone()
+    return bool(found and found[0])
 
 
 def _version(connection: Connection) -> int:

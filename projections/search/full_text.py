@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from eventstore.errors import StoreError
+from eventstore.errors import CorruptionError, StoreError
 from eventstore.harnesses import node_of
 from eventstore.log import EventLog, Progress, Snapshot
 from eventstore.paths import LazyEvent, event
@@ -138,6 +138,14 @@ def _writable(folder: str | os.PathLike[str] | None) -> str:
     return path
 
 
+def _text_of(found: LazyEvent, snapshot: Snapshot) -> str:
+    try:
+        return text_of_node(node_of(found, snapshot))
+    except CorruptionError:
+        # One record that somebody put into the store must not end the search in all others.
+        return found.body.decode("utf-8", "replace")
+
+
 class FullTextIndex:
     """An open index; its position in the log is stored in the same transaction as its rows."""
 
@@ -247,7 +255,7 @@ class FullTextIndex:
         numbers = dict(self._db.execute("SELECT name, number FROM sessions"))
         for item in snapshot.feed(position):
             found = LazyEvent(item.frame, item.session)
-            normal = normalized(text_of_node(node_of(found, snapshot)))
+            normal = normalized(_text_of(found, snapshot))
             number = numbers.setdefault(item.session, len(numbers) + 1)
             row = (item.position, number, item.seq, found.time)
             self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)

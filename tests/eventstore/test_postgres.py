@@ -268,6 +268,31 @@ class TestRoles:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 sql(as_agent, refused)
 
+    def test_no_role_sees_what_another_cached(self, url: str) -> None:
+        name, own_schema = f"caching_{url.rpartition('_')[2]}", url.rpartition("%3D")[2]
+        with open_store(url) as log:
+            sql(
+                url,
+                f"CREATE ROLE {name} LOGIN",
+                f"GRANT USAGE ON SCHEMA {own_schema} TO {name}",
+                f"GRANT SELECT, INSERT, UPDATE ON {TABLES} TO {name}",
+            )
+            as_other = url.replace("refold@", f"{name}@")
+            with open_store(as_other, create=False) as other:
+                other.keep([(b"k", b"forged")])
+                with other.snapshot() as snapshot:
+                    assert snapshot.derived(b"k") == b"forged"
+            with log.snapshot() as snapshot:
+                assert snapshot.derived(b"k") is None
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                sql(as_other, "INSERT INTO derived (role, key, value) VALUES ('refold', 'k', 'forged')")
+
+    def test_a_schema_where_all_may_create_is_refused(self, url: str) -> None:
+        open_store(url).close()
+        sql(url, f"GRANT CREATE ON SCHEMA {url.rpartition('%3D')[2]} TO PUBLIC")
+        with pytest.raises(StoreError, match="every role may create functions"):
+            open_store(url)
+
     def test_a_role_that_only_reads_cannot_append_and_caches_nothing(self, url: str) -> None:
         with open_store(url) as log:
             log.append("s", [message("a")])

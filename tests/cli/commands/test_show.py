@@ -55,15 +55,22 @@ def test_people_see_the_summary_of_a_compaction_as_text(told: Refold) -> None:
     assert "The parser is fixed." not in "\n".join(shown[:-1])
 
 
-@pytest.mark.parametrize(
-    "command", [["show", SESSION, "#1"], ["log", SESSION], ["export", SESSION, "--format", "pi", "-o", "-"]]
-)
+@pytest.mark.parametrize("command", [["log", SESSION], ["export", SESSION, "--format", "pi", "-o", "-"]])
 def test_contents_that_no_longer_are_json_are_damage_and_no_fault(told: Refold, command: list[str]) -> None:
     with tables(told.store) as stored:
         key, value = stored.items("events")[0]
         stored.put("events", key, value.replace(b'"type"', b'"type\\'))
     error = told.refused(CorruptionError, *command)
     assert (error.session, error.seq) == (SESSION, 1)
+
+
+def test_contents_that_are_not_json_are_shown(told: Refold) -> None:
+    with tables(told.store) as stored:
+        key, value = stored.items("events")[0]
+        stored.put("events", key, value.replace(b'"type"', b'"type\\'))
+    shown = told("show", SESSION, "#1", code=1)
+    assert '\\"type\\' in shown.out
+    assert "its record cannot be read" in shown.errors or "digest does not match" in shown.errors
 
 
 SUMMARY = "# Goal\n\nMend the parser.\n"
