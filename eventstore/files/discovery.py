@@ -57,11 +57,16 @@ def _names(conjunction: str) -> str:
     return f"{', '.join(others)} {conjunction} {last}" if others else last
 
 
-def _claims(source: Source) -> list[Format]:
-    """Return the formats that recognize a source, most certain first."""
-    beginning = source.beginning()
-    sure = [(each.recognize(beginning, source.path), each) for each in harnesses()]
-    return [each for certainty, each in sorted(sure, key=lambda pair: -pair[0]) if certainty]
+def _claims(source: Source) -> Iterator[Format]:
+    """Yield the formats that recognize a source, most certain first; each is asked when no other will do."""
+    beginning, possible = source.beginning(), list[Format]()
+    for each in harnesses():
+        certainty = each.recognize(beginning, source.path)
+        if certainty is Certainty.SURE:
+            yield each
+        elif certainty is Certainty.POSSIBLE:
+            possible.append(each)
+    yield from possible
 
 
 def _beginning(path: str) -> bytes:

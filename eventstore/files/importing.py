@@ -32,6 +32,7 @@ from eventstore.files.settling import is_on_path, settle
 from eventstore.harnesses import format_of
 from eventstore.harnesses.refold.events import compose
 from eventstore.harnesses.source import (
+    FollowedFiles,
     SessionReader,
     Source,
     SourceContents,
@@ -108,8 +109,11 @@ def import_sessions(
     *,
     name: str | None = None,
     progress: Progress = lambda *_: None,
+    followed: FollowedFiles | None = None,
 ) -> list[ImportResult]:
     """Import all sessions of a file; see `import_file`. `name` needs a file with one session.
+
+    Of a file in `followed`, only both ends of what is known are read again, and what is new.
 
     The commit that completes the import also stores the file's state for `Snapshot.source`, but not with `name`:
     then the session by its own name may still be missing.
@@ -123,18 +127,19 @@ def import_sessions(
             problem = f"holds {len(contents.sessions):,} sessions"
             raise BadInputError(source.name, problem, "import it without another name")
 
-    return _import(log, path, check, name, progress)
+    return _import(log, path, check, name, progress, followed)
 
 
-def _import(
+def _import(  # noqa: PLR0917  its callers pass on what they were given
     log: EventLog,
     path: str | os.PathLike[str],
     check: Callable[[Source, SourceContents], None],
     name: str | None,
     progress: Progress,
+    followed: FollowedFiles | None = None,
 ) -> list[ImportResult]:
     def read() -> list[ImportResult]:
-        with opened_source(path) as source:
+        with opened_source(path, followed) as source:
             contents = open_source(source)
             check(source, contents)
             return _Importing(log, source, contents, name, progress).run()
@@ -164,7 +169,7 @@ def _check_name(source: Source, name: str) -> None:
 
 
 @contextmanager
-def opened_source(path: str | os.PathLike[str]) -> Iterator[Source]:
+def opened_source(path: str | os.PathLike[str], followed: FollowedFiles | None = None) -> Iterator[Source]:
     """Open a session file for the block. Raises BadInputError if it is none or cannot be read."""
     source = os.fsencode(path).decode("utf-8", "replace")
     try:
@@ -172,7 +177,7 @@ def opened_source(path: str | os.PathLike[str]) -> Iterator[Source]:
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise BadInputError(source, "is not a regular file", "write it to a file first")
         with open(path, "rb") as file:
-            opened = Source(file, path, source)
+            opened = Source(file, path, source, followed)
             try:
                 yield opened
             finally:
@@ -328,6 +333,7 @@ class _Importing:
             return FROM_START
         if not self._has_bytes:
             return Resume(offset=0, digest=NOTHING, line=reader.line, state=reader.state)
+        self._source.keep(digest.offset, {0: digest.of_all, self._contents.slot: digest.of_lasting})
         return Resume(
             offset=digest.offset, digest=digest.of_lasting.hexdigest(), line=reader.line, state=reader.state
         )

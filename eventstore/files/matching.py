@@ -383,7 +383,7 @@ class SessionMatcher:
         size, digest, slot = newest.resume.offset, newest.resume.digest, self._contents.slot
         if newest.tail.records:
             size, digest, slot = newest.size, newest.digest, 0
-        return slot <= size <= self._source.size and self._source.digest_to(size, slot).hexdigest() == digest
+        return slot <= size <= self._source.size and self._source.begins_with(size, digest, slot)
 
     def _continue(self, snapshot: Snapshot, head: Head, newest: Import, known: list[list[Head]]) -> None:
         """Continue an import of the first session, and those of the others with it."""

@@ -16,7 +16,7 @@ from eventstore.event import NewEvent
 from eventstore.files.discovery import SessionFile, open_source
 from eventstore.files.importing import ImportResult, import_sessions, opened_source
 from eventstore.files.matching import FROM_START, SessionMatcher
-from eventstore.harnesses.source import SourceGrowth, SourceRecord, one_by_one, source_path
+from eventstore.harnesses.source import FollowedFiles, SourceGrowth, SourceRecord, one_by_one, source_path
 from eventstore.log import AppendResult, EventLog, Expected, Progress, Snapshot, SourceState, StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.workers import SendRequest, work_in_order, worker_store
@@ -68,9 +68,14 @@ class FileImport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def import_files(
-    log: StoredLog, files: Sequence[SessionFile], *, jobs: int = 1, progress: Progress = lambda *_: None
+    log: StoredLog,
+    files: Sequence[SessionFile],
+    *,
+    jobs: int = 1,
+    progress: Progress = lambda *_: None,
+    followed: FollowedFiles | None = None,
 ) -> Generator[FileImport, None, None]:
-    """Import files, and yield the result of each as it is done.
+    """Import files, and yield the result of each as it is done; see `import_sessions` for `followed`.
 
     Up to `jobs` processes parse them, and this one writes. Files that may refer to each other are imported in the
     given order: those of one folder, and those that share a session or begin with the same record. Only the file
@@ -88,7 +93,7 @@ def import_files(
                 yield from imported
             files = []
     for each in [*files, *last]:
-        result = _imported(log, each, partial(count.advance, each.path))
+        result = _imported(log, each, partial(count.advance, each.path), followed)
         count.finish(each)
         yield _unless_of_store(result)
 
@@ -206,10 +211,16 @@ class _ByteCount:
         self._progress(min(self._finished, self.total), self.total)
 
 
-def _imported(log: EventLog, file: SessionFile, progress: Progress = lambda *_: None) -> FileImport:
+def _imported(
+    log: EventLog,
+    file: SessionFile,
+    progress: Progress = lambda *_: None,
+    followed: FollowedFiles | None = None,
+) -> FileImport:
     """Import a file; return any error instead of raising it."""
     try:
-        return FileImport(file=file, sessions=import_sessions(log, file.path, progress=progress))
+        sessions = import_sessions(log, file.path, progress=progress, followed=followed)
+        return FileImport(file=file, sessions=sessions)
     except RefoldError as error:
         return FileImport(file=file, error=error)
     except Exception as error:  # noqa: BLE001  the other files must still be imported

@@ -18,6 +18,7 @@ from watchfiles import watch
 
 from eventstore.files.discovery import SessionFile
 from eventstore.files.syncing import FileImport, compare_sources, import_files
+from eventstore.harnesses.source import FollowedFiles
 from eventstore.log import Progress, StoredLog
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ class Watcher:
         self._notifications = None if polls else Notifications(folders)
         self._files: dict[str, SessionFile] = {}
         self._failures: dict[str, _Failure] = {}
+        self._followed = FollowedFiles()
         self._unreported: dict[str, float] = {}
         """Changed files that a look found before the system reported them, and the time then."""
         self._looked, self._duration, self._look_at = 0.0, 0.0, 0.0
@@ -186,7 +188,8 @@ class Watcher:
                     yield from self._look(changed or set())
                 elif changed:
                     files = (self._files[each] for each in changed if each in self._files)
-                    yield from self._imported(list(filter(None, map(_again, files))))
+                    again = list(filter(None, map(_again, files)))
+                    yield from self._imported(again, partial(import_files, followed=self._followed))
                 yield from self._unreadable()
         finally:
             if self._notifications is not None:

@@ -27,6 +27,8 @@ _TOGETHER: Final = 128 << 10
 _LARGEST_LINE: Final = 2 * MAX_RECORD_BYTES
 """Bytes of the longest line; one that is too large for a record is kept up to here."""
 _COPY_BYTES: Final = 1 << 20
+_END_BYTES: Final = 16 << 10
+"""Bytes at each end of a followed file's known part that are compared."""
 _CLOCK_STEP: Final = 2_000_000_000
 """Nanoseconds in which some file systems give two changes the same time."""
 
@@ -66,15 +68,37 @@ class _LineReader(BufferedReader):
         return line
 
 
+class _Prefix(msgspec.Struct, frozen=True):
+    """The first `size` bytes of a file: a digest of both ends, and digests by the number of bytes left out."""
+
+    device: int
+    inode: int
+    size: int
+    ends: bytes
+    digests: dict[int, Any]
+
+
+FollowedFiles = dict[bytes, _Prefix]
+"""What a process has read of files that it imports again and again, by path."""
+
+
 class Source:
     """An open file with sessions; `name` identifies it in messages.
 
     `file` ends where it ended when it was opened. A harness may write on meanwhile, but every part of an import has to
-    see the same records, and the rest of a torn line is no line.
+    see the same records, and the rest of a torn line is no line. Of a file in `followed`, only both ends of the bytes
+    that are known are read again.
     """
 
-    def __init__(self, file: BinaryIO, path: str | os.PathLike[str], name: str) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        path: str | os.PathLike[str],
+        name: str,
+        followed: FollowedFiles | None = None,
+    ) -> None:
         self.path, self.name = path, name
+        self._followed, self._is_read_whole = followed, True
         self.stat = os.fstat(file.fileno())
         self.size = self.stat.st_size
         self.file: BinaryIO = _LineReader(_Beginning(file.fileno(), self.size), name)
@@ -82,17 +106,19 @@ class Source:
 
     def replace(self, file: BinaryIO, size: int) -> None:
         """Read another file from here on: the decompressed one."""
-        self.file, self.size = file, size
+        self.file, self.size, self._followed = file, size, None
 
     def state(
         self, *, read: int, harness: str, sessions: tuple[str, ...], trusts_status: bool
     ) -> SourceState:
         """Return the state of the file when it was opened, read up to the offset `read`."""
         is_settled = time.time_ns() - self.stat.st_mtime_ns > _CLOCK_STEP
+        # Bytes that were not read may have changed: the next import has to look.
+        trusts_status &= is_settled and self._is_read_whole
         return SourceState(
             path=source_path(self.path),
             size=self.stat.st_size,
-            modified=self.stat.st_mtime_ns if is_settled and trusts_status else 0,
+            modified=self.stat.st_mtime_ns if trusts_status else 0,
             device=self.stat.st_dev,
             inode=self.stat.st_ino,
             read=read,
@@ -119,6 +145,34 @@ class Source:
             left -= len(block)
         self._digests[skip] = offset, digest.copy()
         return digest
+
+    def begins_with(self, size: int, digest: str, skip: int = 0) -> bool:
+        """Return True if `digest` is that of the first `size` bytes, except the first `skip`.
+
+        Those of a followed file are taken to be as they were if both ends are.
+        """
+        known = self._followed.get(source_path(self.path)) if self._followed is not None else None
+        if known is not None and skip in known.digests and known.digests[skip].hexdigest() == digest:
+            found = self.stat.st_dev, self.stat.st_ino, size, self._ends(size)
+            if found == (known.device, known.inode, known.size, known.ends):
+                self._digests = {each: (size, digest) for each, digest in known.digests.items()}
+                self._is_read_whole = False
+                return True
+        whole: str = self.digest_to(size, skip).hexdigest()
+        return whole == digest
+
+    def keep(self, size: int, digests: dict[int, Any]) -> None:
+        """Keep the digests of the first `size` bytes for the next import of a followed file."""
+        if self._followed is not None:
+            device, inode, ends = self.stat.st_dev, self.stat.st_ino, self._ends(size)
+            copies = {skip: digest.copy() for skip, digest in digests.items()}
+            self._followed[source_path(self.path)] = _Prefix(device, inode, size, ends, copies)
+
+    def _ends(self, size: int) -> bytes:
+        """Return a digest of both ends of the first `size` bytes. A reading in progress goes on where it is."""
+        number, start = self.file.fileno(), max(0, size - _END_BYTES)
+        first, last = os.pread(number, min(size, _END_BYTES), 0), os.pread(number, size - start, start)
+        return sha256(first + last).digest()
 
 
 class SeenRecords(dict[str, int]):

@@ -1,0 +1,136 @@
+"""A file that a process imports again and again: only its ends are compared, and a full look finds the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eventstore.files.importing import ImportResult, import_sessions
+from eventstore.harnesses import source as sources
+from eventstore.harnesses.source import FollowedFiles, Source, source_path
+from eventstore.memory import MemoryLog
+from eventstore.verify import verify
+from tests.support.events import leaf, session_names
+from tests.support.pi_files import SESSION, header, original, said
+
+ENTRIES = [said(f"text {number}", f"e{number}", f"e{number - 1}" if number else None) for number in range(30)]
+FIRST = header(3) + b"".join(ENTRIES[:20])
+END = 200
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+@pytest.fixture
+def follow(log: MemoryLog, path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], ImportResult]:
+    """Return a function that imports the followed file once it has other bytes."""
+    monkeypatch.setattr(sources, "_END_BYTES", END)
+    followed = FollowedFiles()
+
+    def write(content: bytes) -> ImportResult:
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.write(content)
+            file.truncate()
+        # Long ago, so that its status could tell it from a later state.
+        os.utime(path, (1e9, 1e9))
+        return import_sessions(log, path, followed=followed)[0]
+
+    write(FIRST)
+    return write
+
+
+def look(log: MemoryLog, path: Path) -> ImportResult:
+    return import_sessions(log, path)[0]
+
+
+@pytest.mark.parametrize("step", [53, 100, 1000])
+def test_growth_in_any_cut_is_followed(
+    log: MemoryLog, path: Path, follow: Callable[[bytes], ImportResult], step: int
+) -> None:
+    content = FIRST + b"".join(ENTRIES[20:])
+    for size in range(len(FIRST), len(content) + step, step):
+        follow(content[:size])
+    assert original(log) == content
+    assert leaf(log, SESSION) == "e29"
+    assert verify(log).findings == []
+    assert look(log, path).added == 0
+
+
+def test_a_followed_file_is_not_digested_again(
+    follow: Callable[[bytes], ImportResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[int]()
+    digest_to = Source.digest_to
+
+    def noted(source: Source, offset: int, skip: int = 0) -> object:
+        start, _ = source._digests.get(skip, (skip, None))
+        read.append(offset - start)
+        return digest_to(source, offset, skip)
+
+    monkeypatch.setattr(Source, "digest_to", noted)
+    assert follow(FIRST + ENTRIES[20]).added == 1
+    assert sum(read) == 0
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"/home", b"/HOME"), (b"text 19", b"TEXT 19")])
+def test_a_change_at_either_end_is_found(
+    log: MemoryLog, follow: Callable[[bytes], ImportResult], old: bytes, new: bytes
+) -> None:
+    changed = FIRST.replace(old, new) + ENTRIES[20]
+    follow(changed)
+    assert original(log) == changed
+
+
+def test_a_change_between_is_found_by_a_full_look(
+    log: MemoryLog, path: Path, follow: Callable[[bytes], ImportResult]
+) -> None:
+    changed = FIRST.replace(b"text 9", b"TEXT 9") + ENTRIES[20]
+    assert follow(changed).rewritten == 0
+    assert look(log, path).rewritten == 1
+    assert original(log) == changed
+    assert follow(changed + ENTRIES[21]).added == 1
+    assert original(log) == changed + ENTRIES[21]
+
+
+def test_the_status_of_a_followed_file_proves_nothing(
+    log: MemoryLog, path: Path, follow: Callable[[bytes], ImportResult]
+) -> None:
+    def is_proven() -> bool:
+        state = log.snapshot().__enter__().source(source_path(path))
+        return state is not None and state.matches(path.stat())
+
+    assert is_proven()
+    follow(FIRST + ENTRIES[20])
+    assert not is_proven()
+    look(log, path)
+    assert is_proven()
+
+
+def test_another_file_in_its_place_is_read_whole(
+    log: MemoryLog, path: Path, follow: Callable[[bytes], ImportResult]
+) -> None:
+    changed = FIRST.replace(b"text 9", b"TEXT 9") + ENTRIES[20]
+    other = path.with_suffix(".new")
+    other.write_bytes(changed)
+    other.replace(path)
+    assert follow(changed).rewritten == 1
+    assert original(log) == changed
+
+
+def test_a_followed_file_that_shrinks_is_read_whole(
+    log: MemoryLog, follow: Callable[[bytes], ImportResult]
+) -> None:
+    follow(FIRST + ENTRIES[20])
+    assert follow(FIRST).added == 0
+    assert session_names(log) == [SESSION]
+    assert original(log) == FIRST
