@@ -45,6 +45,9 @@ class Due(NamedTuple):
     help="Read only the Nth boundary of each session; the last one is the open window.",
 )
 @summarizer_options_with("nobody", "reads")
+@click.option(
+    "--second-model", metavar="NAME|MODEL", help="Who takes the second looks.  [default: who reads]"
+)
 @click.option("--dry-run", is_flag=True, help="Print the estimate, and stop.")
 @click.option("--yes", "-y", is_flag=True, help="Send the requests without asking.")
 @click.option(
@@ -73,6 +76,7 @@ def command(
     *,
     is_all: bool,
     boundary: int | None,
+    second_model: str | None,
     dry_run: bool,
     yes: bool,
     budget: float | None,
@@ -101,13 +105,18 @@ def command(
     asks = bool(summarizer_options["summarizers"])
     if asks == uses_files and not dry_run:
         raise click.UsageError("name who reads: --summarizer, or --prompts and --answers", ctx)
+    if second_model is not None and not asks:
+        raise click.UsageError("--second-model needs --summarizer", ctx)
+    readers = [summarizer_options] if asks else []
+    if second_model is not None:
+        readers.append({**summarizer_options, "summarizers": (second_model,)})
     found: list[tuple[str, Reading]] = []
     failure = advise_on_failure(ctx, "what was read before it is kept; run it again later")
     with opened(ctx, writes=not dry_run) as log, failure, cancellable(ctx) as interrupt:
         names = _unasked(log) if is_all else [resolve_session(log, each) for each in sessions]
         templates = _templates()
         due = _due(log, names, boundary, templates)
-        limit = Limit(dollars=budget, tokens=max_tokens, price=_price(ctx, summarizer_options, budget))
+        limit = Limit(dollars=budget, tokens=max_tokens, prices=_prices(ctx, readers, budget))
         if dry_run and not as_json:
             print_line(console(), _estimate(due, limit))
         elif not uses_files and not as_json:
@@ -117,10 +126,11 @@ def command(
         elif asks:
             from cli.summarizing import build_summarizer_chain
 
-            _require_reader(ctx, summarizer_options)
+            for each in readers:
+                _require_reader(ctx, each)
             _require_consent(ctx, is_given=yes or budget is not None or max_tokens is not None)
-            chain = build_summarizer_chain(ctx, log, summarizer_options, interrupt)
-            found = _read(log, due, chain, templates, limit)
+            chains = [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
+            found = _read(log, due, chains, templates, limit)
         else:
             found = _by_files(
                 log, due, templates, prompts, answers, redacts=not summarizer_options["no_redact"]
@@ -132,16 +142,18 @@ def command(
 
 
 class Limit:
-    """The tokens and dollars that requests may cost in all, None without a limit."""
+    """The tokens and dollars that requests may cost in all, None without a limit.
 
-    def __init__(self, *, dollars: float | None, tokens: int | None, price: Price | None) -> None:
-        self._dollars, self._tokens, self._price = dollars, tokens, price
+    Of several prices, the highest counts.
+    """
+
+    def __init__(self, *, dollars: float | None, tokens: int | None, prices: Sequence[Price]) -> None:
+        self._dollars, self._tokens, self._prices = dollars, tokens, prices
 
     def cost(self, tokens: int, answers: int) -> float | None:
         """Return the dollars of requests, None without a known price."""
-        if self._price is None:
-            return None
-        return (tokens * self._price.input + answers * self._price.output) / _MILLION
+        costs = ((tokens * each.input + answers * each.output) / _MILLION for each in self._prices)
+        return max(costs, default=None)
 
     def may_ask(self, prompt: Prompt) -> bool:
         """Reserve a request with the longest answer; return False if it could exceed a limit."""
@@ -189,19 +201,22 @@ def _due(log: StoredLog, names: Sequence[str], boundary: int | None, templates: 
     return found
 
 
-def _price(ctx: click.Context, options: SummarizerOptions, budget: float | None) -> Price | None:
-    """Return the price of the model that reads. Raises BadInputError for a budget without one."""
+def _prices(ctx: click.Context, readers: Sequence[SummarizerOptions], budget: float | None) -> list[Price]:
+    """Return the prices of the models that read, [] if one is unknown. Raises BadInputError for a budget then."""
     from cli.summarizing import choose_summarizer
     from eventstore.errors import BadInputError
     from projections.audit.prices import library_prices
 
-    models = choose_summarizer(ctx, options).models if options["summarizers"] else ()
-    found = library_prices().price(models[0]) if models else None
-    if budget is not None and found is None:
+    prices = library_prices()
+    models = [models[:1] for each in readers if (models := choose_summarizer(ctx, each).models)]
+    found = [price for (model,) in models if (price := prices.price(model)) is not None]
+    if len(found) == len(readers):
+        return found
+    if budget is not None:
         raise BadInputError(
             "--budget", "the price of who reads is unknown", "give --max-tokens, or name a model"
         )
-    return found
+    return []
 
 
 def _estimate(due: Sequence[Due], limit: Limit) -> str:
@@ -255,9 +270,12 @@ def _materials(log: StoredLog, due: Sequence[Due]) -> Iterator[tuple[str, Materi
 
 
 def _read(
-    log: StoredLog, due: Sequence[Due], chain: SummarizerChain, templates: Templates, limit: Limit
+    log: StoredLog, due: Sequence[Due], chains: Sequence[SummarizerChain], templates: Templates, limit: Limit
 ) -> list[tuple[str, Reading]]:
-    """Read boundaries in turn; one whose answers have another shape costs a line, not the rest."""
+    """Read boundaries in turn, by the first chain, with second looks by the last.
+
+    One whose answers have another shape costs a line, not the rest.
+    """
     from cli.output import echo_note, echo_problem, progress_bar
     from compaction.judge.reading import LimitReachedError, judge
     from compaction.summarizers import SummarizerError
@@ -270,7 +288,8 @@ def _read(
             advance(number, len(due))
             writer = SessionWriter(log, session)
             try:
-                found.append((session, judge(writer, chain, material, templates, may_ask=limit.may_ask)))
+                read = judge(writer, chains[0], material, templates, second=chains[-1], may_ask=limit.may_ask)
+                found.append((session, read))
             except LimitReachedError:
                 echo_note(f"{len(due) - number:,} of {len(due):,} boundaries are left: the limit is reached")
                 break

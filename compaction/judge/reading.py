@@ -91,9 +91,10 @@ def judge(
     material: Material,
     templates: Templates,
     *,
+    second: SummarizerChain | None = None,
     may_ask: Callable[[Prompt], bool] = lambda _: True,
 ) -> Reading:
-    """Read a boundary and append the reading as a `note`.
+    """Read a boundary and append the reading as a `note`; `second` takes the second looks (None: `chain`).
 
     Claims whose quotations do not stand where they say are kept apart, with the reason. A failed request appends an
     `attempt`. Raises SummarizersFailedError, CancelledError, LimitReachedError for a request that `may_ask` refuses,
@@ -107,6 +108,7 @@ def judge(
         *checked.losses,
         *(PossibleLoss(claim=rule.rule, known=rule.said, trouble=rule.broken) for rule in broken),
     ]
+    asking.chain = second or chain
     looks = asking.ask([_prompt(templates.look, _second_text(each, material)) for each in possible], look_in)
     losses, refused, upheld = list[Loss](), [*checked.refused], set[str]()
     for each, look in zip(possible, looks, strict=True):
@@ -143,7 +145,7 @@ class _Asking:
     def __init__(
         self, writer: SessionWriter, chain: SummarizerChain, may_ask: Callable[[Prompt], bool]
     ) -> None:
-        self._writer, self._chain, self._may_ask = writer, chain, may_ask
+        self._writer, self.chain, self._may_ask = writer, chain, may_ask
         self.requests: list[dict[str, Any]] = []
 
     def ask(self, prompts: Iterable[Prompt], read: Callable[[str], Answered | None]) -> list[Answered]:
@@ -174,20 +176,20 @@ class _Asking:
                 problem = (
                     f"the answer to {prompt.template.name} has no JSON object of the shape asked for, twice"
                 )
-                raise SummarizerError(self._chain.summarizers[0].name, problem)
+                raise SummarizerError(self.chain.summarizers[0].name, problem)
         return found
 
     def _answer(self, prompt: Prompt) -> str:
         if not self._may_ask(prompt):
             raise LimitReachedError("the limit is reached")
         with self._recording(prompt):
-            reply = self._chain.summarize(prompt)
+            reply = self.chain.summarize(prompt)
         self.requests += reply.requests
         return reply.text
 
     @property
     def _is_folder(self) -> bool:
-        return isinstance(self._chain.summarizers[0], AnswerFolder)
+        return isinstance(self.chain.summarizers[0], AnswerFolder)
 
     def _recording(self, prompt: Prompt) -> AbstractContextManager[None]:
         if self._is_folder:

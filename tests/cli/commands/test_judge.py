@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.cli.lossy import CLAIMS, LOSSY, judged, store_lossy
+from tests.cli.lossy import CLAIMS, LOSSY, SERIOUS, judged, store_lossy
 from tests.cli.running import Refold
 from tests.compaction.judge.lossy import COMPLAINT, LOOK, RULE
+from tests.support.messages_api import MessagesApi, asked, says
 
 
 @pytest.fixture
@@ -107,3 +109,30 @@ def test_search_finds_what_was_lost(lossy: Refold) -> None:
     assert (hit["seq"], hit["losses"]) == (4, ["The tests hang unless stdin is closed"])
     assert "lost: rule broken: Work in pull requests" in lossy("search", "parser", "--lost").out
     assert lossy("search", "faster", "--lost", "--gone", "--session", LOSSY).out
+
+
+def test_another_model_takes_second_looks(
+    lossy: Refold, messages_api: Callable[..., MessagesApi], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = messages_api(says(lambda request: SERIOUS if "<claim>" in asked(request) else CLAIMS))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key")
+    models = ("--summarizer", "claude-haiku-4-5", "--second-model", "claude-opus-4-5")
+    (read,) = lossy("judge", LOSSY, "--boundary", "1", *models, "--yes", "--json").json["readings"]
+    made = [(each.json["model"], "<claim>" in asked(each)) for each in api.requests]
+    assert made == [("claude-haiku-4-5", False), ("claude-opus-4-5", True), ("claude-opus-4-5", True)]
+    assert len(read["reading"]["request"]["requests"]) == 3
+
+
+def test_second_models_need_a_first(lossy: Refold) -> None:
+    lossy.refused(click.UsageError, "judge", "lossy", "--dry-run", "--second-model", "m-1", code=2)
+    done = lossy("judge", "lossy", "--summarizer", "m-1", "--second-model", "extractive", "--yes", code=2)
+    assert "extractive reads nothing" in done.errors
+
+
+def test_the_dearest_model_makes_the_estimate(lossy: Refold) -> None:
+    cheap = ("judge", LOSSY, "--dry-run", "--summarizer", "claude-haiku-4-5")
+    dear = (*cheap, "--second-model", "claude-opus-4-5")
+    assert lossy(*cheap).out != lossy(*dear).out
+    assert "$" in lossy(*dear).out
+    assert "$" not in lossy(*cheap, "--second-model", "command").out
+    assert "price" in lossy(*cheap, "--second-model", "command", "--budget", "1", code=1).errors
