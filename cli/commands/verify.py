@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,15 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
     """Check every digest, index and pointer of the store; exit with 1 if anything is wrong.
 
     If events were cut off at a session's end, the store itself shows no trace; --heads FILE finds that too. A
-    file that backup wrote is only compared, never changed.
+    file that backup wrote is only compared, never changed. The index of search cannot be checked: the next search
+    makes it again.
     """
     from cli.output import counted, echo_json, echo_text, progress_bar
     from cli.store import opened, store_path
     from cli.whole_file import write_atomically
     from eventstore.lmdb.pages import check_pages
     from eventstore.verify import encode_heads, read_heads, verify
+    from projections.search.full_text import remove_index
 
     folder = Path(store_path(ctx.obj))
     if heads is not None and Path(heads).absolute().parent.resolve() == folder.resolve():
@@ -44,6 +47,9 @@ def command(ctx: click.Context, *, heads: str | None, as_json: bool) -> None:
                 with log.snapshot() as snapshot:
                     write_atomically(heads, [encode_heads(snapshot.heads(), "verify")], option="--heads")
                 is_saved = True
+            # Whoever only reads the store has no index in it.
+            with suppress(OSError):
+                remove_index(log.folder)
     heads_json = None if heads is None else {"file": heads, "compared": compared, "saved": is_saved}
     if as_json:
         echo_json(

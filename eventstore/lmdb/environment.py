@@ -81,7 +81,10 @@ class Environment:
     def release(self, user: object) -> None:
         """Close the environment unless others use it."""
         if self.process != _PROCESS:
-            if self._open_snapshots or self._writing.locked() or self._mapping.locked():
+            # A thread that held one of these at the fork is not here to give it back, whatever `locked` says.
+            is_idle = self._writing.acquire(blocking=False) and self._mapping.acquire(blocking=False)
+            self._writing, self._mapping = Lock(), Lock()
+            if self._open_snapshots or not is_idle:
                 # Transactions open at the fork belong to the parent; closing here would end them there.
                 self.env = None
                 return

@@ -116,7 +116,7 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def remove_index(folder: str | os.PathLike[str]) -> None:
-    """Remove the index of the store in a folder; the next search makes it again."""
+    """Remove the index of the store in a folder; the next search makes it again. Raises OSError."""
     _remove(os.path.join(folder, INDEX_FILE))  # noqa: PTH118  SQLite takes texts
 
 

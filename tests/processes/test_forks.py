@@ -127,7 +127,41 @@ with open_store(sys.argv[1]) as log:
 """
 
 
+CLOSE_WHILE_THREADS_USE_IT = """
+import os, sys, threading, time
+from eventstore import open_store
+from tests.support.crowd import tell
+from tests.support.events import message
+log, is_over = open_store(sys.argv[1]), threading.Event()
+def use(thread):
+    number = 0
+    while not is_over.is_set():
+        log.append(f"s{thread}", [message(f"e{number}")])
+        number += 1
+threads = [threading.Thread(target=use, args=(thread,)) for thread in range(4)]
+for thread in threads:
+    thread.start()
+for _ in range(100):
+    child = os.fork()
+    if not child:
+        log.close()
+        os._exit(0)
+    until = time.monotonic() + 10
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() > until:
+            tell("hangs")
+            os.kill(child, 9)
+        time.sleep(0.001)
+is_over.set()
+for thread in threads:
+    thread.join()
+"""
+
+
 class TestForks:
+    def test_a_child_closes_what_threads_of_its_parent_use(self, tmp_path: Path) -> None:
+        assert output_of(CLOSE_WHILE_THREADS_USE_IT, tmp_path / "store") == ""
+
     @pytest.mark.parametrize("durability", ["each", "batch"])
     def test_every_use_in_a_child_is_refused_and_the_parent_goes_on(
         self, tmp_path: Path, durability: Durability

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from sqlite3 import connect
 
 import click
 import msgspec
@@ -186,3 +187,12 @@ class TestHeads:
     def test_heads_are_not_kept_inside_the_store(self, told: Refold) -> None:
         told.refused(click.BadParameter, "verify", "--heads", told.store / "heads", code=2)
         assert sorted(entry.name for entry in told.store.iterdir()) == ["data.mdb", "lock.mdb"]
+
+
+def test_a_damaged_index_gives_no_hits_afterwards(told: Refold) -> None:
+    found = told("search", "parser", "--json").raw
+    with connect(told.store / "search.sqlite") as index:
+        index.execute("UPDATE events SET seq = seq + 1")
+    assert told("search", "parser", "--json", code=None).raw != found
+    told("verify")
+    assert told("search", "parser", "--json").raw == found
