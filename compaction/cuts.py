@@ -1,7 +1,7 @@
 """Divide the messages since the last compaction into a summarized part and a kept part.
 
-`PiRecent`, `OhMyPiRecent` and `OpencodeTail` cut as these harnesses do, faults included. The others are
-refold's own; `KeepRecent` and `TailTurn` are the same rules without the faults.
+`PiRecent`, `Pi87Recent`, `OhMyPiRecent`, `OpencodeTail` and `NewestAnswer` cut as these harnesses do, faults
+included. The others are refold's own; `KeepRecent` and `TailTurn` are the same rules without the faults.
 
 To add a cut, write a `CutPart` with a method `cut`, its name in `AnyCut`, tests and docs.
 """
@@ -203,12 +203,37 @@ class PiRecent(_Recent, frozen=True, tag="pi-recent"):
         place = next((at for at in places if at >= full), places[0]) if full >= 0 else places[0]
         while place and items[place - 1].kind in _OWN_KINDS and not items[place].after_compaction:
             place -= 1
-        first = items[place]
-        if first.first == first.id and first.role == "user":
-            return _divide(window, place, place)
-        # Settings or labels before the message belong to the turn before.
-        last = place + (first.first == first.id)
-        return _divide(window, _newest(items[:last], _is_pi_turn, default=place), place)
+        return _divide_as_pi(window, place)
+
+
+def _divide_as_pi(window: Window, place: int) -> Cut | None:
+    """Return the cut at `place`; settings before its message belong to the turn before."""
+    first = window.items[place]
+    last = place + (first.first == first.id)
+    return _divide(window, _newest(window.items[:last], _is_pi_turn, default=place), place)
+
+
+class Pi87Recent(_Recent, frozen=True, tag="pi-0.87-recent"):
+    """Cut as pi 0.87 does: as `PiRecent`, but with the newest place as the last resort.
+
+    Unlike in pi 0.73, messages of extensions and branch summaries count tokens and may begin the kept part. It still
+    splits off the whole turn before a cut behind settings or labels.
+    """
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """Return the cut of a window, None if nothing is to be summarized."""
+        del limits
+        roles = {*_PI_STARTS, "custom"}
+        places = [
+            at
+            for at, item in enumerate(window.items)
+            if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
+        ]
+        if window.is_compacted or not places:
+            return None
+        full = sum(size >= self.tokens for size in _tokens_from(window)) - 1
+        place = next((at for at in places if at >= full), places[-1]) if full >= 0 else places[0]
+        return _divide_as_pi(window, place)
 
 
 class OhMyPiRecent(_Recent, frozen=True, tag="oh-my-pi-recent"):
@@ -266,7 +291,8 @@ _ANY_NUMBER: Final = 1_000_000
 class _Tail(CutPart, frozen=True):
     """The base of cuts that keep the newest turns within a share of the model's usable window.
 
-    The budget is `share` of the window less `reserved`, at least `least` and at most `most` tokens.
+    The budget is `share` of the window less `reserved` and the model's longest answer, of which at most `output`
+    counts; it is at least `least` and at most `most` tokens.
     """
 
     turns: Positive = 2
@@ -274,10 +300,11 @@ class _Tail(CutPart, frozen=True):
     least: Count = 2_000
     most: Count = 8_000
     reserved: Count = 20_000
+    output: Count = 0
 
     def budget(self, limits: Limits) -> int:
         """Return the tokens that the tail may have."""
-        usable = max(limits.window - self.reserved, 0)
+        usable = max(limits.window - self.reserved - min(limits.output, self.output), 0)
         return min(max(int(usable * self.share), self.least), self.most)
 
     def most_kept(self, limits: Limits) -> int:
@@ -377,5 +404,53 @@ class LastMessages(CutPart, frozen=True, tag="last-messages"):
         return cut_at(window, max((place for place in places if place <= wanted), default=0))
 
 
-AnyCut = KeepRecent | TailTurn | LastMessages | PiRecent | OhMyPiRecent | OpencodeTail
+class NewestAnswer(CutPart, frozen=True, tag="newest-answer"):
+    """Keep the newest answer, and all that follows it, as Claude Code 2.1 does."""
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """Return the cut of a window, None if nothing is to be summarized."""
+        del limits
+        if window.is_compacted:
+            return None
+        answers = [at for at, item in enumerate(window.items) if item.may_start and item.role == "assistant"]
+        return cut_at(window, answers[-1] if answers else len(window.items))
+
+
+class NewestRequests(CutPart, frozen=True, tag="newest-requests"):
+    """Keep no message; the summary repeats the newest requests, up to `tokens`.
+
+    They are repeated word for word. Codex sends these requests again as messages, and shortens the oldest to what is left of the tokens.
+    """
+
+    tokens: Positive = 20_000
+
+    def most_kept(self, limits: Limits) -> int:
+        del limits
+        return self.tokens
+
+    def keeping(self, tokens: int) -> Self:
+        return msgspec.structs.replace(self, tokens=tokens)
+
+    def cut(self, window: Window, limits: Limits) -> Cut | None:
+        """Return the cut of a window, None if nothing is to be summarized."""
+        cut = LastMessages(messages=0).cut(window, limits)
+        requests = [item for item in reversed(window.items) if item.role == "user" and item.starts_turn]
+        sizes = accumulate(item.tokens for item in requests)
+        fitting = [item.id for item, size in zip(requests, sizes, strict=True) if size <= self.tokens]
+        return cut and msgspec.structs.replace(
+            cut, quoted=[name for name in reversed(fitting) if name not in cut.kept]
+        )
+
+
+AnyCut = (
+    KeepRecent
+    | TailTurn
+    | LastMessages
+    | PiRecent
+    | Pi87Recent
+    | OhMyPiRecent
+    | OpencodeTail
+    | NewestAnswer
+    | NewestRequests
+)
 """The cuts that a policy can name."""

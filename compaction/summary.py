@@ -33,7 +33,7 @@ from compaction.summarizers.folding import (
     newest_parts_that_fit,
 )
 from compaction.templates import SYSTEM, Source, Template, find_template, replace_text
-from eventstore.node import NO_HISTORY, SPLIT_TURN, PromptView
+from eventstore.node import NO_HISTORY, REQUESTS, SPLIT_TURN, PromptView
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
 
@@ -116,7 +116,8 @@ def summarize_plan(
     history, *beginning = run_at_once(jobs, is_over)
     text = history.text or NO_HISTORY
     if beginning or plan.cut.quoted:
-        text += (SPLIT_TURN + _quoted(plan) + "".join(each.text for each in beginning)).rstrip()
+        heading = SPLIT_TURN if plan.cut.splits_turn else REQUESTS
+        text += (heading + _quoted(plan) + "".join(each.text for each in beginning)).rstrip()
     requests = [request for each in (history, *beginning) for request in each.requests]
     template = maker.template(previous=plan.previous_summary)
     return Summary(

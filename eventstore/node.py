@@ -19,6 +19,8 @@ NO_HISTORY: Final = "No prior history."
 """Stands for a summary of the history where there is none."""
 SPLIT_TURN: Final = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 """The text between a summary of the history and that of a split turn's beginning."""
+REQUESTS: Final = "\n\n---\n\n**Requests, word for word:**\n\n"
+"""The text between a summary and requests that it repeats, if no turn is split."""
 
 
 class RequestView(msgspec.Struct, frozen=True, kw_only=True):

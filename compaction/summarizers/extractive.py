@@ -21,7 +21,7 @@ from compaction.prompts import Prompt, escape_tags
 from compaction.summarizers import Answer, Cancellation, CancelledError
 from compaction.templates import HANDOFF, Template, headings, load_built_in
 from eventstore.javascript import utf8_length
-from eventstore.node import NO_HISTORY, SPLIT_TURN
+from eventstore.node import NO_HISTORY, REQUESTS, SPLIT_TURN
 from eventstore.records import FileOperations
 from eventstore.views import Message, call_indexes
 from projections.context.parts import view_of_part
@@ -51,12 +51,12 @@ class Kind(StrEnum):
     EARLIER = "Of the summary before:"
 
 
-_FILES: Final = ("Relevant files", "Files and Code Sections")
-_CONTEXT: Final = ("Critical Context", "Context for Suffix")
+_FILES: Final = ("Relevant files", "Relevant Files", "Files and Code Sections")
+_CONTEXT: Final = ("Critical Context", "Context for Suffix", "Important Details")
 _PLACES: Final[Mapping[Kind, tuple[int, tuple[str, ...]]]] = {
-    Kind.MESSAGES: (25, ("All User Messages", "Goal", "Original Request")),
+    Kind.MESSAGES: (25, ("All User Messages", "Goal", "Objective", "Original Request")),
     Kind.MODIFIED: (15, (*_FILES, "Progress", "Early Progress")),
-    Kind.COMMANDS: (10, ("Progress", "Early Progress", "Accomplished", "Problem Solving")),
+    Kind.COMMANDS: (10, ("Progress", "Early Progress", "Accomplished", "Work State", "Problem Solving")),
     Kind.ERRORS: (15, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Progress")),
     Kind.READ: (10, (*_FILES, *_CONTEXT, "Progress")),
     Kind.NAMED: (20, (*_FILES, *_CONTEXT, "Progress")),
@@ -246,13 +246,14 @@ _LISTED: Final = re.compile(r"- (?P<folder>\S*/): (?P<names>[^\s,]+(?:, [^\s,]+)
 _UNLISTED: Final = re.compile(r"[\s,]")
 """Characters that keep a path out of lists by folder, so that those can be parsed again."""
 _HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
+_HEADINGS: Final = re.compile("|".join(re.escape(each.rstrip()) for each in (SPLIT_TURN, REQUESTS)))
 _FILE_TAG: Final = re.compile(r"<(?=/?(?:read|modified)-files>)")
 
 
 def parse_summaries(summaries: Iterable[str]) -> Quotable:
     """Return what earlier summaries quote, and all else in them as quotations of their own."""
     found = Quotable(lists={kind: [] for kind in Kind})
-    for summary in chain.from_iterable(each.split(SPLIT_TURN.rstrip()) for each in summaries):
+    for summary in chain.from_iterable(map(_HEADINGS.split, summaries)):
         text = with_file_tags(summary, FileOperations())
         for block in _BLOCK.finditer(text):
             _parse_block(Kind(block["kind"]), block["body"], found)

@@ -8,7 +8,17 @@ import msgspec
 from hypothesis import strategies as st
 
 from compaction.continuations import CONTINUATIONS
-from compaction.cuts import KeepRecent, LastMessages, OhMyPiRecent, OpencodeTail, PiRecent, TailTurn
+from compaction.cuts import (
+    KeepRecent,
+    LastMessages,
+    NewestAnswer,
+    NewestRequests,
+    OhMyPiRecent,
+    OpencodeTail,
+    Pi87Recent,
+    PiRecent,
+    TailTurn,
+)
 from compaction.policy.model import Policy, Restoring
 from compaction.rewrites import (
     LAYERS,
@@ -44,8 +54,11 @@ SMALL: dict[type, Any] = {
     TailTurn: TailTurn(least=4, most=4),
     LastMessages: LastMessages(messages=0),
     PiRecent: PiRecent(tokens=4),
+    Pi87Recent: Pi87Recent(tokens=4),
     OhMyPiRecent: OhMyPiRecent(tokens=4),
     OpencodeTail: OpencodeTail(least=4, most=4),
+    NewestAnswer: NewestAnswer(),
+    NewestRequests: NewestRequests(tokens=4),
     Prune: Prune(protect=0, savings=0, smallest=0, protected=()),
     PruneTurns: PruneTurns(turns=1, protect=0, savings=0),
     Supersede: Supersede(),

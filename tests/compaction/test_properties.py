@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from compaction.branching.undo import undo
 from compaction.compactor import Compactor
-from compaction.cuts import KeepRecent, LastMessages, OhMyPiRecent, OpencodeTail, PiRecent, TailTurn
+from compaction.cuts import (
+    KeepRecent,
+    LastMessages,
+    OhMyPiRecent,
+    OpencodeTail,
+    Pi87Recent,
+    PiRecent,
+    TailTurn,
+)
 from compaction.part import Limits
 from compaction.policy.load import load_preset, preset_names
 from compaction.policy.model import Prompting
@@ -45,7 +53,7 @@ each_policy = pytest.mark.parametrize(
     [*(st.just(small(load_preset(name))) for name in preset_names()), any_policies],
     ids=[*preset_names(), "any"],
 )
-TWINS = {PiRecent: KeepRecent, OhMyPiRecent: KeepRecent, OpencodeTail: TailTurn}
+TWINS = {PiRecent: KeepRecent, Pi87Recent: KeepRecent, OhMyPiRecent: KeepRecent, OpencodeTail: TailTurn}
 """Cuts of harnesses that may part a call from a late result, each with the cut that does not."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 def names(text: str, among: Collection[str]) -> list[str]:
     """The words of a text that are among these names, in order."""
-    return [word for word in re.findall(r"[\w-]+", text) if word in among]
+    return [word for word in re.findall(r"[\w-]+(?:\.[\w-]+)*", text) if word in among]
 
 
 def numbers(text: str) -> list[int]:

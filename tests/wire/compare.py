@@ -34,7 +34,7 @@ _IMAGES_OF_RESULTS: Final = (
     mask("Attached image(s) from tool result:"),
     mask("Attached media from tool result:"),
 )
-_QUESTION: Final = "[#667d07149942]"
+_QUESTION: Final = "[#667d07149942-"
 """The digest of the first line of Codex's prompt for a summary."""
 _SUMMARY: Final = re.compile(r"\(summary \d\)|# Handoff \d")
 """Words that only the scripted summaries have."""

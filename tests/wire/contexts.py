@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from sqlite3 import connect
 from tempfile import TemporaryDirectory
@@ -36,22 +36,29 @@ def contexts_in(folder: Path) -> dict[str, list[Block]]:
     It is the one above the answer's first record, as of the moment before that record. Forks copy records, so the
     first file that has an answer counts.
     """
+    with sessions_in(folder).snapshot() as snapshot:
+        return {answer: _context(snapshot, entry) for answer, entry in answers_in(snapshot, folder).items()}
+
+
+def answers_in(snapshot: Snapshot, folder: Path) -> dict[str, Event]:
+    """Return the first record of each answer, by the answer's id."""
+    if any(folder.rglob(_DATABASE)):
+        return _of_database(snapshot, folder.parent / "requests.jsonl")
+    found: dict[str, Event] = {}
+    for head in snapshot.heads():
+        for entry in events(snapshot, head.name):
+            for answer in _answers(entry):
+                found.setdefault(answer, entry)
+    return found
+
+
+def sessions_in(folder: Path) -> MemoryLog:
+    """Return a log with the sessions of the files below a folder."""
     log = MemoryLog()
     for path in sorted(folder.rglob("*.jsonl")):
-        if path.name == _DATABASE:
-            return _of_database(path, folder.parent / "requests.jsonl")
-        try:
-            import_sessions(log, path)
-        except RefoldError:
-            continue  # a file beside the sessions
-    found: dict[str, list[Block]] = {}
-    with log.snapshot() as snapshot:
-        for head in snapshot.heads():
-            for entry in events(snapshot, head.name):
-                for answer in _answers(entry):
-                    if answer not in found:
-                        found[answer] = _context(snapshot, entry)
-    return found
+        with TemporaryDirectory() as temporary, suppress(RefoldError):  # a file beside the sessions
+            import_sessions(log, database_of(path, Path(temporary)) if path.name == _DATABASE else path)
+    return log
 
 
 def _answers(entry: Event) -> list[str]:
@@ -63,37 +70,32 @@ def _answers(entry: Event) -> list[str]:
     return [*map(bytes.decode, (*_ANSWER.findall(body), *of_items))]
 
 
-def _of_database(rows: Path, requests: Path) -> dict[str, list[Block]]:
-    """Return the contexts of answers in opencode's database, which has no ids of theirs: they are in order.
+def _of_database(snapshot: Snapshot, requests: Path) -> dict[str, Event]:
+    """Return the answers in opencode's database, which has no ids of theirs: they are in order.
 
     A fork's copies are whole from the beginning, and no answers.
     """
-    log, found, newest = MemoryLog(), dict[str, Event](), dict[str, dict[str, Any]]()
-    with TemporaryDirectory() as temporary:
-        import_sessions(log, database_of(rows, Path(temporary)))
-    with log.snapshot() as snapshot:
-        for head in snapshot.heads():
-            for entry in events(snapshot, head.name):
-                record = json.loads(entry.body) if entry.format != FORMAT else {}
-                info = record.get("data", {}).get("info", {})
-                if record.get("type") != "message.updated.1" or info["role"] != "assistant":
-                    continue
-                if info["id"] not in found and not info.get("finish"):
-                    found[info["id"]] = entry.decode()
-                newest[info["id"]] = info
-        answers = [
-            name
-            for name in sorted(found)
-            if newest[name].get("finish") and newest[name].get("summary") is not True
-        ]
-        answered = [
-            each["answer"]
-            for each in map(json.loads, requests.read_text("utf-8").splitlines())
-            if each["answer"] and each["rule"] not in ("title", "compaction")
-        ]
-        return {
-            answer: _context(snapshot, found[name]) for answer, name in zip(answered, answers, strict=True)
-        }
+    found, newest = dict[str, Event](), dict[str, dict[str, Any]]()
+    for head in snapshot.heads():
+        for entry in events(snapshot, head.name):
+            record = json.loads(entry.body) if entry.format != FORMAT else {}
+            info = record.get("data", {}).get("info", {})
+            if record.get("type") != "message.updated.1" or info["role"] != "assistant":
+                continue
+            if info["id"] not in found and not info.get("finish"):
+                found[info["id"]] = entry.decode()
+            newest[info["id"]] = info
+    answers = [
+        name
+        for name in sorted(found)
+        if newest[name].get("finish") and newest[name].get("summary") is not True
+    ]
+    answered = [
+        each["answer"]
+        for each in map(json.loads, requests.read_text("utf-8").splitlines())
+        if each["answer"] and each["rule"] not in ("title", "compaction")
+    ]
+    return {answer: found[name] for answer, name in zip(answered, answers, strict=True)}
 
 
 def database_of(rows: Path, folder: Path) -> Path:

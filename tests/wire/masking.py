@@ -18,7 +18,7 @@ _FEWEST_WORDS: Final = 4
 _LONGEST_RUN: Final = 12
 """Numbered lines in a row that stay as they are."""
 _TAG: Final = re.compile(r"(</?[a-z][\w-]*>)")
-_DIGEST: Final = re.compile(r"\[#[0-9a-f]{12}\]")
+_DIGEST: Final = re.compile(r"\[#[0-9a-f]{12}-(\d+)\]")
 _NUMBERED: Final = re.compile(r"[^<]*\d[^<]*")
 _NUMBER: Final = re.compile(r"\{\w*\}|\d+")
 """A number in a text, or its place in a scenario's."""
@@ -99,5 +99,11 @@ def _mask_piece(piece: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a short digest of a text, in brackets; it is no JSON."""
-    return f"[#{hashlib.sha256(text.strip().encode()).hexdigest()[:12]}]"
+    """Return a short digest of a text and its length, in brackets; it is no JSON."""
+    stripped = text.strip()
+    return f"[#{hashlib.sha256(stripped.encode()).hexdigest()[:12]}-{len(stripped)}]"
+
+
+def stretched(text: str) -> str:
+    """Return a masked text in which each digest is as long as what it stands for."""
+    return _DIGEST.sub(lambda found: found[0].ljust(int(found[1]), "x"), text)

@@ -210,12 +210,12 @@ def test_a_digest_is_masked_no_further() -> None:
     output = "\n".join(f"line {number}" for number in range(20))
     masked = mask({"text": f"<system-reminder>{long}</system-reminder>\nshort", "output": output})
     assert masked == {
-        "text": "<system-reminder>[#71a87c871e1b]</system-reminder>\nshort",
-        "output": "[#89ab53625049]",
+        "text": "<system-reminder>[#71a87c871e1b-76]</system-reminder>\nshort",
+        "output": "[#89ab53625049-149]",
     }
     assert mask(masked) == masked
     assert mask_prompts({"system": "Be good.", "tools": [{"name": "read"}]}) == {
-        "system": "[#8b979bed848c]",
+        "system": "[#8b979bed848c-8]",
         "tools": [{"name": "read"}],
     }
 

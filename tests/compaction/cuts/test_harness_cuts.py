@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cuts import KeepRecent, OhMyPiRecent, OpencodeTail, PiRecent
+from compaction.cuts import (
+    KeepRecent,
+    NewestAnswer,
+    NewestRequests,
+    OhMyPiRecent,
+    OpencodeTail,
+    Pi87Recent,
+    PiRecent,
+)
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.window import Window, WindowItem, build_window
@@ -236,3 +244,54 @@ def test_every_message_is_summarized_or_kept_and_in_order(talk, tokens):
         if found is not None:
             assert found.to_summarize + found.turn_prefix + found.kept == names
             assert found.to_summarize or found.turn_prefix
+
+
+def cut_by(part, talk, **fields):
+    found = part.cut(told(talk, **fields), LIMITS)
+    return None if found is None else (found.to_summarize, found.turn_prefix, found.kept)
+
+
+@pytest.mark.parametrize(
+    ("talk", "tokens", "divided"),
+    [
+        ("u10 a10 u10 a10", 15, (["m0", "m1"], [], ["m2", "m3"])),
+        ("u10 a10 u10 a10 r500", 20, (["m0", "m1"], ["m2"], ["m3", "m4"])),
+        ("u10 a10 c500 u10 a10", 30, (["m0", "m1"], [], ["m2", "m3", "m4"])),
+        ("u10 a10 U10 a10", 20, ([], ["m0", "m1"], ["m2", "m3"])),
+        ("u10 a10", 30, None),
+    ],
+)
+def test_pi_87_keeps_its_newest_place(talk, tokens, divided):
+    assert cut_by(Pi87Recent(tokens=tokens), talk) == divided
+
+
+@pytest.mark.parametrize(
+    ("talk", "kept"),
+    [("u1 a1 u1 a1", ["m3"]), ("u1 a1 r1 c1 a1 u1", ["m4", "m5"]), ("u1 a1 a1 r9 c1", ["m2", "m3", "m4"])],
+)
+def test_the_newest_answer_is_kept_with_what_follows(talk, kept):
+    assert cut_by(NewestAnswer(), talk)[2] == kept
+
+
+def test_without_an_answer_all_is_summarized():
+    assert cut_by(NewestAnswer(), "u1 u1") == (["m0", "m1"], [], [])
+    assert cut_by(NewestAnswer(), "a1 r1") is None
+
+
+def test_newest_requests_are_quoted_while_they_fit():
+    cut = NewestRequests(tokens=20).cut(told("u10 a10 u15 a10 u5 a10 c3"), LIMITS)
+    assert (len(cut.to_summarize), cut.kept, cut.quoted) == (7, [], ["m2", "m4"])
+
+
+def test_an_open_call_is_kept_and_not_quoted(story):
+    story.says(user("go"), assistant("Yes."), user("on"), assistant(call("read", "c1"), stop="toolUse"))
+    with story.log.snapshot() as snapshot:
+        window = build_window(snapshot, resolve_cursor(snapshot, "s"), counter("utf16/4"))
+    cut = NewestRequests().cut(window, LIMITS)
+    assert (cut.kept, cut.quoted) == (["e4"], ["e1", "e3"])
+
+
+def test_a_tail_leaves_room_for_the_longest_answer():
+    tail = OpencodeTail(reserved=0, output=32_000, most=15_000)
+    assert tail.budget(Limits(window=60_000, output=20_000)) == 10_000
+    assert tail.budget(Limits(window=60_000, output=64_000)) == 7_000

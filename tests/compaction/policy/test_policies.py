@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.cuts import KeepRecent, LastMessages, OhMyPiRecent, OpencodeTail, PiRecent
+from compaction.cuts import (
+    KeepRecent,
+    LastMessages,
+    NewestAnswer,
+    NewestRequests,
+    OhMyPiRecent,
+    OpencodeTail,
+    Pi87Recent,
+    PiRecent,
+)
 from compaction.part import Limits
-from compaction.policy.load import find_policy, load_preset, preset_names
+from compaction.policy.load import find_policy, load_preset, preset_names, preset_text
 from compaction.rewrites import Mask, Micro, Offload, Prune, PruneTurns, Snip, Supersede, Useless
 from eventstore.errors import BadInputError, NotFoundError
 from tests.support import sentences
@@ -14,8 +23,28 @@ from tests.support import sentences
 LIMITS = Limits(window=200_000, output=64_000)
 
 
-def test_there_are_six_presets():
-    assert preset_names() == ["layered", "mask", "oh-my-pi", "opencode", "pi", "refold"]
+PRESETS = [
+    "claude-code-2.1",
+    "codex-0.169",
+    "layered",
+    "mask",
+    "oh-my-pi",
+    "oh-my-pi-18",
+    "opencode",
+    "opencode-1.18",
+    "pi",
+    "pi-0.87",
+    "refold",
+]
+
+
+def test_these_are_the_presets():
+    assert preset_names() == PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_a_short_file(name):
+    assert len(preset_text(name).splitlines()) <= 40
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -32,6 +61,11 @@ def test_a_preset_has_the_name_of_its_file_and_says_what_it_does(name):
         ("opencode", 180_000, "utf16/4"),
         ("layered", 167_000, "o200k"),
         ("mask", 170_000, "o200k"),
+        ("claude-code-2.1", 167_000, "utf16/4"),
+        ("codex-0.169", 180_000, "bytes/4"),
+        ("oh-my-pi-18", 170_000, "bytes/4"),
+        ("opencode-1.18", 168_000, "utf16/4"),
+        ("pi-0.87", 183_616, "utf16/4"),
     ],
 )
 def test_presets_trigger_and_count_as_their_harnesses_do(name, threshold, counter):
@@ -47,6 +81,14 @@ def test_presets_trigger_and_count_as_their_harnesses_do(name, threshold, counte
         ("opencode", OpencodeTail(turns=2, share=0.25, least=2_000, most=8_000)),
         ("layered", LastMessages(messages=0)),
         ("mask", None),
+        ("claude-code-2.1", NewestAnswer()),
+        ("codex-0.169", NewestRequests(tokens=20_000)),
+        ("oh-my-pi-18", OhMyPiRecent(tokens=20_000)),
+        (
+            "opencode-1.18",
+            OpencodeTail(turns=1_000_000, share=0.25, least=2_000, most=15_000, reserved=0, output=32_000),
+        ),
+        ("pi-0.87", Pi87Recent(tokens=20_000)),
     ],
 )
 def test_presets_cut_as_their_harnesses_do(name, cut):
@@ -62,6 +104,11 @@ def test_presets_cut_as_their_harnesses_do(name, cut):
         ("opencode", [PruneTurns]),
         ("layered", [Offload, Snip, Micro]),
         ("mask", [Mask]),
+        ("claude-code-2.1", []),
+        ("codex-0.169", []),
+        ("oh-my-pi-18", [Supersede, Useless, Prune]),
+        ("opencode-1.18", []),
+        ("pi-0.87", []),
     ],
 )
 def test_presets_rewrite_in_the_order_of_their_harnesses(name, rewrites):
@@ -84,14 +131,7 @@ def test_mask_asks_no_model():
 def test_a_policy_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(NotFoundError) as refused:
         load_preset("ohmypi")
-    assert sentences.names(refused.value.remedy, preset_names()) == [
-        "layered",
-        "mask",
-        "oh-my-pi",
-        "opencode",
-        "pi",
-        "refold",
-    ]
+    assert sentences.names(refused.value.remedy, preset_names()) == PRESETS
 
 
 def own(folder, name, text):

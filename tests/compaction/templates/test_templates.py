@@ -32,6 +32,7 @@ NAMES = [
     "short",
     "system",
     "turn-prefix",
+    "work-state",
 ]
 STRUCTURED = [
     "Goal",
@@ -63,6 +64,7 @@ SECTIONS = {
     "second-look": [],
     "system": [],
     "turn-prefix": ["Original Request", "Early Progress", "Context for Suffix"],
+    "work-state": ["Objective", "Important Details", "Work State", "Next Move", "Relevant Files"],
 }
 OTHERS = re.compile(
     r"\b(claude|anthropic|openai|codex|opencode|oh-my-pi|pi|gpt|gemini|cursor)\b", re.IGNORECASE

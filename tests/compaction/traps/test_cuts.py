@@ -21,6 +21,7 @@ TOKENS = counter("utf16/4")
 MENDED = msgspec.structs.replace(load_preset("opencode"), cut=TailTurn())
 MARKED = {"compaction_continue": True}
 SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+REQUESTS = "\n\n---\n\n**Requests, word for word:**\n\n"
 
 
 def cut(story, part):
@@ -102,4 +103,4 @@ def test_shell_commands_that_came_after_it_would_hide_the_newest_order(story):
     story.says(user("first"), assistant("done"), user("mend the parser"), assistant(long(9_000)))
     story.says(shell("ls", "a.py"))
     compactor(Scripted(lambda _: "so far"), MENDED).compact(story.writer)
-    assert texts_of(build_context(story.log, "s")) == [f"so far{SPLIT}mend the parser", "ls"]
+    assert texts_of(build_context(story.log, "s")) == [f"so far{REQUESTS}mend the parser", "ls"]
