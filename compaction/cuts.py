@@ -419,7 +419,8 @@ class NewestAnswer(CutPart, frozen=True, tag="newest-answer"):
 class NewestRequests(CutPart, frozen=True, tag="newest-requests"):
     """Keep no message; the summary repeats the newest requests, up to `tokens`.
 
-    They are repeated word for word. Codex sends these requests again as messages, and shortens the oldest to what is left of the tokens.
+    They are repeated word for word. Codex sends them again as messages, and shortens the oldest to what is left
+    of the tokens.
     """
 
     tokens: Positive = 20_000
