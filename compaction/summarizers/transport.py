@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
-from compaction.summarizers import Cancellation, CancelledError
+import httpx2
+
+from compaction.summarizers import AnswerTooLargeError, Cancellation, CancelledError
 from compaction.summarizers.refusals import find_secrets
 
 T = TypeVar("T")
@@ -60,7 +62,7 @@ class CancellableTransport:
         self.secrets = find_secrets(str(request.url), request.headers)
 
     def _bound(self, response: Any) -> None:
-        from compaction.summarizers.bounded import limit_response  # noqa: PLC0415  heavy
+        from compaction.summarizers.transport import limit_response  # noqa: PLC0415  heavy
 
         limit_response(response, self._summarizer)
 
@@ -97,3 +99,35 @@ def _settle(waiting: Future[T], request: Callable[[], T]) -> None:
         waiting.set_result(request())
     except BaseException as error:  # noqa: BLE001  raised again by who waits
         waiting.set_exception(error)
+
+
+MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
+"""Maximum decoded size: five times a summary of 20,000 tokens as an event stream."""
+
+
+def limit_response(response: httpx2.Response, summarizer: str) -> None:
+    """Make a response raise AnswerTooLargeError once more than 16 MiB of it are decoded.
+
+    Call this before reading the response. Compressed data is decoded piece by piece.
+    """
+    encoded = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
+    response.stream = _Bounded(encoded, summarizer)
+    response.headers.pop("content-encoding", None)
+
+
+class _Bounded(httpx2.SyncByteStream):
+    """The decoded bytes of a response, up to the limit."""
+
+    def __init__(self, encoded: httpx2.Response, summarizer: str) -> None:
+        self._encoded, self._summarizer = encoded, summarizer
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for piece in self._encoded.iter_bytes():
+            size += len(piece)
+            if size > MAX_RESPONSE_BYTES:
+                raise AnswerTooLargeError(self._summarizer, MAX_RESPONSE_BYTES)
+            yield piece
+
+    def close(self) -> None:
+        self._encoded.close()

@@ -13,8 +13,12 @@ from eventstore.harnesses.claude_code.api_message import read, view_of
 from eventstore.harnesses.claude_code.meaning import node_of
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, kind_of, place_of
 from eventstore.harnesses.claude_code.transcript_context import written
-from eventstore.harnesses.claude_code.transcript_export import export_file, exported_line
-from eventstore.harnesses.claude_code.transcript_file import SNAPSHOT, ClaudeCodeFile
+from eventstore.harnesses.claude_code.transcript_file import (
+    SNAPSHOT,
+    ClaudeCodeFile,
+    export_file,
+    exported_line,
+)
 from eventstore.harnesses.claude_code.transcript_lines import parse
 from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents

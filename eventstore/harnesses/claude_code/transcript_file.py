@@ -1,4 +1,4 @@
-"""Read Claude Code's session files: their sessions, records, and the bytes in between.
+"""Read Claude Code's session files: sessions, records, what lies between; and write them.
 
 A file is a session with the sidechains in it, or a subagent's. Records name their parent, which may come later in the
 file; metadata without a place in the tree stands between them.
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from eventstore.errors import NoSessionError, NoSessionYetError
+from eventstore.event import Event
+from eventstore.frame import decode
 from eventstore.harnesses.claude_code.links import session_of_agent, session_of_sidechain
 from eventstore.harnesses.claude_code.record import (
     VERSION,
@@ -31,6 +33,8 @@ from eventstore.harnesses.source import (
     SourceGrowth,
     SourceSession,
 )
+from eventstore.javascript import iso_time, stringify, tolerant_json
+from eventstore.log import Snapshot
 from eventstore.records import Resume
 
 _SIDECHAIN: Final = re.compile(rb'"isSidechain"\s*:\s*true')
@@ -165,3 +169,34 @@ def _earlier(head: Fields, fields: Fields) -> Fields:
 
 def _name(value: Any) -> str:
     return value if isinstance(value, str) and is_name(value) else ""
+
+
+def export_file(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    """Yield the lines of a Claude Code file for a session, including what the store appended.
+
+    Its own records come as they are. Entries of other formats become records of the system, which Claude Code keeps in
+    the tree and tells no model; off-path events of other formats stay behind.
+    """
+    for frame in snapshot.frames(session):
+        event = decode(frame, session)
+        if event.format == VERSION or event.is_entry:
+            yield exported_line(event) + b"\n"
+
+
+def exported_line(event: Event) -> bytes:
+    """Return an event's line in a file of Claude Code, without the line end."""
+    return event.body if event.format == VERSION else stringify(_entry(event)).encode()
+
+
+def _entry(event: Event) -> dict[str, Any]:
+    return {
+        "parentUuid": event.parent,
+        "isSidechain": False,
+        "type": "system",
+        "subtype": "informational",
+        "content": f"{event.format} {event.kind}",
+        "data": tolerant_json(event.body),
+        "uuid": event.id,
+        "timestamp": iso_time(event.time) or iso_time(event.recorded),
+        "sessionId": event.session,
+    }

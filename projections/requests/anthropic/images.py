@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 
 from projections.requests.anthropic.repairs import RepairRule
-from projections.requests.image_header import ImageHeader, image_header
 
 MOST_IMAGES: Final = 100
 MOST_DATA: Final = 24 * 2**20
@@ -75,3 +75,87 @@ def select_images(found: Mapping[BlockPosition, Picture | Refusal]) -> dict[Bloc
 
 def _too_large(image: Picture, why: str = "") -> Refusal:
     return Refusal(RepairRule.IMAGE_SIZE, f"it has {image.header.width} x {image.header.height} pixels{why}")
+
+
+class ImageHeader(msgspec.Struct, frozen=True):
+    """An image's media type according to its own bytes, and its size in pixels."""
+
+    media_type: str
+    width: int
+    height: int
+
+
+def image_header(data: bytes) -> ImageHeader | None:
+    """Return the header of a PNG, JPEG, GIF or WebP file; None for others and truncated ones."""
+    for media_type, size_of in _READERS.items():
+        try:
+            size = size_of(data)
+        except struct.error:
+            return None
+        if size is not None:
+            return ImageHeader(media_type, *size) if all(size) else None
+    return None
+
+
+def _png(data: bytes) -> tuple[int, int] | None:
+    if data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
+        return None
+    width, height = struct.unpack_from(">II", data, 16)
+    return width, height
+
+
+def _gif(data: bytes) -> tuple[int, int] | None:
+    if data[:6] not in (b"GIF87a", b"GIF89a"):
+        return None
+    width, height = struct.unpack_from("<HH", data, 6)
+    return width, height
+
+
+_STANDALONE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
+"""JPEG markers without a length."""
+_FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""JPEG markers of frame headers, which hold the size; the three between them are tables."""
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    if data[:3] != b"\xff\xd8\xff":
+        return None
+    at = 2
+    while True:
+        mark, marker = struct.unpack_from(">BB", data, at)
+        if mark != 0xFF:  # noqa: PLR2004  every marker begins with it
+            raise struct.error
+        if marker == 0xFF:  # noqa: PLR2004  fill bytes may stand before a marker
+            at += 1
+        elif marker in _STANDALONE:
+            at += 2
+        elif marker in _FRAMES:
+            height, width = struct.unpack_from(">HH", data, at + 5)
+            return width, height
+        else:
+            (length,) = struct.unpack_from(">H", data, at + 2)
+            at += 2 + length
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    if data[:4] != b"RIFF" or data[8:12] != b"WEBP":
+        return None
+    kind = data[12:16]
+    if kind == b"VP8 ":
+        width, height = struct.unpack_from("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    if kind == b"VP8L":
+        (packed,) = struct.unpack_from("<I", data, 21)
+        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
+    if kind == b"VP8X":
+        low_width, high_width, low_height, high_height = struct.unpack_from("<HBHB", data, 24)
+        return (high_width << 16 | low_width) + 1, (high_height << 16 | low_height) + 1
+    raise struct.error
+
+
+_READERS: Final[dict[str, Callable[[bytes], tuple[int, int] | None]]] = {
+    "image/png": _png,
+    "image/jpeg": _jpeg,
+    "image/gif": _gif,
+    "image/webp": _webp,
+}

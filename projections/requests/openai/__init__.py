@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -12,9 +12,18 @@ from projections.context.parts import Context
 from projections.requests.anthropic.blocks import encode_text, is_blank
 from projections.requests.anthropic.contents import Author
 from projections.requests.anthropic.repairs import RepairRule, Repairs
-from projections.requests.openai.chat import chat_messages
-from projections.requests.openai.items import items_of, model_of
-from projections.requests.openai.pairing import paired
+from projections.requests.anthropic.tool_calls import CallIds, tool_name
+from projections.requests.openai.items import (
+    CALL,
+    MESSAGE,
+    OUTPUT,
+    REASONING,
+    Item,
+    items_of,
+    model_of,
+    text_part,
+    user_message,
+)
 from projections.requests.rendered import Rendered, Violation
 
 _PROVIDER = "openai"
@@ -124,3 +133,186 @@ def _tools(tools: bytes) -> Iterator[dict[str, Any]]:
         )
         described = {key: function[key] for key in ("description", "strict") if key in function}
         yield {"type": "function", "name": name, **described, "parameters": schema}
+
+
+LONGEST_TOOL_NAME: Final = 64
+_NO_RESULT: Final = "[no result of this call was recorded]"
+_OUTPUT_OF: Final = {
+    CALL: OUTPUT,
+    "local_shell_call": OUTPUT,
+    "custom_tool_call": "custom_tool_call_output",
+    "tool_search_call": "tool_search_output",
+}
+
+
+def paired(items: Iterable[Item], repairs: Repairs) -> list[Item]:
+    """Return items in which each call has one output behind it, and each output a call.
+
+    A call waits for its output until the model says something else. One that none came for gets one that says so,
+    directly behind it; an output without a call becomes a user's text. Reasoning that nothing follows is left out.
+    """
+    pairing = _Pairing(repairs)
+    for item in items:
+        if item.is_call:
+            pairing.call(item)
+        elif item.is_output:
+            pairing.output(item)
+        else:
+            pairing.other(item)
+    return pairing.end()
+
+
+class _Pairing:
+    def __init__(self, repairs: Repairs) -> None:
+        self._repairs = repairs
+        self._found: list[Item] = []
+        self._ids = CallIds()
+        self._waiting: dict[str, int] = {}
+        self._answered: set[str] = set()
+
+    def call(self, item: Item) -> None:
+        note, recorded = self._repairs.of(item.event), item.call_id
+        changes: dict[str, Any] = {}
+        if (sent := self._ids.take(recorded, note)) != recorded:
+            changes["call_id"] = sent
+        name = item.fields.get("name")
+        if isinstance(name, str) and (plain := tool_name(name, note)[:LONGEST_TOOL_NAME]) != name:
+            changes["name"] = plain
+        if recorded in self._waiting:
+            self._answer_the_waiting()
+        self._waiting[recorded] = len(self._found)
+        self._found.append(item.changed(**changes) if changes else item)
+
+    def output(self, item: Item) -> None:
+        place = self._waiting.pop(item.call_id, None)
+        if place is not None:
+            self._answered.add(item.call_id)
+            sent = self._found[place].call_id
+            self._found.append(item if sent == item.call_id else item.changed(call_id=sent))
+            return
+        is_second = item.call_id in self._answered
+        rule = RepairRule.DUPLICATE_RESULT if is_second else RepairRule.ORPHAN_RESULT
+        self._repairs.of(item.event)(rule, "the result is sent as text")
+        output = item.fields.get("output")
+        content = [text_part("Result of an earlier call:")]
+        content += output if isinstance(output, list) else [text_part(str(output or ""))]
+        self._found.append(user_message(item.event, [part for part in content if part.get("text") != ""]))
+
+    def other(self, item: Item) -> None:
+        if item.fields.get("role") == "assistant":
+            self._answer_the_waiting()
+        self._found.append(item)
+
+    def end(self) -> list[Item]:
+        self._answer_the_waiting()
+        while self._found and self._found[-1].type == REASONING:
+            gone = self._found.pop()
+            self._repairs.of(gone.event)(
+                RepairRule.FINAL_THINKING, "thinking that nothing follows is left out"
+            )
+        return self._found
+
+    def _answer_the_waiting(self) -> None:
+        for place in sorted(self._waiting.values(), reverse=True):
+            call = self._found[place]
+            note = self._repairs.of(call.event)
+            note(RepairRule.MISSING_RESULT, f"a text stands in for the result of the call {call.call_id}")
+            type_ = _OUTPUT_OF.get(call.type, OUTPUT)
+            answer = {"type": type_, "call_id": call.call_id, "output": _NO_RESULT}
+            self._found.insert(place + 1, Item(event=call.event, fields=answer))
+        self._waiting = {}
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_NO_TEXT: Final = "[images of this result follow]"
+
+
+def chat_messages(items: Sequence[Item], repairs: Repairs) -> list[bytes]:
+    """Return the messages of paired items: results directly behind the message with their calls.
+
+    Their images follow in a user's message. Reasoning, and items that only the Responses API knows, are left out.
+    """
+    outputs = {item.call_id: item for item in items if item.is_output}
+    messages, calls = list[dict[str, Any]](), list[Item]()
+    for item in items:
+        if item.is_call:
+            calls.append(item)
+            continue
+        if calls:
+            _add_calls(messages, calls, outputs)
+            calls = []
+        note = repairs.of(item.event)
+        if item.type == MESSAGE:
+            if message := _message(item):
+                messages.append(message)
+            else:
+                note(RepairRule.EMPTY_MESSAGE, "left out: it is empty")
+        elif not item.is_output:
+            rule = RepairRule.UNSIGNED_THINKING if item.type == REASONING else RepairRule.BLOCK
+            note(rule, f"an item of type {item.type[:80]!r} is left out")
+    return [*map(_encode, messages)]
+
+
+def _message(item: Item) -> dict[str, Any] | None:
+    """Return a message, None if nothing is in it."""
+    content, role = _parts(item.fields.get("content")), str(item.fields.get("role", "user"))
+    if not content:
+        return None
+    if role == "assistant":
+        return {"role": role, "content": "".join(part.get("text", "") for part in content)}
+    if role in ("developer", "system"):
+        # The name that every server knows.
+        return {"role": "system", "content": "\n\n".join(part.get("text", "") for part in content)}
+    is_text = len(content) == 1 and content[0]["type"] == "text"
+    return {"role": role, "content": content[0]["text"] if is_text else content}
+
+
+def _add_calls(messages: list[dict[str, Any]], calls: Sequence[Item], outputs: Mapping[str, Item]) -> None:
+    """Add calls to the assistant's message above, or to one of their own; then results."""
+    if not messages or messages[-1]["role"] != "assistant":
+        messages.append({"role": "assistant", "content": None})
+    messages[-1]["tool_calls"] = [
+        {
+            "id": call.call_id,
+            "type": "function",
+            "function": {"name": _name(call), "arguments": _arguments(call)},
+        }
+        for call in calls
+    ]
+    images = list[dict[str, Any]]()
+    for call in calls:
+        content = _parts(outputs[call.call_id].fields.get("output"))
+        found = [part for part in content if part["type"] == "image_url"]
+        text = "\n".join(part["text"] for part in content if part["type"] == "text")
+        messages.append(
+            {"role": "tool", "tool_call_id": call.call_id, "content": text or (_NO_TEXT if found else "")}
+        )
+        images += found
+    if images:
+        messages.append({"role": "user", "content": images})
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    """Return content of any item as parts of Chat Completions."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    found = list[dict[str, Any]]()
+    for part in content if isinstance(content, list) else ():
+        fields = part if isinstance(part, dict) else {}
+        if isinstance(text := fields.get("text", fields.get("refusal")), str):
+            found.append({"type": "text", "text": text})
+        elif isinstance(url := fields.get("image_url"), str):
+            found.append({"type": "image_url", "image_url": {"url": url}})
+    return found
+
+
+def _name(call: Item) -> str:
+    return str(call.fields.get("name") or call.type.removesuffix("_call"))
+
+
+def _arguments(item: Item) -> str:
+    arguments = item.fields.get("arguments")
+    if isinstance(arguments, str):
+        return arguments
+    known = {"type", "id", "call_id", "name", "status", "arguments"}
+    return _encode({name: value for name, value in item.fields.items() if name not in known}).decode()

@@ -14,7 +14,7 @@ from compaction.summarizers import (
     DeadlineError,
     RedirectError,
     SummarizerError,
-    bounded,
+    transport,
 )
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
@@ -32,7 +32,7 @@ PIECES = 10 * MOST // len(PIECE)
 
 @pytest.fixture(autouse=True)
 def _bound_is_near(monkeypatch):
-    monkeypatch.setattr(bounded, "MAX_RESPONSE_BYTES", MOST)
+    monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", MOST)
 
 
 @pytest.fixture(params=["anthropic", "http"])
