@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 
 from compaction.judge.claims import ClaimedFact, ClaimedLoss, ClaimedRule, ClaimedStatement, Claims, Quoted
-from compaction.judge.material import Material, Said, Who
-from projections.audit.readings import Fact, Quotation, Refused, Rule, RuleState, Statement
+from compaction.judge.material import Material, Said
+from projections.audit.readings import PUBLIC, Fact, Quotation, Refused, Rule, RuleState, Statement
+from projections.pieces import Who
 
 _NEAR: Final = 3
 """Events before and behind the one that a quotation names, in which it may stand instead."""
@@ -19,11 +20,6 @@ _FEWEST_CALLS: Final = 3
 _FEWEST_CHARACTERS: Final = 12
 """Characters of a quotation; a shorter one is all that its text says."""
 _IN_QUOTES: Final = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|«[^»]+»")
-PUBLIC: Final = re.compile(
-    r"\bgit\s+push\b|\bgh\s+(?:pr|issue|release)\s+(?:create|comment|merge|close|edit)\b"
-    r"|\b(?:npm|pnpm|yarn|cargo|poetry|uv)\s+publish\b|\btwine\s+upload\b|\bdocker\s+push\b|\bgem\s+push\b"
-)
-"""Commands by which others see what was done."""
 
 
 class PossibleLoss(msgspec.Struct, frozen=True, kw_only=True):

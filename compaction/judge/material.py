@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 from operator import itemgetter
 from typing import Final
 
@@ -14,27 +13,12 @@ from compaction.prompts import escape_tags, wrap_in_tag
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import event
-from eventstore.views import Message, Text, ToolCall, shell_text
 from projections.audit.readings import BOUNDARIES
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, view_of_part
-from projections.person_text import outside_tags, text_by_person
+from projections.pieces import Who, pieces_of
 from projections.replacement import start_of_change
-
-
-class Who(StrEnum):
-    """The author of a piece of a message."""
-
-    PERSON = "person"
-    HARNESS = "harness"
-    MODEL = "model"
-    CALL = "call"
-    RESULT = "result"
-    ERROR = "error"
-    ANSWER = "answer"
-    """A person's answer to a question or a plan, as the harness reports it."""
-
 
 _LONGEST: Final = {
     Who.PERSON: 4_000,
@@ -222,45 +206,9 @@ def _pieces(parts: Iterable[Part]) -> Iterator[Said]:
         tools |= {each.id: each.name for each in message.tool_calls}
         is_answer = (message.tool_name or tools.get(message.tool_call_id)) in _ASKING
         by_person = part.by_person and not part.continues
-        for who, text in _texts(message, by_person=by_person, is_answer=is_answer):
+        for who, text in pieces_of(message, by_person=by_person, is_answer=is_answer):
             if text.strip():
                 yield Said(part.seq, part.id, who, text.strip())
-
-
-def _texts(message: Message, *, by_person: bool, is_answer: bool) -> Iterator[tuple[Who, str]]:
-    if message.shell is not None:
-        yield Who.PERSON, f"! {message.shell.command}"
-        yield Who.RESULT, shell_text(message.shell)
-    elif message.role == "toolResult":
-        answered = Who.ANSWER if is_answer else Who.RESULT
-        yield Who.ERROR if message.is_error else answered, message.text
-        yield Who.PERSON, text_by_person(message, by_person=False)
-    elif message.role == "assistant":
-        for block in message.blocks:
-            if isinstance(block, Text):
-                yield Who.MODEL, block.text
-            elif isinstance(block, ToolCall):
-                yield Who.CALL, f"{block.name} {_values(block.decoded)}"
-    elif by_person:
-        yield Who.PERSON, text_by_person(message, by_person=True)
-        yield Who.HARNESS, _inserted(message)
-    else:
-        yield Who.HARNESS, message.text
-
-
-def _inserted(message: Message) -> str:
-    """Return what a harness inserted between tags in a person's message."""
-    texts = [block.text for block in message.blocks if isinstance(block, Text)]
-    return "\n".join(text for text in texts if not outside_tags(text).strip())
-
-
-def _values(arguments: object) -> str:
-    """Return a call's arguments as text, names and values a line."""
-    if isinstance(arguments, dict):
-        return "\n".join(f"{name}: {_values(value)}" for name, value in arguments.items())
-    if isinstance(arguments, list):
-        return ", ".join(map(_values, arguments))
-    return str(arguments)
 
 
 def lines_within(pieces: Sequence[Said], most: int) -> list[str]:

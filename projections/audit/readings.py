@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
 
+from eventstore import paths
+from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, events_of_kinds
 from eventstore.records import Note, own_record
 from projections.audit.measure import EventRef, MetricStruct
+from projections.pieces import Who, pieces_of
 
 BOUNDARIES: Final = frozenset({"compaction", "branch_summary"})
 """Kinds of entries at which a summary replaces messages."""
+PUBLIC: Final = re.compile(
+    r"\bgit\s+push\b|\bgh\s+(?:pr|issue|release)\s+(?:create|comment|merge|close|edit)\b"
+    r"|\b(?:npm|pnpm|yarn|cargo|poetry|uv)\s+publish\b|\btwine\s+upload\b|\bdocker\s+push\b|\bgem\s+push\b"
+)
+"""Commands by which others see what was done."""
+_LARGEST_GROUP: Final = 200
+"""Events behind the first one of a message in which others of it are sought."""
 
 
 class Quotation(EventRef, frozen=True):
@@ -147,9 +159,108 @@ class Reading(MetricStruct, frozen=True, tag_field="type", tag="reading"):
 
 
 def readings(snapshot: Snapshot, session: str) -> dict[str, Reading]:
-    """Return the newest reading of each boundary of a session, by the boundary."""
+    """Return the newest reading of each boundary of a session, by the boundary.
+
+    Claims whose quotations do not stand in the log are among those refused: anybody can append a note.
+    """
     found = (_reading_of(event) for event in events_of_kinds(snapshot, session, {"note"}))
-    return {each.boundary: each for each in found if each is not None}
+    newest = {each.boundary: each for each in found if each is not None}
+    return {boundary: _Recheck(snapshot, session, boundary).of(each) for boundary, each in newest.items()}
+
+
+class _Recheck:
+    """Compare the quotations of a stored reading with the log."""
+
+    def __init__(self, snapshot: Snapshot, session: str, boundary: str) -> None:
+        self._snapshot, self._session = snapshot, session
+        self._seq = snapshot.locate(session, boundary) if boundary else 0
+        node = node_of(paths.event(snapshot, session, self._seq)) if self._seq else None
+        self._summary = _folded(node.summary.summary) if node and node.summary else ""
+        self._pieces: dict[int, list[tuple[Who, str]]] = {}
+
+    def of(self, reading: Reading) -> Reading:
+        """Return a reading whose unproved claims are refused."""
+        refused = [
+            *(each.rule for each in reading.rules if not self._proves_rule(each)),
+            *(each.fact for each in reading.facts if not self._stand(each.known, is_before=True)),
+            *(each.loss for each in reading.losses if not self._proves_loss(each)),
+            *(each.sentence for each in reading.statements if not self._proves_statement(each)),
+        ]
+        if not refused:
+            return reading
+        return msgspec.structs.replace(
+            reading,
+            rules=[each for each in reading.rules if self._proves_rule(each)],
+            facts=[each for each in reading.facts if self._stand(each.known, is_before=True)],
+            losses=[each for each in reading.losses if self._proves_loss(each)],
+            statements=[each for each in reading.statements if self._proves_statement(each)],
+            refused=[
+                *reading.refused,
+                *(
+                    Refused(claim=each, reason="the log does not say what the note quotes")
+                    for each in refused
+                ),
+            ],
+        )
+
+    def _proves_rule(self, rule: Rule) -> bool:
+        return self._stand(rule.said, is_before=True, by={Who.PERSON}) and (
+            rule.state is not RuleState.BROKEN or self._stand(rule.broken)
+        )
+
+    def _proves_loss(self, loss: Loss) -> bool:
+        if loss.person is not None and not self._stand([loss.person], by={Who.PERSON}):
+            return False
+        stands = self._stand(loss.known, is_before=True) and self._stand([*loss.trouble, loss.because])
+        return stands and (
+            loss.weight is not Weight.SERIOUS
+            or loss.person is not None
+            or any(
+                who is Who.CALL and PUBLIC.search(text) is not None
+                for each in loss.trouble
+                for who, text in self._pieces_at(each.seq)
+            )
+        )
+
+    def _proves_statement(self, statement: Statement) -> bool:
+        is_said = not statement.said or self._stand(
+            statement.said, is_before=True, by={Who.PERSON, Who.RESULT}
+        )
+        return is_said and _folded(statement.sentence) in self._summary
+
+    def _stand(
+        self,
+        quotations: Sequence[Quotation],
+        *,
+        is_before: bool = False,
+        by: Collection[Who] = frozenset(Who),
+    ) -> bool:
+        """Return True if there are quotations, each by one of these authors, on this side of the boundary."""
+        return bool(quotations) and all(
+            (not self._seq or (each.seq < self._seq) == is_before)
+            and self._snapshot.locate(self._session, each.event) == each.seq
+            and any(who in by and _folded(each.quote) in text for who, text in self._pieces_at(each.seq))
+            for each in quotations
+        )
+
+    def _pieces_at(self, seq: int) -> list[tuple[Who, str]]:
+        """Return the texts of an event, and of those that form one message with it."""
+        if seq not in self._pieces:
+            node = node_of(paths.event(self._snapshot, self._session, seq))
+            last = seq + _LARGEST_GROUP if node.group else seq
+            later = paths.events(self._snapshot, self._session, first=seq + 1, last=last)
+            nodes = [node, *(other for each in later if (other := node_of(each)).group == node.group)]
+            self._pieces[seq] = [
+                (who, _folded(text))
+                for each in nodes
+                for message in each.messages
+                for who, text in pieces_of(message, by_person=each.by_person and not each.continues)
+            ]
+        return self._pieces[seq]
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
 
 
 def losses_by_event(snapshot: Snapshot, session: str) -> dict[int, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compaction.judge.material import Material, Said, Who, materials
+from compaction.judge.material import Material, Said, materials
 from compaction.judge.reading import LARGEST, find_templates, judge, prompts_of
 from compaction.prompts import Prompt
 from compaction.summarizers import SummarizerError
@@ -20,6 +20,7 @@ from eventstore.writing import SessionWriter
 from projections.audit.readings import Reading, RuleState, Verdict, Weight
 from projections.audit.session import audit
 from projections.context.cursor import resolve_cursor
+from projections.pieces import Who
 from tests.compaction.judge.lossy import Scripted, answer, lossy, material_of, quote
 from tests.support.codex import answered, called, compacted, item, name_of, output, rollout, said
 from tests.support.talk import Story, assistant, call, result, user

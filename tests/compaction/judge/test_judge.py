@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from compaction.judge.checks import check_claims
 from compaction.judge.claims import claims_in
-from compaction.judge.material import Said, Who
+from compaction.judge.material import Said
 from compaction.judge.reading import LimitReachedError, find_templates, judge
 from compaction.prompts import Prompt
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizerChain
 from projections.audit.readings import Reading, RuleState, Weight, readings
+from projections.pieces import Who
 from tests.compaction.judge.lossy import (
     COMPLAINT,
     FACT_CLAIM,
