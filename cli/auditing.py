@@ -14,7 +14,6 @@ from cli.each_session import each_session
 from cli.main import TRACEBACK
 from cli.output import (
     console,
-    counted,
     echo_note,
     echo_problem,
     json_bytes,
@@ -32,7 +31,7 @@ from eventstore.verify import check_event
 from projections.audit.conditions import Condition
 from projections.audit.prices import Prices
 from projections.audit.readings import Weight
-from projections.audit.session import Audit
+from projections.audit.session import Audit, RewriteAudit
 from projections.audit.stored_audit import stored_audit
 from projections.context.cursor import Leaf
 from projections.tokens import counter
@@ -55,12 +54,16 @@ def breaches(view: AuditView, fail_on: Collection[Condition]) -> Iterator[str]:
 
 
 def unread(view: AuditView, fail_on: Collection[Condition]) -> list[str]:
-    """Return a line if a gate on losses passed compactions that no model has read."""
+    """Return a line if a gate on losses passed boundaries that no model has read."""
     read = {each.boundary for each in view.audit.readings}
-    left = [each for each in view.audit.compactions if not each.undone and each.id not in read]
+    left = [
+        f"{each.name} ({each.result.id} #{each.seq})"
+        for each in view.counting
+        if not isinstance(each.result, RewriteAudit) and each.result.id not in read
+    ]
     if Condition.SERIOUS not in fail_on or not left:
         return []
-    return [f"session {view.audit.session!r}: {counted(len(left), 'compaction')} not judged"]
+    return [f"session {view.audit.session!r}: not judged: {', '.join(left)}"]
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
