@@ -10,7 +10,8 @@ import refold
 from bench.test_import import parse_by_json
 from eventstore import open_store
 from projections.context.build import build_context
-from projections.requests.anthropic import RepairRule, render
+from projections.requests.anthropic import render
+from projections.requests.repairs import RepairRule
 from tests.support.validator import validate
 
 MESSAGES = (60, 1000)

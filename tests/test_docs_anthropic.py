@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from projections.requests.anthropic import RepairRule
+from projections.requests.repairs import RepairRule
 
 PAGE = (Path(__file__).parent.parent / "docs" / "anthropic.md").read_text("utf-8")
 

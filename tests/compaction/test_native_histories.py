@@ -19,7 +19,8 @@ from projections.context.build import build_context
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import view_of_part
 from projections.diff import diff
-from projections.requests.anthropic import RepairRule, render
+from projections.requests.anthropic import render
+from projections.requests.repairs import RepairRule
 from projections.search import search
 from projections.search.words import Query
 from projections.tokens import counter

@@ -16,18 +16,18 @@ from projections.context.parts import Context
 from projections.placements import substitute_text
 from projections.requests.anthropic.blocks import (
     Block,
-    encode_text,
     has_breakpoint,
-    is_blank,
     text_block,
     with_breakpoint,
 )
-from projections.requests.anthropic.contents import Author, Contents
+from projections.requests.anthropic.contents import Contents
 from projections.requests.anthropic.conversation import Conversation, RequestMessage
 from projections.requests.anthropic.native import RenderedMessage, read_part, since_compaction
-from projections.requests.anthropic.repairs import Note, RepairRule, Repairs
-from projections.requests.anthropic.tool_calls import tool_name
+from projections.requests.author import Author, author_of
+from projections.requests.encoded_text import encode_text, is_blank
 from projections.requests.rendered import Rendered, Violation
+from projections.requests.repairs import Note, RepairRule, Repairs, unnoted
+from projections.requests.tool_calls import tool_name
 
 MOST_BREAKPOINTS: Final = 4
 MOST_MESSAGES: Final = 100_000
@@ -109,7 +109,7 @@ def render(
     """
     system = None if system is None or is_blank(system) else system
     messages, left_out = since_compaction([read_part(part) for part in context.parts])
-    repairs, author = Repairs(left_out), _author(context, model)
+    repairs, author = Repairs(left_out), author_of(context, model, provider=_PROVIDER)
     if context.expanded:
         note = repairs.of(context.expanded)
         note(RepairRule.NATIVE_HISTORY, "messages replace a history that only another provider can read")
@@ -122,7 +122,7 @@ def render(
         has_system=bool(system),
         taken=caches_messages + _count_given_breakpoints(definitions or [], turns),
     )
-    fields = [b'"model":%s' % encode_text(author.model, _unnoted), b'"max_tokens":%d' % max_tokens]
+    fields = [b'"model":%s' % encode_text(author.model, unnoted), b'"max_tokens":%d' % max_tokens]
     if definitions is not None:
         fields.append(b'"tools":[%s]' % _joined(definitions, is_cached=marks.tools))
     if system is not None:
@@ -148,17 +148,6 @@ def _violations(author: Author, messages: int, size: int) -> Iterator[Violation]
         yield Violation(rule="messages", path="messages", problem=problem)
     if size > LARGEST_BODY:
         yield Violation(rule=REQUEST_SIZE, path="", problem=f"it has {size:,} bytes, more than 32 MB")
-
-
-def _author(context: Context, model: str | None) -> Author:
-    """Return the model that the request goes to."""
-    used = context.settings.model
-    provider, own = (_text(used.provider), _text(used.model_id)) if used else ("", "")
-    return Author(provider, own) if model in (None, own) else Author(_PROVIDER, _text(model))
-
-
-def _text(name: Any) -> str:
-    return name if isinstance(name, str) else ""
 
 
 def _turns(messages: list[RenderedMessage], contents: Contents, repairs: Repairs) -> list[RequestMessage]:
@@ -210,7 +199,7 @@ def _problem_of_tool(tool: dict[str, Any], names: set[str]) -> str:
     is_custom = tool.get("type") in (None, "custom")
     if name is None and not is_custom:
         return ""
-    if not isinstance(name, str) or name != tool_name(name, _unnoted):
+    if not isinstance(name, str) or name != tool_name(name, unnoted):
         return "has no name of 1 to 128 letters, digits, _ and -"
     if name in names:
         return f"has the name {name!r} of an earlier tool"
@@ -229,9 +218,7 @@ def _count_given_breakpoints(definitions: list[bytes], turns: list[RequestMessag
 def _system(text: str, *, is_cached: bool) -> bytes:
     """Return the system prompt, as a block if a breakpoint follows it."""
     return (
-        b"[%s]" % with_breakpoint(text_block(text, _unnoted).json)
-        if is_cached
-        else encode_text(text, _unnoted)
+        b"[%s]" % with_breakpoint(text_block(text, unnoted).json) if is_cached else encode_text(text, unnoted)
     )
 
 
@@ -246,10 +233,3 @@ def _joined(items: list[bytes], *, is_cached: bool) -> bytes:
     if is_cached:
         items = [*items[:-1], with_breakpoint(items[-1])]
     return b",".join(items)
-
-
-def _unnoted(rule: RepairRule, action: str) -> None:
-    """Record nothing: what the caller passed in is not part of the log."""
-
-
-__all__ = ["RepairRule", "render"]

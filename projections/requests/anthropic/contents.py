@@ -13,18 +13,10 @@ from eventstore.views import Image, Opaque, Payload, Text, Thinking, ToolCall
 from projections.requests.anthropic.blocks import (
     Block,
     image_block,
-    is_blank,
     plain_text,
     redacted_thinking_block,
     text_block,
     thinking_block,
-)
-from projections.requests.anthropic.images import (
-    BlockPosition,
-    Picture,
-    Refusal,
-    read_image,
-    select_images,
 )
 from projections.requests.anthropic.native import (
     CALLER,
@@ -34,8 +26,17 @@ from projections.requests.anthropic.native import (
     native_block,
     unpaired,
 )
-from projections.requests.anthropic.repairs import Note, RepairRule
-from projections.requests.anthropic.tool_calls import input_json, tool_name
+from projections.requests.author import Author
+from projections.requests.encoded_text import is_blank
+from projections.requests.images import (
+    BlockPosition,
+    Picture,
+    Refusal,
+    read_image,
+    select_images,
+)
+from projections.requests.repairs import Note, RepairRule
+from projections.requests.tool_calls import input_json, tool_name
 
 _MAY_SHOW_IMAGES: Final = ("user", "custom", "toolResult")
 _THINKING: Final = ("thinking", "redacted_thinking")
@@ -53,13 +54,6 @@ class ToolUse(msgspec.Struct, frozen=True, gc=False):
     input: bytes
     extra: bytes = b""
     recorded: bytes = b""
-
-
-class Author(msgspec.Struct, frozen=True):
-    """A model, by its provider's name and its own; only its own thinking is sent back to it."""
-
-    provider: str
-    model: str
 
 
 class Contents:

@@ -15,12 +15,12 @@ from projections.requests.anthropic.blocks import (
     strip_end,
     tool_result_block,
     tool_use_block,
-    well_formed,
 )
 from projections.requests.anthropic.contents import ToolUse
 from projections.requests.anthropic.native import RenderedMessage
-from projections.requests.anthropic.repairs import RepairRule, Repairs
-from projections.requests.anthropic.tool_calls import CallIds
+from projections.requests.encoded_text import well_formed
+from projections.requests.repairs import RepairRule, Repairs
+from projections.requests.tool_calls import CallIds
 
 _BEGINNING: Final = "(The beginning of this conversation is not recorded.)"
 _NO_RESULT: Final = "No result of this call was recorded."

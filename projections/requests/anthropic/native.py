@@ -20,9 +20,9 @@ from eventstore.views import Block as RecordedBlock
 from eventstore.views import Message, Opaque, Payload, Text, ToolCall
 from projections.context.parts import Part, view_of_part
 from projections.requests.anthropic.blocks import Block
-from projections.requests.anthropic.repairs import Note, RepairRule
-from projections.requests.anthropic.tool_calls import is_too_deep
 from projections.requests.rendered import Repair
+from projections.requests.repairs import Note, RepairRule
+from projections.requests.tool_calls import is_too_deep
 
 
 def is_compaction(block: RecordedBlock, payload: Payload) -> bool:

@@ -9,10 +9,8 @@ import msgspec
 
 from eventstore.errors import BadInputError
 from projections.context.parts import Context
-from projections.requests.anthropic.blocks import encode_text, is_blank
-from projections.requests.anthropic.contents import Author
-from projections.requests.anthropic.repairs import RepairRule, Repairs
-from projections.requests.anthropic.tool_calls import CallIds, tool_name
+from projections.requests.author import Author, author_of
+from projections.requests.encoded_text import encode_text, is_blank
 from projections.requests.openai.items import (
     CALL,
     MESSAGE,
@@ -20,11 +18,12 @@ from projections.requests.openai.items import (
     REASONING,
     Item,
     items_of,
-    model_of,
     text_part,
     user_message,
 )
 from projections.requests.rendered import Rendered, Violation
+from projections.requests.repairs import RepairRule, Repairs, unnoted
+from projections.requests.tool_calls import CallIds, tool_name
 
 _PROVIDER = "openai"
 
@@ -43,7 +42,7 @@ def render_responses(
     definitions, are not in the log. Items that the API wrote, as Codex records them, go back byte for byte. The
     provider is asked to store nothing. No model and no input are violations. Raises BadInputError for invalid tools.
     """
-    repairs, author = Repairs([]), _author(context, model)
+    repairs, author = Repairs([]), author_of(context, model, provider=_PROVIDER)
     items = paired(items_of(context, author, repairs), repairs)
     body = [b'"model":%s' % _encoded(author.model)]
     if system is not None and not is_blank(system):
@@ -73,7 +72,7 @@ def render_chat(
 
     It is made of the items of `render_responses`; reasoning, which this API takes from nobody, is left out.
     """
-    repairs, author = Repairs([]), _author(context, model)
+    repairs, author = Repairs([]), author_of(context, model, provider=_PROVIDER)
     messages = chat_messages(paired(items_of(context, author, repairs), repairs), repairs)
     if system is not None and not is_blank(system):
         messages.insert(0, b'{"role":"system","content":%s}' % _encoded(system))
@@ -93,18 +92,8 @@ def render_chat(
     )
 
 
-def _author(context: Context, model: str | None) -> Author:
-    """Return the model that the request goes to."""
-    used = model_of(context)
-    return used if model in (None, used.model) else Author(_PROVIDER, model or "")
-
-
 def _encoded(text: str) -> bytes:
-    return encode_text(text, _unnoted)
-
-
-def _unnoted(rule: RepairRule, action: str) -> None:
-    """Make no note of a repair outside the context, such as in the system prompt."""
+    return encode_text(text, unnoted)
 
 
 def _violations(author: Author, content: Sequence[object], path: str) -> Iterator[Violation]:

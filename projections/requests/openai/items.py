@@ -12,11 +12,11 @@ from eventstore.javascript import tolerant_json
 from eventstore.views import Block, Image, Message, Payload, Text, Thinking, ToolCall
 from projections.context.parts import Context, Part, view_of_part
 from projections.placements import substitute_text
-from projections.requests.anthropic.blocks import encode_text, is_blank
-from projections.requests.anthropic.contents import Author
-from projections.requests.anthropic.images import BlockPosition, Picture, Refusal, read_image, select_images
-from projections.requests.anthropic.repairs import Note, RepairRule, Repairs
-from projections.requests.anthropic.tool_calls import input_json
+from projections.requests.author import Author, model_of
+from projections.requests.encoded_text import encode_text, is_blank
+from projections.requests.images import BlockPosition, Picture, Refusal, read_image, select_images
+from projections.requests.repairs import Note, RepairRule, Repairs
+from projections.requests.tool_calls import input_json
 
 MESSAGE: Final = "message"
 CALL: Final = "function_call"
@@ -86,13 +86,6 @@ def items_of(context: Context, author: Author, repairs: Repairs) -> list[Item]:
             note(RepairRule.EMPTY_MESSAGE, "left out: it is empty")
         found += made
     return found
-
-
-def model_of(context: Context) -> Author:
-    """Return the model in use at a context's leaf."""
-    used = context.settings.model
-    provider, name = (used.provider, used.model_id) if used else ("", "")
-    return Author(provider if isinstance(provider, str) else "", name if isinstance(name, str) else "")
 
 
 def user_message(event: str, content: list[dict[str, Any]]) -> Item:

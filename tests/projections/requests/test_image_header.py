@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.requests.anthropic.images import ImageHeader, image_header
+from projections.requests.images import ImageHeader, image_header
 from tests.support.pictures import gif, jpeg, png, webp
 
 WEBP_LOSSY = webp(b"VP8 ", b"\x00\x00\x00\x9d\x01\x2a" + struct.pack("<HH", 300 | 1 << 14, 200 | 2 << 14))

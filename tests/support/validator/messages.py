@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from projections.requests.anthropic.images import image_header
+from projections.requests.images import image_header
 from projections.requests.rendered import Violation
 from tests.support.validator.schema import (
     SERVER_RESULTS,

@@ -9,7 +9,8 @@ import pytest
 from eventstore.files.importing import import_file, import_sessions
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from projections.requests.anthropic import RepairRule, render
+from projections.requests.anthropic import render
+from projections.requests.repairs import RepairRule
 from tests.support.events import NOW, events
 from tests.support.validator import validate
 

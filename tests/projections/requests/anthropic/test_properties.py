@@ -13,7 +13,8 @@ from eventstore import open_store
 from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from projections.requests.anthropic import RepairRule, render
+from projections.requests.anthropic import render
+from projections.requests.repairs import RepairRule
 from tests.support.contexts import body_of, context_of, texts_in
 from tests.support.events import NOW, events
 from tests.support.examples import examples

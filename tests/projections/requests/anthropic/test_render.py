@@ -10,7 +10,8 @@ import pytest
 from eventstore.errors import BadInputError
 from eventstore.records import ModelChange
 from projections.context.build import build_context
-from projections.requests.anthropic import RepairRule, render
+from projections.requests.anthropic import render
+from projections.requests.repairs import RepairRule
 from projections.settings import Model
 from tests.support.contexts import body_of, context_of
 from tests.support.talk import assistant, text, thinking, user

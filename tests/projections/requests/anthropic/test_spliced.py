@@ -12,8 +12,9 @@ from eventstore import open_store
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from projections.requests.anthropic import RepairRule, render
+from projections.requests.anthropic import render
 from projections.requests.rendered import Rendered
+from projections.requests.repairs import RepairRule
 from tests.support.claude_code import SESSION, answer, bring, call, record, result, said
 from tests.support.validator import validate
 

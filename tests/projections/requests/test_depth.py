@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.requests.anthropic.tool_calls import DEEPEST, is_too_deep
+from projections.requests.tool_calls import DEEPEST, is_too_deep
 from tests.support.nested import NESTED
 
 

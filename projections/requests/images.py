@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from projections.requests.anthropic.repairs import RepairRule
+from projections.requests.repairs import RepairRule
 
 MOST_IMAGES: Final = 100
 MOST_DATA: Final = 24 * 2**20

@@ -10,7 +10,7 @@ import msgspec
 
 from eventstore.harnesses.refold.blocks import LONGEST_CALL_ID, LONGEST_TOOL_NAME
 from eventstore.javascript import is_deeper, parse_json, stringify
-from projections.requests.anthropic.repairs import Note, RepairRule
+from projections.requests.repairs import Note, RepairRule
 
 DEEPEST: Final = 100
 """Nesting levels that every JSON reader accepts; beyond, it depends on the reader's stack."""

@@ -84,3 +84,7 @@ class Repairs:
             self.made.append(Repair(rule=rule, event=event, action=action))
 
         return note
+
+
+def unnoted(rule: RepairRule, action: str) -> None:
+    """Record no repair: what the caller passed in is not part of the log."""

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from projections.requests.anthropic.repairs import Repairs
-from projections.requests.anthropic.tool_calls import input_json
+from projections.requests.repairs import Repairs
+from projections.requests.tool_calls import input_json
 
 
 def given(arguments):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.requests.anthropic.repairs import Repairs
-from projections.requests.anthropic.tool_calls import CallIds, tool_name
+from projections.requests.repairs import Repairs
+from projections.requests.tool_calls import CallIds, tool_name
 
 
 @pytest.fixture
