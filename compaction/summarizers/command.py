@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from compaction.processes import ProgramError, run_program, words_of
+from compaction.processes import ProgramError, end_marked, run_program, words_of
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, CancelledError, SummarizerError
 from compaction.summarizers.http import text_of_prompt
 from projections.asked import FOLDER
 
 MARK: Final = "REFOLD_ASKS"
-"""Marks the environment of a program that refold asks."""
+"""Marks the environment of a program that refold asks; the value is the name of its folder."""
 _TIMEOUT: Final = 600.0
 _GIVEN: Final = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LC_\w+|XDG_\w+|SSL_CERT_\w+|OLLAMA_HOST"
@@ -40,7 +40,7 @@ class CommandSummarizer:
         self._words, self._timeout = words_of(command), timeout
         self._environment = {
             name: value for name, value in environment.items() if name in kept or _GIVEN.fullmatch(name)
-        } | {MARK: "1"}
+        }
 
     @property
     def model(self) -> str:
@@ -56,12 +56,13 @@ class CommandSummarizer:
 
         given = f"{prompt.system}\n\n{text_of_prompt(prompt)}\n".encode("utf-8", "replace")
         with TemporaryDirectory(prefix=FOLDER) as folder:
+            mark = Path(folder).name
             try:
                 printed = run_program(
                     self._words,
                     given,
                     timeout=self._timeout,
-                    environment=self._environment,
+                    environment=self._environment | {MARK: mark},
                     folder=folder,
                     check=check,
                 )
@@ -70,6 +71,8 @@ class CommandSummarizer:
                 raise SummarizerError(self.name, str(error)) from None
             except UnicodeDecodeError:
                 raise SummarizerError(self.name, "the program printed no UTF-8") from None
+            finally:
+                end_marked(MARK, mark)
         if not text:
             raise SummarizerError(self.name, "the program printed nothing")
         return Answer(text=text, model=self.model)

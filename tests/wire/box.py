@@ -98,7 +98,7 @@ class Box:
     """Start a program, and speak with it."""
 
     def __init__(self, installed: Installed, environment: Mapping[str, str], log: Path) -> None:
-        self._command = installed.command
+        self.command = installed.command
         self.log = log
         self.environment = {
             "HOME": str(HOME),
@@ -116,7 +116,7 @@ class Box:
         """Run the program to its end; return what it prints."""
         with self.log.open("a") as errors, suppress(subprocess.TimeoutExpired):
             ran = subprocess.run(
-                [*self._command, *arguments],
+                [*self.command, *arguments],
                 cwd=PROJECT,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -137,7 +137,7 @@ class Box:
         with (
             self.log.open("a") as errors,
             subprocess.Popen(
-                [*self._command, *arguments],
+                [*self.command, *arguments],
                 cwd=PROJECT,
                 env=self.environment,
                 stdin=subprocess.PIPE,

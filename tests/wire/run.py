@@ -1,10 +1,10 @@
 """Run the scenarios of one release; keep what it sent and what it wrote in a folder.
 
-    python -m tests.wire.run HARNESS VERSION FOLDER [--quick | --resume FILE ...]
+    python -m tests.wire.run HARNESS VERSION FOLDER [--quick | --asked | --resume FILE ...]
 
 It runs itself again in namespaces of its own: a network that has only loopback, a file system at `/mnt` that no other
 process sees, and a host name that says nothing. The program must be installed already. With `--resume`, each scenario
-resumes a session file instead.
+resumes a session file instead, with `--asked`, refold asks the program for an answer.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def _module_of(harness: str) -> Any:
 def _scenarios(harness: str, program: Program, options: Sequence[str]) -> Sequence[Scenario]:
     if options[:1] == ["--resume"]:
         return [_module_of(harness).resumed(Path(name)) for name in options[1:]]
+    if options == ["--asked"]:
+        return [_module_of(harness).ASKED]
     return [each for each in program.scenarios if each.is_quick or "--quick" not in options]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,32 @@ def test_a_program_gets_no_secrets() -> None:
 def test_an_answer_waits_for_no_other_process() -> None:
     code = "import subprocess; subprocess.Popen(['sleep', '60']); print('done')"
     assert answer(asking(code, timeout=30)) == "done"
+
+
+LEAVES_ITS_GROUP = """
+import pathlib, subprocess, sys, time
+child = "import os, time; os.fork(); os.setsid(); open({started!r}, 'a').write(str(os.getpid()) + ' '); time.sleep(600)"
+quiet = subprocess.DEVNULL
+subprocess.Popen([sys.executable, "-c", child], stdout=quiet, stderr=quiet)
+while not pathlib.Path({started!r}).exists() or len(pathlib.Path({started!r}).read_text().split()) < 2:
+    time.sleep(0.05)
+print("done")
+{ending}
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this system tells no environments")
+@pytest.mark.parametrize(
+    ("ending", "problem"), [("", ""), ("sys.exit(1)", "code 1"), ("time.sleep(60)", "no answer")]
+)
+def test_what_left_its_group_ends_too(tmp_path: Path, ending: str, problem: str) -> None:
+    started = tmp_path / "started"
+    summarizer = asking(LEAVES_ITS_GROUP.format(started=str(started), ending=ending), timeout=5)
+    with pytest.raises(SummarizerError, match=problem) if problem else nullcontext():
+        answer(summarizer)
+    pids = started.read_text().split()
+    assert len(pids) == 2
+    assert comes(lambda: not any(is_running(int(each)) for each in pids))
 
 
 def test_a_program_runs_in_an_empty_folder() -> None:

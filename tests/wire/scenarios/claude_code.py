@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import sys
 import time
+from pathlib import Path
 from typing import Final
 
+from compaction.summarizers.command import CommandSummarizer
+from tests.compaction.summarizers.prompts import prompt
 from tests.wire.box import ROOT, URL, Box, Program, Scenario, Talk, newest
 from tests.wire.model import Rule
 from tests.wire.replies import OVERLOADED, TOO_LONG, Call, Reply, Thinking, refuse, say
@@ -294,6 +300,48 @@ SCENARIOS: Final = (
             "project/.claude/settings.json": json.dumps(SETTINGS),
         },
     ),
+)
+
+
+SERVER: Final = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answers = {
+        "initialize": {
+            "protocolVersion": asked.get("params", {}).get("protocolVersion"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "danger", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "wipe", "description": "Wipe.", "inputSchema": {"type": "object"}}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
+"""
+"""A server of tools for any session of this home."""
+
+
+def asked(box: Box) -> None:
+    """Have refold's `command` ask it, as its page says, in a home that offers tools of a server."""
+    keeps = " ".join(name for name in box.environment if re.match("ANTHROPIC|CLAUDE|DISABLE", name))
+    command = shlex.join(
+        [*box.command, *shlex.split(re.search("`claude (-p [^`]*)`", PAGE.read_text())[1]), *MODEL]
+    )
+    summarizer = CommandSummarizer(command, environment=box.environment, keeps=keeps, timeout=60)
+    box.log.write_text(summarizer.summarize(prompt(), is_cancelled=lambda: False).text)
+
+
+PAGE: Final = Path(__file__).parents[3] / "docs/summaries.md"
+ASKED: Final = Scenario(
+    "asked",
+    asked,
+    [],
+    {
+        "server.py": SERVER,
+        "home/.claude/.claude.json": json.dumps(
+            {"mcpServers": {"danger": {"command": sys.executable, "args": ["/mnt/server.py"]}}}
+        ),
+    },
 )
 
 
