@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -75,8 +75,7 @@ def _refusing(claim: str, refused: list[Refused]) -> Iterator[None]:
 
 
 def _rule(claim: ClaimedRule, material: Material) -> Rule:
-    people = [each for each in material.before if each.who is Who.PERSON]
-    said = quotations(claim.said, people, material, "no person said")
+    said = before(claim.said, material, "no person said", by={Who.PERSON})
     in_summary = _in_summary(claim.in_summary, material)
     rule = Rule(rule=claim.rule, said=said, state=RuleState.KEPT, in_summary=in_summary, broken=[])
     if not material.boundary:
@@ -104,20 +103,20 @@ def unbroken(rule: Rule, material: Material, *, is_weakened: bool = False) -> Ru
 
 
 def _fact(claim: ClaimedFact, material: Material) -> Fact:
-    known = quotations(claim.known, material.before, material, "nothing before the boundary says")
+    known = before(claim.known, material, "nothing before the boundary says")
     return Fact(
         fact=claim.fact, kind=claim.kind, known=known, in_summary=_in_summary(claim.in_summary, material)
     )
 
 
 def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
-    known = quotations(claim.known, material.before, material, "nothing before the boundary says")
+    known = before(claim.known, material, "nothing before the boundary says")
     if not claim.trouble:
         raise RefusedError("no trouble, no loss")
     trouble = quotations(claim.trouble, material.after, material, "nothing behind the boundary says")
     first = min(each.seq for each in trouble)
     numbers = {each.seq for each in known}
-    there = [_plain(each.text) for each in material.before if each.seq in numbers]
+    there = [_plain(each.text) for each in (*material.before, *material.earlier) if each.seq in numbers]
     told = [_plain(each) for each in material.shown]
     told += [_plain(each.text) for each in material.after if each.seq < first]
     for term in map(_plain, claim.missing):
@@ -137,8 +136,8 @@ def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
 def _statement(claim: ClaimedStatement, material: Material) -> Statement:
     if not _is_quoted(claim.sentence, material.summary):
         raise RefusedError("the summary does not say it")
-    people = [each for each in material.before if each.who in (Who.PERSON, Who.ANSWER)]
-    said = quotations(claim.said, people, material, "no person said") if claim.said else []
+    people = {Who.PERSON, Who.ANSWER}
+    said = before(claim.said, material, "no person said", by=people) if claim.said else []
     previous = claim.in_previous if claim.in_previous and claim.in_previous.strip() else None
     if previous is not None and not _is_quoted(previous, material.previous):
         raise RefusedError(f"the previous summary does not say “{previous[:80]}”")
@@ -146,7 +145,8 @@ def _statement(claim: ClaimedStatement, material: Material) -> Statement:
         sentence=folded(claim.sentence), said=said, in_previous=None if previous is None else folded(previous)
     )
     if found.is_unfounded:
-        _require_unsaid(found.sentence, people, material.previous)
+        heard = [each for each in (*material.before, *material.earlier) if each.who in people]
+        _require_unsaid(found.sentence, heard, material.previous)
     return found
 
 
@@ -171,6 +171,31 @@ def _in_summary(words: str | None, material: Material) -> str | None:
     if not _is_quoted(words, material.summary):
         raise RefusedError(f"the summary does not say “{words}”")
     return folded(words)
+
+
+def before(
+    claimed: Iterable[Quoted], material: Material, otherwise: str, *, by: Collection[Who] = frozenset(Who)
+) -> list[Quotation]:
+    """Return quotations of what was said before the boundary, by some authors.
+
+    What the previous summary quotes literally is quoted where it was said first. Raises RefusedError.
+    """
+    texts = [each for each in material.before if each.who in by]
+    found = list[Quotation]()
+    for each in claimed:
+        try:
+            found += quotations([each], texts, material, otherwise)
+        except RefusedError:
+            is_carried = _is_quoted(each.quote, material.previous)
+            sources = [
+                piece for piece in material.earlier if piece.who in by and _is_quoted(each.quote, piece.text)
+            ]
+            if not is_carried or not sources:
+                raise
+            found.append(Quotation(event=sources[0].id, seq=sources[0].seq, quote=folded(each.quote)))
+    if not found:
+        raise RefusedError("it quotes nothing")
+    return found
 
 
 def quotations(

@@ -63,7 +63,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
     `boundary` is the id of a compaction or a branch summary and `seq` its number; "" and 0 for the open window, which
     has nothing behind it. `shown` is the context right behind the boundary as texts. `until` is the id of the last
-    event. `is_opaque`: only the model's provider can read the summary.
+    event. `is_opaque`: only the model's provider can read the summary. `earlier` are pieces from before the previous
+    boundary, which are no longer in the context.
     """
 
     boundary: str
@@ -75,6 +76,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     shown: Sequence[str]
     until: str
     is_opaque: bool = False
+    earlier: Sequence[Said] = ()
 
     @property
     def text(self) -> str:
@@ -129,6 +131,7 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
     entries = path(snapshot, cursor)
     boundaries = [each for each in entries if each.kind in BOUNDARIES and start_of_change(each, snapshot)]
     ends = [*(entry.parent_seq for entry in boundaries[1:]), cursor.leaf]
+    earlier: dict[Said, None] = {}
     for boundary, end in zip(boundaries, ends, strict=False):
         behind = context_at(snapshot, cursor.at_leaf(boundary.seq), readable=True).parts
         known = {part.key for part in behind}
@@ -139,17 +142,20 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
         node = node_of(boundary, snapshot)
         is_opaque = node.compaction is not None and bool(node.compaction.native)
         summary = node.summary.summary if node.summary and not is_opaque else ""
+        pieces, following = [*_said(before)], [*_said(fresh)]
         yield Material(
             boundary=boundary.id,
             seq=boundary.seq,
-            before=[*_said(before)],
-            after=[*_said(fresh)],
+            before=pieces,
+            after=following,
             previous=_summary_in(before),
             summary=summary,
             shown=[*(each.text for each in _pieces(shown)), *filter(None, [summary])],
             until=_last(snapshot, fresh) or boundary.id,
             is_opaque=is_opaque,
+            earlier=[*earlier],
         )
+        earlier |= dict.fromkeys((*pieces, *following))
     if cursor.leaf:
         parts = _sent(snapshot, cursor)
         yield Material(
@@ -161,6 +167,7 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             summary="",
             shown=(),
             until=_last(snapshot, parts),
+            earlier=[*earlier],
         )
 
 

@@ -249,7 +249,10 @@ def _second_text(possible: PossibleLoss, material: Material) -> str:
     quoted = [each.quote for each in (*possible.known, *possible.trouble)]
     pieces = [
         ("claim", cut(possible.claim, LARGEST // 10)),
-        ("known", _whole([each for each in material.before if each.seq in known], quoted)),
+        (
+            "known",
+            _whole([each for each in (*material.before, *material.earlier) if each.seq in known], quoted),
+        ),
         ("summary", cut(material.readable_summary, LARGEST)),
         ("afterwards", _whole([each for each in material.after if each.seq in numbers], quoted)),
     ]

@@ -16,6 +16,7 @@ from compaction.judge.reading import LimitReachedError, find_templates, judge
 from compaction.prompts import Prompt
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.chain import SummarizerChain
+from eventstore.records import Compaction
 from projections.audit.readings import Reading, RuleState, Weight, readings
 from projections.pieces import Who
 from tests.compaction.judge.lossy import (
@@ -23,6 +24,7 @@ from tests.compaction.judge.lossy import (
     FACT_CLAIM,
     LOOK,
     LOSS_CLAIM,
+    REMEDY,
     RULE,
     RULE_CLAIM,
     Scripted,
@@ -272,3 +274,48 @@ def test_what_passes_stands_where_it_says(piece: Said, cut: tuple[int, int], eve
 
 def test_unclosed_objects_end_the_search() -> None:
     assert claims_in('{"a":[' * 100_000) is None
+
+
+CARRIED = {"rule": "r", "said": [quote(0, RULE)], "state": "gone"}
+
+
+@pytest.mark.parametrize(
+    ("summaries", "said", "passes"),
+    [
+        # The previous summary quotes the person: the words count, at the place where they were said.
+        ((f"They said: {RULE}.", "The parser is faster."), RULE, True),
+        # It says so in other words, or only the model said it.
+        (("They want pull requests.", "The parser is faster."), RULE, False),
+        ((f"It said: {REMEDY}", "The parser is faster."), REMEDY, False),
+    ],
+)
+def test_rules_of_an_earlier_summary_count(summaries: tuple[str, str], said: str, *, passes: bool) -> None:
+    story = Story(lossy().log, "twice")
+    story.says(user(f"Make the parser faster. From now on: {RULE}."), assistant(REMEDY))
+    for summary in summaries:
+        story.add(Compaction(summary=summary, first_kept_entry_id="", tokens_before=9))
+        story.says(user("Go on."))
+    claim = CARRIED | {"said": [quote(0, said)]}
+    found = claims_in(answer(rules=[claim]))
+    assert found is not None
+    checked = check_claims(found, material_of(story, 1))
+    assert [[each.seq for each in rule.said] for rule in checked.rules] == [[1]] * passes
+    assert [rule.state for rule in checked.rules] == [RuleState.GONE] * passes
+
+
+def test_a_loss_of_an_earlier_summary_counts() -> None:
+    story = Story(lossy().log, "twice")
+    story.says(user("Go."), assistant(REMEDY))
+    for summary in (f"Remedy: {REMEDY}", "The parser is faster."):
+        story.add(Compaction(summary=summary, first_kept_entry_id="", tokens_before=9))
+        story.says(user("Go on."))
+    story.says(result("it hangs", call_id="c2", is_error=True))
+    claim = LOSS_CLAIM | {"known": [quote(3, REMEDY)], "trouble": [quote(7, "it hangs")]}
+    scripted = Scripted(answer(losses=[claim]), json.dumps(LOOK))
+    read = judge(
+        story.writer, SummarizerChain(summarizers=[scripted]), material_of(story, 1), find_templates(())
+    )
+    assert [(each.known[0].seq, each.weight) for each in read.losses] == [(2, Weight.MINOR)]
+    assert f"#2 model: {REMEDY}" in scripted.prompts[1]
+    with story.log.snapshot() as snapshot:
+        assert len(readings(snapshot, "twice")[read.boundary].losses) == 1
