@@ -216,6 +216,10 @@ def tolerant_json(body: bytes) -> Any:
     Raises msgspec.DecodeError.
     """
     try:
+        return _decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    try:
         return parse_json(body.decode("utf-8", "replace"))
     except RecursionError:
         raise TooDeepError from None

@@ -80,7 +80,6 @@ class Line(msgspec.Struct, dict=True):
 
 
 _decode: Final = msgspec.json.Decoder(Line).decode
-_decode_any: Final = msgspec.json.Decoder().decode
 
 
 def line_of(record: bytes) -> Line:
@@ -103,10 +102,7 @@ def line_of(record: bytes) -> Line:
 
 def object_in(raw: bytes) -> Json:
     """Return a JSON object, {} for other JSON."""
-    try:
-        found = _decode_any(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        found = tolerant_json(raw)
+    found = tolerant_json(raw)
     return found if isinstance(found, dict) else {}
 
 

@@ -224,7 +224,7 @@ class _Reader(SessionReader):
             if not is_name(record.message):
                 yield SourceRemark("skipped", self._line, "a message that cannot be read", place)
                 continue
-            event = message_event(body, session.format, order)
+            event = message_event(record, body, session.format, order)
             yield SourceRecord(event, session=place, line=self._line)
             yield from child_links(session.name, place, event.id, record.parts, self._places)
 

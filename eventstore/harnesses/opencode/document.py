@@ -16,7 +16,7 @@ import msgspec
 from eventstore.errors import BadInputError
 from eventstore.event import MAX_RECORD_BYTES, Absent, EventFacts, NewEvent, Place
 from eventstore.harnesses.names import is_name, stored_id
-from eventstore.harnesses.opencode.message_nodes import node_of
+from eventstore.harnesses.opencode.message_nodes import node_of_record
 from eventstore.harnesses.opencode.related_sessions import child_links, parent_links
 from eventstore.harnesses.opencode.session_records import (
     Json,
@@ -172,7 +172,7 @@ class _Reader(SessionReader):
             yield Glue(body)
             return
         self._seen.setdefault(record.message, body)
-        event = message_event(body, self._document.version, order)
+        event = message_event(record, body, self._document.version, order)
         if is_repeat:
             yield SourceRemark("differs", self._line + 1, "its id is that of another message, which counts")
             name = f"{event.id}~{self._line + 1}"
@@ -190,8 +190,11 @@ class _Reader(SessionReader):
 
 def session_event(body: bytes, name: str, version: str) -> NewEvent:
     """Return the record of what a session says of itself."""
-    facts = facts_of_node(node_of(version, "note", body), "note", body)
-    time = time_of(record_of(body).session)
+    record = record_of(body)
+    facts, time = (
+        facts_of_node(node_of_record(version, "note", record, body), "note", body),
+        time_of(record.session),
+    )
     return NewEvent(
         id=f"{name}~info", kind="note", body=body, format=version, time=time, facts=facts, place=PLACE
     )
@@ -224,9 +227,8 @@ class Order:
         return question if question in self._tails and self.parent(summary.message) != question else None
 
 
-def message_event(body: bytes, version: str, order: Order) -> NewEvent:
-    """Return the record of a message with all its parts."""
-    record = record_of(body)
+def message_event(record: Record, body: bytes, version: str, order: Order) -> NewEvent:
+    """Return the event of a message with all its parts; `body` is the JSON of `record`."""
     info, target = record.info, None
     if info.get("role") == "user":
         kind = "custom" if asking(record.parts) else "message"
@@ -234,7 +236,7 @@ def message_event(body: bytes, version: str, order: Order) -> NewEvent:
         kind = "compaction" if is_done_summary(info) else "custom"
     else:
         kind = "message"
-    facts = facts_of_node(node_of(version, kind, body), kind, body)
+    facts = facts_of_node(node_of_record(version, kind, record, body), kind, body)
     if kind == "compaction" and (target := order.first_kept(record)):
         facts = msgspec.structs.replace(facts, target=stored_id(target))
     parent = order.parent(record.message)

@@ -43,7 +43,11 @@ _UNTITLED: Final = re.compile(r"(?:New|Child) session - \d{4}-")
 
 def node_of(version: str, kind: str, raw: bytes, parent: bytes | None = None) -> Node:
     """Return what a record means; `parent` is the record above a compaction."""
-    record = record_of(raw)
+    return node_of_record(version, kind, record_of(raw), raw, parent)
+
+
+def node_of_record(version: str, kind: str, record: Record, raw: bytes, parent: bytes | None = None) -> Node:
+    """Return what a decoded record means; see `node_of`."""
     if kind == "note":
         return _of_note(record, raw)
     if kind == "compaction":
