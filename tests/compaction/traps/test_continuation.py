@@ -31,9 +31,3 @@ def test_messages_from_after_the_compaction_would_not_hold_the_request_any_more(
     story.add(CustomMessage(custom_type="x", content=long(100)))
     opencode.compact(story.writer, reason="threshold", continues=True)
     assert went_on(story) == (order, {"compaction_continue": True})
-
-
-def test_a_compaction_that_a_person_asks_for_would_go_on_by_itself(story, opencode):
-    story.says(user("first"), assistant(long(9_000)), user(long(10)), assistant("done"))
-    opencode.compact(story.writer, reason="manual")
-    assert went_on(story) is None

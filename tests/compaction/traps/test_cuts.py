@@ -40,12 +40,6 @@ def test_a_window_behind_the_compaction_would_leave_what_it_kept_in_no_summary(s
     assert (first, second) == (["e1", "e2"], ["e3", "e4"])
 
 
-def test_messages_counted_as_turns_would_start_a_tail_at_an_orphan(story):
-    story.says(user("go"), assistant(call("bash", "c1")), result(long(9_000), call_id="c1"), assistant("ok"))
-    found = cut(story, TailTurn())
-    assert (found.kept, found.turn_prefix, found.quoted) == (["e4"], ["e1", "e2", "e3"], ["e1"])
-
-
 def test_a_tail_that_ends_once_it_is_full_would_have_100030_tokens_for_8000(story):
     story.says(user(long(20_000)), assistant(long(10)))
     story.says(user(long(10)), assistant(long(28), call("bash", "c1")), result(long(100_000), call_id="c1"))
@@ -69,12 +63,6 @@ def test_one_step_back_would_part_the_second_of_parallel_results_from_its_call(s
     story.says(user("go"), assistant(call("bash", "c1"), call("bash", "c2")))
     story.says(result("one", call_id="c1"), result("two", call_id="c2"), user("a"), assistant("b"), user("c"))
     assert cut(story, LastMessages(messages=4)).kept[0] == "e2"
-
-
-def test_a_large_newest_result_would_keep_everything_by_the_older_rules(story):
-    turns(story, 50)
-    story.says(assistant(call("bash", "c1")), result(long(500), call_id="c1"))
-    assert cut(story, KeepRecent(tokens=20)).kept == ["e3", "e4"]
 
 
 def test_a_command_of_the_persons_would_be_a_split_turn_with_an_empty_beginning(story):

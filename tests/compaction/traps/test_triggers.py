@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from eventstore.records import Rewrite, TextReplacement
@@ -42,13 +40,3 @@ def test_an_estimate_below_the_measured_size_would_let_a_request_through_that_is
 def test_a_context_as_large_as_opencode_can_use_would_fail_at_the_next_call_if_it_had_to_be_larger():
     trigger = load_preset("opencode").trigger
     assert [trigger.fires(tokens, Limits(window=200_000)) for tokens in (179_999, 180_000)] == [False, True]
-
-
-@pytest.mark.parametrize("name", ["oh-my-pi", "pi"])
-def test_a_reserve_larger_than_a_small_window_would_compact_after_every_turn(name):
-    assert load_preset(name).trigger.threshold(Limits(window=10_000)) == 8_500
-
-
-def test_a_long_possible_answer_would_compact_layered_at_half_of_what_fits():
-    limits = Limits(window=200_000, output=64_000)
-    assert load_preset("layered").trigger.threshold(limits) == 200_000 - 20_000 - 13_000
