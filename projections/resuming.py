@@ -32,6 +32,7 @@ from projections.descriptions import title
 from projections.overview import working_folder
 from projections.placements import substitute_text
 from projections.requests.anthropic.native import read_part
+from projections.settings import settings_at
 
 _AS_USER: Final = ("user", "custom")
 
@@ -132,9 +133,11 @@ def _message(snapshot: Snapshot, part: Part, lost: Counter[str], *, is_kept: boo
     view, payloads = read.view, [*read.payloads]
     if (text := substitute_text(view)) is not None:
         view, payloads = Message(role="user", blocks=(Text(text),) if text else ()), []
+    elif view.role == "assistant":
+        view = _signed(snapshot, part, view)
     elif view.role in _AS_USER:
         view = msgspec.structs.replace(view, role="user")
-    elif view.role not in ("assistant", "toolResult"):
+    elif view.role != "toolResult":
         lost["messages of unknown roles"] += 1
         return None
     item = format_of(part.format).response_item(part.raw)
@@ -157,6 +160,15 @@ def _message(snapshot: Snapshot, part: Part, lost: Counter[str], *, is_kept: boo
         by_person=part.by_person,
         is_kept=is_kept,
     )
+
+
+def _signed(snapshot: Snapshot, part: Part, view: Message) -> Message:
+    """Return an answer with the model that was in use, if it names none itself."""
+    used = None if view.model else settings_at(snapshot, part.session, part.seq).model
+    if used is None:
+        return view
+    provider, model = text_or_empty(used.provider), text_or_empty(used.model_id)
+    return msgspec.structs.replace(view, provider=provider, model=model)
 
 
 def _sealed(block: Thinking, item: bytes, provider: str) -> Thinking | None:

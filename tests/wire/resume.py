@@ -2,11 +2,12 @@
 
     python -m tests.wire.resume HARNESS [FILE ...]
 
-HARNESS is codex or opencode. Without files, those of the corpus of real sessions are resumed. It needs what
-`python -m tests.wire` needs.
+HARNESS is one of claude-code, pi, oh-my-pi, codex, opencode. Without files, those of the corpus of real sessions are
+resumed. It needs what `python -m tests.wire` needs.
 
 A request is equal if it begins with the context, without gaps, and goes on with nothing but what the user and the
-program say there: texts, of which the last has the prompt. Beside the gaps of `compare`, Codex cuts long outputs.
+program say there: texts, of which the last has the prompt. Beside the gaps of `compare`, Codex cuts long outputs, and
+`ADDITIONS` are what programs do to a session that they did not begin.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eventstore.files.importing import import_sessions
+from eventstore.harnesses import format_of
 from eventstore.memory import MemoryLog
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Context
 from tests.labels.corpus import corpus_folder
-from tests.wire.blocks import as_held_by, context_blocks, request_blocks
+from tests.wire.blocks import Block, as_held_by, context_blocks, request_blocks
 from tests.wire.compare import GAPS, kinds_of_differences, recorded_in
 from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
 from tests.wire.recording import requests_in
@@ -35,6 +37,7 @@ from tests.wire.run import can_run
 from tests.wire.scenarios.common import RESUMING
 
 HARNESSES: Final = ("codex", "opencode")
+"""The programs whose published files are resumed."""
 _CUT: Final = re.compile(r"…\d+ (?:tokens|chars) truncated…")
 NO_REQUEST: Final = "no request"
 AFTER: Final = "other blocks after the context"
@@ -80,12 +83,80 @@ def compared(path: Path, requests: Path) -> Resumed:
     built = as_held_by(request["api"], context_blocks(context, 0))
     for remove in GAPS.values():
         sent = remove(sent, recorded_in([path]))
+    its = format_of(imported[0].format).name
+    sent, built = (as_added(its, request["api"], blocks) for blocks in (sent, built))
     added = sent[len(built) :]
     differences = kinds_of_differences(sent[: len(built)], built)
     is_said = all((each.role, each.kind) == ("user", "text") for each in added)
     if not is_said or not added or RESUMING not in added[-1].text:
         differences.add(AFTER)
     return Resumed(path, differences, cut)
+
+
+def as_added(harness: str, api: str, blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks without what a program adds, or leaves out, when it resumes any session; see `ADDITIONS`."""
+    found = [*blocks]
+    for name, change in ADDITIONS:
+        if name == harness:
+            found = change(api, found)
+    return found
+
+
+def _parted(_: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop line ends at the end of a text: Claude Code parts a user's text from the next by one."""
+    following = [*blocks[1:], None]
+    return [
+        block._replace(text=block.text.rstrip("\n"))
+        if _is_said(block) and (behind is None or _is_said(behind))
+        else block
+        for block, behind in zip(blocks, following, strict=True)
+    ]
+
+
+def _is_said(block: Block) -> bool:
+    return (block.role, block.kind) == ("user", "text")
+
+
+def _answered(_: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop the answer that Claude Code puts between a prompt without one and the next."""
+    return [block for block in blocks if (block.role, block.text) != ("assistant", "No response requested.")]
+
+
+def _without_picture_text(_: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop the text that pi puts into a result that is only an image."""
+    mark = ["text", "(see attached image)", ""]
+    return [
+        block._replace(text=json.dumps([each for each in json.loads(block.text) if each != mark]))
+        if block.kind == "result"
+        else block
+        for block in blocks
+    ]
+
+
+def _without_introduction(_: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop the sentence above a summary: of a summary by refold, each has its own."""
+    return [
+        block._replace(text=block.text[max(block.text.find("\n\n<summary>\n"), 0) :])
+        if _is_said(block)
+        else block
+        for block in blocks
+    ]
+
+
+def _without_thoughts(api: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop thoughts of the Responses API, which oh-my-pi leaves out of a process's first request."""
+    return [block for block in blocks if api != "responses" or block.kind != "thinking"]
+
+
+ADDITIONS: Final = (
+    ("claude-code", _parted),
+    ("claude-code", _answered),
+    ("pi", _without_picture_text),
+    ("pi", _without_introduction),
+    ("oh-my-pi", _without_picture_text),
+    ("oh-my-pi", _without_thoughts),
+)
+"""The closed list of what programs do to sessions that they resume, whoever wrote these."""
 
 
 def with_whole_outputs(body: dict[str, Any], context: Context) -> tuple[dict[str, Any], int]:
@@ -114,7 +185,7 @@ def _is_cut(output: str, whole: str) -> bool:
 def main() -> int:
     """Resume the files of the command line; return 1 if a request differs."""
     harness, *named = sys.argv[1:] or ("",)
-    if harness not in HARNESSES:
+    if harness not in RELEASES:
         sys.stdout.write((__doc__ or "").strip() + "\n")
         return 2
     if not can_run():

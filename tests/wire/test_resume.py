@@ -13,9 +13,12 @@ from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
+from tests.wire.blocks import Block
+from tests.wire.export import HARNESSES as FORMS
+from tests.wire.export import export
 from tests.wire.install import RELEASES, InstallError, cache_folder
 from tests.wire.recording import fixture, unpacked
-from tests.wire.resume import AFTER, HARNESSES, NO_REQUEST, Resumed, compared, resume
+from tests.wire.resume import AFTER, HARNESSES, NO_REQUEST, Resumed, as_added, compared, resume
 from tests.wire.run import can_run
 from tests.wire.scenarios.common import RESUMING
 
@@ -90,3 +93,33 @@ def test_programs_send_contexts_of_real_files(corpus: Path, harness: str) -> Non
     except InstallError as error:
         pytest.skip(f"the program was not installed: {error}")
     assert {each.path.name: each.differences for each in found} == {path.name: set() for path in files}
+
+
+def test_a_program_may_add_only_what_the_list_has() -> None:
+    prompt = [Block("user", "text", "go\n"), Block("user", "text", "Where were we?")]
+    answer = Block("assistant", "text", "No response requested.")
+    assert as_added("claude-code", "messages", prompt)[0].text == "go"
+    assert len(as_added("claude-code", "messages", [prompt[0], answer, prompt[1]])) == 2
+    assert as_added("pi", "messages", [*prompt, answer]) == [*prompt, answer]
+    picture = Block(
+        "user", "result", '[false, ["text", "(see attached image)", ""], ["image", "d", "image/png"]]'
+    )
+    assert "attached" not in as_added("pi", "messages", [picture])[0].text
+    thought = Block("assistant", "thinking", "Hm.", "seal")
+    assert as_added("oh-my-pi", "responses", [thought]) == []
+    assert as_added("oh-my-pi", "messages", [thought]) == [thought]
+    summary = Block("user", "text", "Said so:\n\n<summary>\nit\n</summary>")
+    assert as_added("pi", "messages", [summary])[0].text == "\n\n<summary>\nit\n</summary>"
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_programs_resume_exported_sessions(form: str) -> None:
+    if not can_run():
+        pytest.skip("needs npm, and Linux with namespaces (unshare)")
+    try:
+        found = export(form, RELEASES[form][-1], cache_folder())
+    except InstallError as error:
+        pytest.skip(f"the program was not installed: {error}")
+    assert {each.path.stem: each.differences for each in found} == {each.path.stem: set() for each in found}

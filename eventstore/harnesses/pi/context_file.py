@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -23,6 +23,12 @@ from eventstore.views import Block, Image, Message, Payload, Text, Thinking, Too
 Record = dict[str, Any]
 
 _LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh")
+_APIS: Final = {"anthropic": "anthropic-messages", "openai": "openai-responses"}
+_OF_SEALS: Final = {
+    Seal.MESSAGES: "anthropic-messages",
+    Seal.RESPONSES: "openai-responses",
+    Seal.CHAT: "openai-completions",
+}
 _USAGE: Final = {
     **dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "totalTokens"), 0),
     "cost": dict.fromkeys(("input", "output", "cacheRead", "cacheWrite", "total"), 0),
@@ -84,12 +90,13 @@ def _records(resumable: Resumable, lost: Counter[str]) -> Iterator[Record]:
             "summary": summary.text,
             "tokensBefore": summary.tokens_before,
         }
+    apis = {message.view.provider: api for message in resumable.messages if (api := _api(message.view))}
     for message in resumable.messages:
-        if entry := _entry(message, lost):
+        if entry := _entry(message, apis, lost):
             yield {"type": "message", "timestamp": iso_time(message.time), **entry}
 
 
-def _entry(message: ResumableMessage, lost: Counter[str]) -> Record | None:
+def _entry(message: ResumableMessage, apis: Mapping[str, str], lost: Counter[str]) -> Record | None:
     view = message.view
     content = [made for block, payload in message.blocks if (made := _block(block, payload, view.role, lost))]
     if view.role == "toolResult":
@@ -105,7 +112,7 @@ def _entry(message: ResumableMessage, lost: Counter[str]) -> Record | None:
         has_calls = any(each["type"] == "toolCall" for each in content)
         fields = {
             "content": content,
-            "api": _api(view),
+            "api": apis.get(view.provider) or _APIS.get(view.provider, "openai-completions"),
             "provider": view.provider,
             "model": view.model,
             "usage": _USAGE,
@@ -117,12 +124,13 @@ def _entry(message: ResumableMessage, lost: Counter[str]) -> Record | None:
 
 
 def _api(view: Message) -> str:
-    """Return the API that sealed an answer's thoughts; pi sends them to no other."""
+    """Return the API that sealed an answer's thoughts, "" if it has none; pi sends them to no other."""
     seals = [seal_of(block) for block in view.blocks if isinstance(block, Thinking)]
-    if Seal.RESPONSES in seals:
-        return "openai-codex-responses" if view.provider == "openai-codex" else "openai-responses"
-    is_of_messages = Seal.MESSAGES in seals or view.provider == "anthropic"
-    return "anthropic-messages" if is_of_messages else "openai-completions"
+    if not seals:
+        return ""
+    if seals[-1] is Seal.RESPONSES and view.provider == "openai-codex":
+        return "openai-codex-responses"
+    return _OF_SEALS[seals[-1]]
 
 
 def _block(block: Block, payload: Payload, role: str, lost: Counter[str]) -> Record | None:

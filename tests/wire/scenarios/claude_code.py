@@ -19,6 +19,7 @@ from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    RESUMING,
     ends_with,
     offers,
     parts,
@@ -343,6 +344,21 @@ ASKED: Final = Scenario(
         ),
     },
 )
+
+
+def resumed(path: Path) -> Scenario:
+    """Return the scenario that resumes a session from its file, put where Claude Code finds it."""
+    records = [*map(json.loads, path.read_text("utf-8").splitlines())]
+    session = next(record["sessionId"] for record in records if record.get("sessionId"))
+    # Thoughts of another model are not sent.
+    models = [each["message"]["model"] for each in records if each["type"] == "assistant"]
+    return Scenario(
+        path.stem,
+        lambda box: ask(box, RESUMING, "--resume", session, "--model", models[-1]),
+        [SUMMARIES, main_rule(say("Resumed."))],
+        {f"home/.claude/projects/-mnt-project/{session}.jsonl": path.read_bytes()},
+        {"DISABLE_AUTO_COMPACT": "1"},
+    )
 
 
 def program(version: str) -> Program:  # noqa: ARG001  every release does the same

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from functools import partial
+from pathlib import Path
 from typing import Final
 
-from tests.wire.box import URL, Box, Program, Scenario
+from tests.wire.box import ROOT, URL, Box, Program, Scenario
 from tests.wire.model import Rule
 from tests.wire.replies import OVERLOADED, Call, Thinking, say
 from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    RESUMING,
+    WINDOW,
     before_and_after_compactions,
     ends_with,
     offers,
@@ -27,6 +31,7 @@ from tests.wire.scenarios.pi import (
     Tools,
     compact_by_hand,
     main_rule,
+    model_in,
     starter,
     steer_and_abort,
     use_tools,
@@ -38,23 +43,26 @@ OPTIONS: Final = (
     *("--model", "stub/stub-1", "--thinking", "high"),
     *("--no-lsp", "--no-title", "--auto-approve"),
 )
-MODELS: Final = f"""providers:
-  stub:
-    baseUrl: {URL}
-    apiKey: stub
-    api: anthropic-messages
-    models:
-""" + "".join(
-    f"""      - id: {name}
-        name: {name}
-        reasoning: true
-        input: [text, image]
-        contextWindow: 100000
-        maxTokens: 8000
-        cost: {{input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.25}}
-"""
-    for name in ("stub-1", "stub-2")
-)
+
+
+def models(provider: str, api: str, *names: str, window: int = WINDOW) -> str:
+    """Return the models of a provider whose requests have the shape of `api`."""
+    base = URL if api == "anthropic-messages" else f"{URL}/v1"
+    fields = {
+        "reasoning": True,
+        "input": ["text", "image"],
+        "contextWindow": window,
+        "maxTokens": 8000,
+        "cost": {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 1.25},
+    }
+    listed = [{"id": name, "name": name, **fields} for name in names]
+    # JSON is YAML.
+    return json.dumps(
+        {"providers": {provider: {"baseUrl": base, "apiKey": "stub", "api": api, "models": listed}}}
+    )
+
+
+MODELS: Final = models("stub", "anthropic-messages", "stub-1", "stub-2", window=100_000)
 CONFIG: Final = """modelRoles:
   default: stub/stub-1
   smol: stub/stub-1
@@ -208,6 +216,22 @@ SCENARIOS: Final = (
         QUIET,
     ),
 )
+
+
+def resumed(path: Path) -> Scenario:
+    """Return the scenario that resumes a session from its file, with the model that it used last."""
+    provider, model, api = model_in(path)
+    options = (*("--model", f"{provider}/{model}"), *OPTIONS[2:])
+    return Scenario(
+        path.stem,
+        lambda box: box.run("-p", *options, "--resume", str(ROOT / "session.jsonl"), RESUMING),
+        [SUMMARIES, main_rule(say("Resumed."))],
+        {
+            **configured("soft", threshold=WINDOW),
+            f"{AGENT}/models.yml": models(provider, api, model),
+            "session.jsonl": path.read_bytes(),
+        },
+    )
 
 
 def program(version: str) -> Program:  # noqa: ARG001  every release does the same

@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
-from tests.wire.box import URL, Box, Program, Scenario, Talk
+from tests.wire.box import ROOT, URL, Box, Program, Scenario, Talk
 from tests.wire.model import Rule
 from tests.wire.replies import OVERLOADED, TOO_LONG, Call, Reply, Thinking, say
 from tests.wire.scenarios.common import (
     FILES,
     MEMORY,
     PARTS,
+    RESUMING,
+    WINDOW,
     before_and_after_compactions,
     ends_with,
     offers,
@@ -79,8 +82,10 @@ class Rpc:
         time.sleep(seconds)
 
 
-def models(api: str, window: int) -> str:
+def models(api: str, window: int, model: tuple[str, str]) -> str:
+    """Return models of a provider, one of this name, whose requests have the shape of `api`."""
     base = URL if api == "anthropic-messages" else f"{URL}/v1"
+    provider, first = model
     fields = {
         "reasoning": True,
         "input": ["text", "image"],
@@ -88,23 +93,30 @@ def models(api: str, window: int) -> str:
         "maxTokens": 8000,
         "cost": {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 1.25},
     }
-    listed = [{"id": name, "name": name, **fields} for name in ("stub-1", "stub-2")]
+    listed = [{"id": name, "name": name, **fields} for name in (first, "stub-2")]
     stub = {"baseUrl": base, "apiKey": "stub", "api": api, "models": listed}
-    return json.dumps({"providers": {"stub": stub}})
+    return json.dumps({"providers": {provider: stub}})
 
 
 def configured(
-    *, api: str = "anthropic-messages", window: int = 200_000, keep: int = 20_000
+    *,
+    api: str = "anthropic-messages",
+    window: int = 200_000,
+    keep: int = 20_000,
+    model: tuple[str, str] = ("stub", "stub-1"),
 ) -> dict[str, str]:
     compaction = {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": keep}
     settings = {
-        "defaultProvider": "stub",
-        "defaultModel": "stub-1",
+        "defaultProvider": model[0],
+        "defaultModel": model[1],
         "quietStartup": True,
         "compaction": compaction,
         "retry": {"enabled": True, "maxRetries": 2, "baseDelayMs": 200},
     }
-    return {f"{AGENT}/models.json": models(api, window), f"{AGENT}/settings.json": json.dumps(settings)}
+    return {
+        f"{AGENT}/models.json": models(api, window, model),
+        f"{AGENT}/settings.json": json.dumps(settings),
+    }
 
 
 class Tools:
@@ -278,6 +290,27 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
             ],
             configured(keep=300),
         ),
+    )
+
+
+def model_in(path: Path) -> tuple[str, str, str]:
+    """Return the provider and the model that a session used last, and the API of its answers."""
+    records = [*map(json.loads, path.read_text("utf-8").splitlines())]
+    answers = [each["message"] for each in records if each.get("message", {}).get("role") == "assistant"]
+    made = answers[-1] if answers else {"provider": "stub", "model": "stub-1", "api": "anthropic-messages"}
+    return made["provider"] or "stub", made["model"] or "stub-1", made["api"]
+
+
+def resumed(path: Path) -> Scenario:
+    """Return the scenario that resumes a session from its file, with the model that it used last."""
+    provider, model, api = model_in(path)
+    return Scenario(
+        path.stem,
+        lambda box: box.run(
+            *("-p", "--model", f"{provider}/{model}", "--session", str(ROOT / "session.jsonl"), RESUMING)
+        ),
+        [SUMMARIES, main_rule(say("Resumed."))],
+        configured(api=api, window=WINDOW, model=(provider, model)) | {"session.jsonl": path.read_bytes()},
     )
 
 
