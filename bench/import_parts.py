@@ -1,4 +1,4 @@
-"""Compare the parts of an import with `json.loads` of every line: `python -m bench.import_parts FILE…`."""
+"""Compare the parts of an import with `json.loads` of its texts: `python -m bench.import_parts FILE…`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zlib import crc32
 import lmdb
 import msgspec
 
-from bench.test_import import import_into, parse_by_json
+from bench.test_import import import_into, parse, parse_by_json, texts
 from eventstore.event import NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.importing import import_file, opened_source
@@ -69,20 +69,12 @@ class DiscardingLog(MemoryLog):
         return AppendResult(version=self.version, position=self.version, added=len(events))
 
 
-def decode(file: Path) -> None:
-    """Decode every line by msgspec."""
-    with file.open("rb") as lines:
-        for line in lines:
-            msgspec.json.decode(line)
-
-
 def digest(file: Path) -> None:
-    """Digest the file as a whole and each line, as an import does."""
+    """Digest the file as a whole and each text, as an import does."""
     whole = sha256()
-    with file.open("rb") as lines:
-        for line in lines:
-            whole.update(line)
-            sha256(line).digest()
+    for text in texts(file):
+        whole.update(text)
+        sha256(text).digest()
 
 
 def store(folder: Path, file: Path) -> None:
@@ -92,18 +84,17 @@ def store(folder: Path, file: Path) -> None:
     line, one by id and one by position in one flushed transaction. Check, estimate, place and report nothing.
     """
     folder.mkdir()
-    data, digest = file.read_bytes(), bytes(32)
-    sha256(data).digest()
+    digest = bytes(32)
+    sha256(file.read_bytes()).digest()
     tables: tuple[Rows, Rows, Rows] = [], [], []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line:
-            record, key = _decode_record(line), _number(number)
-            name = (record.id or record.uuid).encode() or key
-            digest = sha256(digest + name + sha256(line).digest()).digest()
-            header = _header(*range(30), digest) + name
-            frame = b"".join((header, crc32(header).to_bytes(4, "little"), line))
-            for table, row in zip(tables, ((key, frame), (name, key), (key, key)), strict=True):
-                table.append(row)
+    for number, line in enumerate(texts(file), 1):
+        record, key = _decode_record(line), _number(number)
+        name = (record.id or record.uuid).encode() or key
+        digest = sha256(digest + name + sha256(line).digest()).digest()
+        header = _header(*range(30), digest) + name
+        frame = b"".join((header, crc32(header).to_bytes(4, "little"), line))
+        for table, row in zip(tables, ((key, frame), (name, key), (key, key)), strict=True):
+            table.append(row)
     with lmdb.open(os.fspath(folder), map_size=1 << 36, max_dbs=len(tables), lib_version=0) as environment:
         opened = [environment.open_db(b"%d" % number) for number in range(len(tables))]
         with environment.begin(write=True) as transaction:
@@ -133,7 +124,7 @@ def main() -> None:
         fresh = (Path(folder) / str(number) for number in itertools.count())
         parts: dict[str, Callable[[Path], None]] = {
             "json.loads": parse_by_json,
-            "msgspec": decode,
+            "msgspec": parse,
             "digests": digest,
             "least": lambda file: store(next(fresh), file),
             "read": read,

@@ -32,9 +32,18 @@ WORSE: Final = 1.5
 TRIES: Final = 5
 BENCHES: Final = tuple(
     f"bench/test_{name}.py"
-    for name in ("extraction", "harness_files", "import", "many_files", "rebuild", "rendering", "startup")
+    for name in (
+        "extraction",
+        "growing_files",
+        "harness_files",
+        "import",
+        "many_files",
+        "rebuild",
+        "rendering",
+        "startup",
+    )
 )
-"""The quick benches, without appends, whose ratios depend on the disk."""
+"""The quick benches, without those of durable appends, whose ratios depend on the disk."""
 SMALL: Final = "not 100k"
 """The selection of them, without those whose sessions take minutes to make."""
 SHORT: Final = ("--benchmark-max-time=0.2", "--benchmark-timer=bench.kept.processor_seconds")

@@ -1,6 +1,6 @@
-"""Compare importing and rebuilding sessions of Claude Code and oh-my-pi to parsing and folding their files.
+"""Compare importing and rebuilding sessions of harnesses to parsing their files, and Claude Code's to folding it.
 
-That of Claude Code is a real one, that of oh-my-pi is generated.
+That of oh-my-pi is generated, the others are real ones.
 """
 
 from __future__ import annotations
@@ -24,15 +24,22 @@ MESSAGES = 1000
 ROUNDS = 5
 
 
-@pytest.fixture(scope="module", params=["claude-code", "oh-my-pi"])
+REAL = {
+    "claude-code": "6113e919-3auto.jsonl",
+    "codex": "rollout-019d7d08-parent.jsonl",
+    "opencode": "k1-first-300-messages.json",
+}
+
+
+@pytest.fixture(scope="module", params=[*REAL, "oh-my-pi"])
 def harness(request) -> str:
     return request.param
 
 
 @pytest.fixture(scope="module")
 def file(request, harness, folder) -> Path:
-    if harness == "claude-code":
-        return request.getfixturevalue("corpus") / "claude-code" / "6113e919-3auto.jsonl"
+    if harness in REAL:
+        return request.getfixturevalue("corpus") / harness / REAL[harness]
     return generated(folder / "oh-my-pi.jsonl")
 
 
@@ -63,7 +70,7 @@ def session(store) -> str:
 
 
 def fold(harness, file):
-    """Fold a file of Claude Code, and only parse one of oh-my-pi."""
+    """Fold a file of Claude Code, and only parse one of another harness."""
     return plain_context(file.read_bytes()) if harness == "claude-code" else parse_by_json(file)
 
 
@@ -90,5 +97,5 @@ def test_refold_imports(measure, harness, file, tmp_path):
 
 
 @pytest.mark.parametrize(("role", "read"), [("parse", parse), ("json", parse_by_json)])
-def test_a_parser_reads_every_line(measure, harness, file, role, read):
+def test_a_parser_reads_every_text(measure, harness, file, role, read):
     measure(f"{harness}-import", role, read, file, rounds=ROUNDS, bytes_read=file.stat().st_size)

@@ -26,16 +26,20 @@ def import_into(path, file):
         import_file(log, file)
 
 
-def parse(file):
+def texts(file):
+    """Yield the JSON texts of a file: its lines, or all of an export."""
     with file.open("rb") as lines:
-        for line in lines:
-            msgspec.json.decode(line)
+        yield from [lines.read()] if file.suffix == ".json" else lines
+
+
+def parse(file):
+    for text in texts(file):
+        msgspec.json.decode(text)
 
 
 def parse_by_json(file):
-    with file.open("rb") as lines:
-        for line in lines:
-            json.loads(line)
+    for text in texts(file):
+        json.loads(text)
 
 
 def test_refold_imports(measure, file, tmp_path):
