@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -16,6 +17,9 @@ from projections.context.parts import Context, Part, view_of_part
 from projections.files import abandoned_entries, files_of
 from projections.rules.base import native_provider
 from projections.tokens import Counter, counter, is_estimate
+
+_Key = tuple[str, int, int]
+"""Identifies a message: session, event number, and place among the event's messages."""
 
 
 class Change(StrEnum):
@@ -96,21 +100,9 @@ def diff(
         summaries = [part for part in after.parts if _is_summary(snapshot, part)]
         events = {key for part in left for key in part.events}
         files = files_of((event(snapshot, *key).decode() for key in events), snapshot).lists()
+    bytes_before, bytes_after = ({part.key: part.raw for part in each.parts} for each in (before, after))
     old = dict(zip((part.key for part in before.parts), tokens.count(before.parts), strict=True))
     new = dict(zip((part.key for part in after.parts), tokens.count(after.parts), strict=True))
-    parts = {part.key: part for part in (*before.parts, *after.parts)}
-    bytes_before = {part.key: part.raw for part in before.parts}
-    bytes_after = {part.key: part.raw for part in after.parts}
-
-    def change(key: tuple[str, int, int]) -> Change:
-        if key not in old:
-            return Change.NEW
-        if key not in new:
-            if key[:2] in summarized:
-                return Change.SUMMARIZED
-            return Change.NATIVE if key in native else Change.GONE
-        return Change.KEPT if bytes_before[key] == bytes_after[key] else Change.REWRITTEN
-
     return Diff(
         session=session,
         first=before.leaf,
@@ -127,12 +119,11 @@ def diff(
                 seq=part.seq,
                 role=part.role,
                 continues=part.continues,
-                change=change(key),
-                tokens_before=old.get(key),
-                tokens_after=new.get(key),
+                change=_change(part.key, bytes_before, bytes_after, summarized, native),
+                tokens_before=old.get(part.key),
+                tokens_after=new.get(part.key),
             )
-            # Messages inherited from another session come first.
-            for key, part in sorted(parts.items(), key=lambda each: (each[0][0] == session, each[0]))
+            for part in _in_log_order(session, before, after)
         ],
         summaries=[
             NewSummary(event=part.id, seq=part.seq, text=view_of_part(part).text)
@@ -141,6 +132,29 @@ def diff(
         ],
         files=files,
     )
+
+
+def _in_log_order(session: str, before: Context, after: Context) -> list[Part]:
+    """Return the messages of two contexts; those inherited from another session come first."""
+    parts = {part.key: part for part in (*before.parts, *after.parts)}
+    return sorted(parts.values(), key=lambda part: (part.session == session, part.key))
+
+
+def _change(
+    key: _Key,
+    before: Mapping[_Key, bytes],
+    after: Mapping[_Key, bytes],
+    summarized: Collection[tuple[str, int]],
+    native: Collection[_Key],
+) -> Change:
+    """Return the change of a message between two contexts, of which these are the messages' bytes."""
+    if key not in before:
+        return Change.NEW
+    if key in after:
+        return Change.KEPT if before[key] == after[key] else Change.REWRITTEN
+    if key[:2] in summarized:
+        return Change.SUMMARIZED
+    return Change.NATIVE if key in native else Change.GONE
 
 
 def _is_summary(snapshot: Snapshot, part: Part) -> bool:

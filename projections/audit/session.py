@@ -205,20 +205,11 @@ def audit(
     prices = prices or library_prices()
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, session, leaf=leaf)
-        compactions: list[CompactionAudit] = []
-        branch_summaries: list[BranchSummaryAudit] = []
-        rewrites: list[RewriteAudit] = []
         answered = list(answers(snapshot, cursor))
         made = session_calls(answered)
         isolation = Isolation()
         branch = _Branch(snapshot, cursor, tokens, prices=prices, calls=made, isolation=isolation)
-        for event in branch.entries:
-            if event.kind == "compaction":
-                compactions += branch.audited("compaction", branch.compaction, event)
-            elif event.kind == "branch_summary":
-                branch_summaries += branch.audited("branch summary", branch.branch_summary, event)
-            elif event.kind == "rewrite":
-                rewrites += branch.audited("rewrite", branch.rewrite, event)
+        compactions, branch_summaries, rewrites = branch.audits()
         context = context_at(snapshot, cursor)
         costs = isolation.compute(
             "cost", lambda: session_cost(snapshot, session, prices=prices, answered=answered)
@@ -292,6 +283,20 @@ class _Branch:
         self._files_before = dict(
             self._fold_files({each.end for each in self._coverage.values() if not each.kept})
         )
+
+    def audits(self) -> tuple[list[CompactionAudit], list[BranchSummaryAudit], list[RewriteAudit]]:
+        """Return the audits of the path's compactions, branch summaries and rewrites."""
+        compactions: list[CompactionAudit] = []
+        branch_summaries: list[BranchSummaryAudit] = []
+        rewrites: list[RewriteAudit] = []
+        for event in self.entries:
+            if event.kind == "compaction":
+                compactions += self.audited("compaction", self.compaction, event)
+            elif event.kind == "branch_summary":
+                branch_summaries += self.audited("branch summary", self.branch_summary, event)
+            elif event.kind == "rewrite":
+                rewrites += self.audited("rewrite", self.rewrite, event)
+        return compactions, branch_summaries, rewrites
 
     def _gaps(self) -> list[Gap]:
         leaf = event_at(self._snapshot, self._at.session, self._at.leaf) if self._at.leaf else None

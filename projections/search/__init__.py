@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from enum import StrEnum
+from itertools import islice
 
 import msgspec
 
@@ -82,52 +83,66 @@ def search(
     `width` characters, of the texts that `read` has (None: the log): what it hides is not found. Raises StoreError,
     CorruptionError.
     """
-    hits: list[Hit] = []
-    # A fork has the events that it shares with its original under the same digests: one of them is enough.
-    shown: set[bytes] = set()
     with open_index(log, folder, progress) as index:
         found = index.find(query.expression, sessions)
         with (read or log).snapshot() as snapshot:
-            contexts: dict[str, _Context] = {}
-            losses: dict[str, dict[int, tuple[str, ...]]] = {}
-            for session, seq in found:
-                try:
-                    each = event(snapshot, session, seq)
-                except NotFoundError:
-                    # The store was replaced just now.
-                    continue
-                if each.digest in shown:
-                    continue
-                if lost and session not in losses:
-                    losses[session] = losses_by_event(snapshot, session)
-                if lost and seq not in losses[session]:
-                    continue
-                view = node_of(each, snapshot)
-                excerpt = query.excerpt(text_of_node(view), width)
-                if excerpt is None:
-                    continue
-                if session not in contexts:
-                    contexts[session] = _Context(snapshot, session)
-                has_messages = bool(view.messages) or view.summary is not None
-                state = contexts[session].state(each, query) if has_messages else State.UNSENT
-                if gone and not state.is_gone:
-                    continue
-                shown.add(each.digest)
-                hits.append(
-                    Hit(
-                        session=session,
-                        seq=seq,
-                        id=each.id,
-                        name=event_name(each.decode()),
-                        time=each.time,
-                        state=state,
-                        excerpt=excerpt,
-                        losses=losses[session][seq] if lost else (),
-                    )
-                )
-                if len(hits) == limit:
-                    break
-    return hits
+            reading = _Reading(snapshot, query, gone=gone, lost=lost, width=width)
+            hits = (reading.hit(session, seq) for session, seq in found)
+            return list(islice((hit for hit in hits if hit is not None), limit))
+
+
+class _Reading:
+    """Read what an index has found, once for sessions that share it."""
+
+    def __init__(self, snapshot: Snapshot, query: Query, *, gone: bool, lost: bool, width: int) -> None:
+        self._snapshot, self._query, self._width = snapshot, query, width
+        self._gone, self._lost = gone, lost
+        # A fork has the events that it shares with its original under the same digests: one of them is enough.
+        self._shown = set[bytes]()
+        self._contexts: dict[str, _Context] = {}
+        self._losses: dict[str, dict[int, tuple[str, ...]]] = {}
+
+    def hit(self, session: str, seq: int) -> Hit | None:
+        """Return an event as it was searched for, None if it is not, or was returned before."""
+        try:
+            each = event(self._snapshot, session, seq)
+        except NotFoundError:
+            # The store was replaced just now.
+            return None
+        if each.digest in self._shown:
+            return None
+        losses = self._losses_of(session).get(seq, ()) if self._lost else ()
+        if self._lost and not losses:
+            return None
+        view = node_of(each, self._snapshot)
+        excerpt = self._query.excerpt(text_of_node(view), self._width)
+        if excerpt is None:
+            return None
+        has_messages = bool(view.messages) or view.summary is not None
+        state = self._context_of(session).state(each, self._query) if has_messages else State.UNSENT
+        if self._gone and not state.is_gone:
+            return None
+        self._shown.add(each.digest)
+        return Hit(
+            session=session,
+            seq=seq,
+            id=each.id,
+            name=event_name(each.decode()),
+            time=each.time,
+            state=state,
+            excerpt=excerpt,
+            losses=losses,
+        )
+
+    def _losses_of(self, session: str) -> dict[int, tuple[str, ...]]:
+        if session not in self._losses:
+            self._losses[session] = losses_by_event(self._snapshot, session)
+        return self._losses[session]
+
+    def _context_of(self, session: str) -> _Context:
+        if session not in self._contexts:
+            self._contexts[session] = _Context(self._snapshot, session)
+        return self._contexts[session]
 
 
 class _Context:
