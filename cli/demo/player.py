@@ -2,7 +2,7 @@
 
 Each line of `session.jsonl` is a step with its time: a record to append unchanged (messages with the
 provider's usage, settings, a label), or an action of the harness. For compactions, the recording holds only
-the request.
+the request. `reading.jsonl` has a model's answers about one compaction.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ import msgspec
 
 from compaction.branching.move import Navigator
 from compaction.compactor import Compactor
+from compaction.judge.material import materials
+from compaction.judge.reading import find_templates, judge
 from compaction.maintainer import Maintainer
 from compaction.part import Limits
 from compaction.policy.load import parse_policy
+from compaction.prompts import Prompt
+from compaction.summarizers import Answer, Cancellation
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from eventstore.event import NewEvent
@@ -26,8 +30,11 @@ from eventstore.log import AppendResult, EventLog, Expected, SourceState
 from eventstore.memory import MemoryLog
 from eventstore.records import record_of
 from eventstore.writing import SessionWriter
+from projections.context.cursor import resolve_cursor
 from projections.tokens import counter
 
+_JUDGED: Final = 2
+"""The place of the boundary whose reading is recorded: the second compaction."""
 SESSION: Final = "demo-rate-limiter"
 """The id of the session that `play` writes."""
 
@@ -70,10 +77,15 @@ def play(log: EventLog) -> str:
     """
     buffer = _BufferingLog()
     player = _Player(buffer)
-    for line in files(__package__).joinpath("session.jsonl").read_bytes().splitlines():
+    for line in _lines("session.jsonl"):
         player.play(line)
+    player.judge()
     log.append(SESSION, buffer.appended)
     return SESSION
+
+
+def _lines(name: str) -> list[bytes]:
+    return files(__package__).joinpath(name).read_bytes().splitlines()
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -122,9 +134,31 @@ class _Player:
             case kind:
                 self._writer.append(record_of(kind, line))
 
+    def judge(self) -> None:
+        """Read a compaction by recorded answers, which are checked like any others."""
+        with self._writer.log.snapshot() as snapshot:
+            material = list(materials(snapshot, resolve_cursor(snapshot, SESSION)))[_JUDGED]
+        answers = _RecordedAnswers([line.decode() for line in _lines("reading.jsonl")])
+        chain = SummarizerChain(summarizers=[answers], seconds=lambda: 0.0)
+        judge(self._writer, chain, material, find_templates(()))
+
     def _next_id(self) -> str:
         self._ids += 1
         return f"{self._ids * _ID_STEP & 0xFFFFFFFF:08x}"
+
+
+class _RecordedAnswers:
+    """Gives answers in turn, whatever it is asked."""
+
+    name = "recorded"
+
+    def __init__(self, answers: Iterable[str]) -> None:
+        self._answers = iter(answers)
+
+    def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
+        """Return the next answer."""
+        del prompt, is_cancelled
+        return Answer(text=next(self._answers), model="")
 
 
 class _BufferingLog(MemoryLog):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 _STYLES = {Weight.SERIOUS: "bold red", Weight.MINOR: "yellow"}
 
 
-def lines_of_reading(reading: Reading) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a reading with their styles."""
-    place = reading.boundary or "open window"
+def lines_of_reading(reading: Reading, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the lines of a reading with their styles; `name` is that of its boundary."""
+    place = name or reading.boundary or "open window"
     yield safe_line(f"read at {place}: {summary_of_reading(reading)}"), "bold"
     for loss in reading.shown_losses:
         yield safe_line(f"  {loss.weight}: {loss.loss} ({loss.verdict})"), _STYLES[loss.weight]

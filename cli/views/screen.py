@@ -109,8 +109,9 @@ def print_screen(out: Console, view: AuditView) -> None:
     """Print a session's audit: what replaced what, what to look at, and how to see more."""
     audit, worst = view.audit, view.worst
     print_overview(out, audit)
+    names = {each.result.id: each.name for each in view.replacements}
     for reading in audit.readings:
-        for text, style in lines_of_reading(reading):
+        for text, style in lines_of_reading(reading, names.get(reading.boundary, "")):
             print_line(out, text, style=style)
     if not worst:
         print_line(out, "Nothing in the context was replaced.")

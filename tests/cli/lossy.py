@@ -23,7 +23,13 @@ from tests.compaction.judge.lossy import (
 from tests.support.talk import assistant, call, result, user
 
 LOSSY = "lossy"
-CLAIMS = answer(rules=[RULE_CLAIM], facts=[FACT_CLAIM, {**FACT_CLAIM, "known": []}], losses=[LOSS_CLAIM])
+UNFOUNDED = {"sentence": "Half of the tests pass.", "said": []}
+CLAIMS = answer(
+    rules=[RULE_CLAIM],
+    facts=[FACT_CLAIM, {**FACT_CLAIM, "known": []}],
+    losses=[LOSS_CLAIM],
+    statements=[UNFOUNDED],
+)
 BROKEN = json.dumps(LOOK | {"because": quote(8, "git push origin main")})
 SERIOUS = json.dumps(LOOK | {"person": quote(9, COMPLAINT)})
 

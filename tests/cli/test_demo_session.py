@@ -115,6 +115,7 @@ def test_it_has_every_kind_that_a_session_can_have_on_its_paths_and_what_its_har
         "branch_summary",
         "leaf_moved",
         "decision",
+        "note",
     }
     assert (kinds["compaction"], kinds["branch_summary"], kinds["rewrite"]) == (3, 1, 1)
 
@@ -326,7 +327,9 @@ def test_times_go_forward(played: EventLog) -> None:
 def test_every_line_of_its_export_is_an_entry_of_pi(played: EventLog) -> None:
     lines = [json.loads(line) for line in export_session(played, SESSION, "pi")]
     assert lines[0] | {"version": 3, "id": SESSION, "cwd": "/src/ferry"} == lines[0]
-    assert len(lines) == len([event for event in events(played) if event.kind != "decision"]) + 1
+    assert (
+        len(lines) == len([event for event in events(played) if event.kind not in ("decision", "note")]) + 1
+    )
     assert all({"type", "id", "parentId", "timestamp"} <= set(line) for line in lines[1:])
 
 
@@ -338,3 +341,11 @@ def test_every_check_of_the_session_passes(played: EventLog) -> None:
         "claimed sizes": (3, 3),
         "size jumps": (50, 50),
     }
+
+
+def test_its_reading_passes_every_check(played: EventLog) -> None:
+    (read,) = audit(played, SESSION).readings
+    assert [(each.weight, each.verdict) for each in read.losses] == [("serious", "lost")] * 2
+    assert [each.said[0].seq for each in read.rules] == [*[18] * 7, 72]
+    assert (len(read.facts), read.refused) == (3, [])
+    assert "note" not in {event.kind for event in events(played) if event.is_entry}

@@ -12,8 +12,17 @@ from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
 from cli.views.page.lines import EventLines, event_groups, lines_of, tree_lines
 from cli.views.page.material import BilledCall, ContextChange, Material, MessageChange, outcomes, total_cost
-from cli.views.page.parts import BarSegment, Figure, LabelledValue, Page, ReadLoss, Row, Section, Verdict
-from cli.views.readings import lines_of_loss
+from cli.views.page.parts import (
+    BarSegment,
+    Figure,
+    LabelledValue,
+    Page,
+    ReadLoss,
+    Row,
+    Section,
+    Unfounded,
+    Verdict,
+)
 from cli.views.texts import (
     dollars,
     failure_text,
@@ -25,6 +34,7 @@ from cli.views.texts import (
 )
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
+from projections.audit.readings import RuleState
 from projections.audit.session import BranchSummaryAudit, CompactionAudit, RewriteAudit
 from projections.message_text import message_text
 
@@ -245,6 +255,12 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
     def target(seq: int) -> str:
         return f"r-{seq}" if seq in sections else f"e-{seq}"
 
+    read_at = [
+        (each.name, each.seq, read)
+        for each in material.view.replacements
+        for read in audit.readings
+        if read.boundary == each.result.id
+    ]
     how = f"Tokens recomputed by {audit.counter}, {'an estimate' if audit.estimate else 'exact'}"
     return Page(
         title=line_of(audit.title, _LONGEST_TITLE) or audit.session,
@@ -264,9 +280,15 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
             for remark in each.remarks
         ],
         losses=[
-            ReadLoss(loss=each.loss, weight=each.weight, lines=[*lines_of_loss(each)])
-            for read in audit.readings
+            ReadLoss(loss=each, name=name, seq=seq)
+            for name, seq, read in read_at
             for each in read.shown_losses
+        ],
+        broken_rules=[
+            each for _, _, read in read_at for each in read.rules if each.state is not RuleState.KEPT
+        ],
+        unfounded=[
+            Unfounded(sentence=each.sentence, seq=seq) for _, seq, read in read_at for each in read.unfounded
         ],
         not_judged=material.view.not_judged,
         replacements=sorted(worst, key=lambda view: view.replacement.seq),

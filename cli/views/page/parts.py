@@ -9,6 +9,8 @@ from cli.views.model import ReplacementView, Sizes, ViewStruct
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from projections.audit.readings import Loss, Rule
+
 
 class Figure(ViewStruct, frozen=True):
     """A number at the top of the page: its name, value and a note."""
@@ -163,11 +165,18 @@ class EventGroup(ViewStruct, frozen=True):
 
 
 class ReadLoss(ViewStruct, frozen=True):
-    """A loss that a model read: the claim, its weight, and a line for each place that proves it."""
+    """A loss that a model read, and the name and number of its boundary."""
 
-    loss: str
-    weight: str
-    lines: list[str]
+    loss: Loss
+    name: str
+    seq: int
+
+
+class Unfounded(ViewStruct, frozen=True):
+    """A sentence of a summary, at the event of this number, that nobody said."""
+
+    sentence: str
+    seq: int
 
 
 class Page(ViewStruct, frozen=True):
@@ -184,6 +193,8 @@ class Page(ViewStruct, frozen=True):
     is_full: bool
     figures: list[Figure]
     losses: list[ReadLoss]
+    broken_rules: list[Rule]
+    unfounded: list[Unfounded]
     remarks: list[str]
     not_judged: str
     replacements: list[Section]

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.lossy import CLAIMS, LOSSY, SERIOUS, judged, store_lossy
+from tests.cli.lossy import CLAIMS, LOSSY, SERIOUS, UNFOUNDED, judged, store_lossy
 from tests.cli.running import Refold
 from tests.compaction.judge.lossy import COMPLAINT, LOOK, RULE
 from tests.support.messages_api import MessagesApi, asked, says
@@ -26,7 +26,10 @@ def lossy(refold: Refold) -> Refold:
 
 def test_files_answer_in_two_rounds(lossy: Refold) -> None:
     shown = judged(lossy).out
-    assert "1 loss (1 serious), 1 rule (1 not kept), 1 fact; 1 claim refused" in shown
+    assert (
+        "1 loss (1 serious), 1 rule (1 not kept), 1 fact, 1 statement that nobody made; 1 claim refused"
+        in shown
+    )
     assert f"you: “{COMPLAINT}” #9" in shown
     assert lossy("judge", LOSSY, "--boundary", "1", "--dry-run").out.count("has been read") == 1
 
@@ -34,7 +37,7 @@ def test_files_answer_in_two_rounds(lossy: Refold) -> None:
 def test_an_audit_begins_with_readings(lossy: Refold) -> None:
     judged(lossy)
     screen = lossy("audit", LOSSY).out
-    assert screen.index("serious: The tests hang") < screen.index("compaction 1")
+    assert screen.index("serious: The tests hang") < screen.index("WORST FIRST")
     assert "not judged" not in screen
 
 
@@ -52,7 +55,22 @@ def test_a_report_links_what_proves_a_loss(lossy: Refold, tmp_path: Path) -> Non
     lossy("report", LOSSY, "-o", "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     section = page[page.index('id="losses"') :].partition("</section>")[0]
-    assert [place in section for place in ('href="#e-4"', 'href="#e-7"', 'href="#e-9"')] == [True] * 3
+    places = ('href="#e-4"', 'href="#r-5"', 'href="#e-7"', 'href="#e-9"', 'href="#e-8"')
+    assert [place in section for place in places] == [True] * 5
+    for words in (
+        "<code><bdi>/dev/null</bdi></code>",
+        "Rules not kept",
+        "Nobody said this",
+        UNFOUNDED["sentence"],
+    ):
+        assert words in section
+
+
+def test_an_audit_names_what_nobody_said(lossy: Refold) -> None:
+    judged(lossy)
+    screen = lossy("audit", LOSSY).out
+    assert "read at compaction 1: 1 loss" in screen
+    assert f"nobody said this: “{UNFOUNDED['sentence']}”" in screen
 
 
 def test_any_program_can_read(lossy: Refold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
