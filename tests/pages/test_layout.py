@@ -124,7 +124,7 @@ def test_a_chart_tells_the_value_under_the_pointer_and_leads_to_its_event(demo: 
 
 def test_without_its_script_the_page_is_whole(browser: Browser, demo_file: Path) -> None:
     with visit(browser, demo_file, java_script_enabled=False, anchor="#e-120") as page:
-        assert page.page.locator(".event").count() == 173
+        assert page.page.locator(".event").count() == 174
         assert page.page.locator(".filter").is_hidden()
         page.page.click("#r-69 > summary")
         assert page.page.locator("#r-69 .inside").is_visible()
