@@ -13,6 +13,7 @@ from eventstore.errors import BadInputError, RefoldError
 from eventstore.files.exporting import export_formats, export_session
 from eventstore.files.importing import ImportResult, import_sessions
 from eventstore.harnesses import harness
+from eventstore.imports import newest_import
 from eventstore.javascript import tolerant_json
 from eventstore.log import EventLog, Snapshot
 from eventstore.memory import MemoryLog
@@ -53,7 +54,10 @@ def harness_file(log: EventLog | Snapshot, session: str, form: str) -> HarnessFi
 
 def _is_exact(snapshot: Snapshot, session: str, form: str) -> bool:
     """Return True if all records, exported, give the context that refold has."""
-    head, versions = snapshot.head(session), harness(form).versions
+    head, its = snapshot.head(session), harness(form)
+    if its.needs_header and newest_import(snapshot, head) is None:
+        return False
+    versions = its.versions
     entries = [(each.seq, each.format) for each in events(snapshot, session) if each.is_entry]
     if not entries:
         return True

@@ -8,9 +8,12 @@ import pytest
 
 from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
+from tests.support import codex
 from tests.support.resumed import assert_same, written_again
 
-WRITERS = ("pi", "oh-my-pi", "claude-code")
+WRITERS = ("pi", "oh-my-pi", "claude-code", "codex", "opencode")
+NAMES = {"codex": codex.name_of()}
+"""Names that a harness gives its files, where it reads no other."""
 FOLDERS = ("pi", "claude-code", "codex", "opencode")
 
 
@@ -20,4 +23,4 @@ def test_a_written_context_is_read_again(corpus: Path, tmp_path: Path, folder: s
     for path in sorted((corpus / folder).rglob("*.json*")):
         log = MemoryLog()
         for session in import_sessions(log, path):
-            assert_same(written_again(log, session.id, form, tmp_path / "written"))
+            assert_same(written_again(log, session.id, form, tmp_path / NAMES.get(form, "written")))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses import format_of, harness
-from eventstore.harnesses.resumable import Resumable, name_of_block
+from eventstore.harnesses.codex.context_file import UNMARKED
+from eventstore.harnesses.opencode.sent import INTERRUPTED
+from eventstore.harnesses.resumable import Resumable, ResumableMessage, Seal, name_of_block, seal_of
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
-from eventstore.views import Thinking, ToolCall
+from eventstore.views import Text, Thinking, ToolCall
 from projections.context.cursor import resolve_cursor
 from projections.resuming import resumable_at
 
 Said = list[tuple[Any, ...]]
+CODEX: Final = "codex"
+OPENCODE: Final = "opencode"
+ABORTED: Final = "aborted"
 
 
 class Again(NamedTuple):
@@ -25,6 +32,7 @@ class Again(NamedTuple):
     context: Resumable
     again: Resumable
     lost: Counter[str]
+    form: str
 
 
 def written_again(log: EventLog, session: str, form: str, file: Path) -> Again:
@@ -38,7 +46,7 @@ def written_again(log: EventLog, session: str, form: str, file: Path) -> Again:
     assert format_of(found.format).name == form
     assert not found.skipped
     assert not found.differs_from_harness
-    return Again(context, resumed(other, found.id)[0], written.lost)
+    return Again(context, resumed(other, found.id)[0], written.lost, form)
 
 
 def resumed(log: EventLog, session: str) -> tuple[Resumable, Counter[str]]:
@@ -49,13 +57,16 @@ def resumed(log: EventLog, session: str) -> tuple[Resumable, Counter[str]]:
 
 def assert_same(found: Again) -> None:
     """Check that a file says what the context says, in its order, and lacks only what the writer names."""
-    before, after = said(found.context), said(found.again)
+    tell = partial(answered, form=found.form) if found.form in (CODEX, OPENCODE) else said
+    before, after = tell(found.context), tell(found.again)
     rest = iter(before)
     assert [each for each in after if each not in rest] == []
     counts = Counter(kind for _, kind, *_ in before)
     counts.subtract(kind for _, kind, *_ in after)
     named: Counter[str] = Counter()
     for what, count in found.lost.items():
+        if what == UNMARKED:
+            continue
         named[what.partition(" beside ")[0].partition(" without ")[0].partition(" of other ")[0]] += count
     assert {kind: count for kind, count in counts.items() if count} == named
     summary, again = found.context.summary, found.again.summary
@@ -78,6 +89,50 @@ def said(context: Resumable) -> Said:
             else:
                 found.append((role, kind, getattr(block, "text", payload.image)))
     return found
+
+
+def answered(context: Resumable, form: str) -> Said:
+    """Return what a context says, each result behind its call, as far as Codex or opencode can say it.
+
+    They answer calls that have no result. Codex has no marks of failed ones, and takes no long ids; opencode has one
+    text of each, and of a sealed thought of the Responses API only the seal; for Chat Completions it needs none.
+    """
+    results = {each.view.tool_call_id: each for each in context.messages if each.view.role == "toolResult"}
+    found: Said = []
+    for message in context.messages:
+        if message.view.role == "toolResult":
+            continue
+        for block, payload in message.blocks:
+            if isinstance(block, ToolCall):
+                name = block.id.partition("|")[0] if form == CODEX else _id(block.id)
+                found.append(("assistant", "calls", name, block.name, block.decoded))
+                found += _result(results.get(block.id), name, form)
+            elif isinstance(block, Thinking):
+                if form == CODEX or seal_of(block) is not Seal.CHAT:
+                    found.append(("assistant", "thoughts", block.text, _seal(block)))
+            else:
+                found.append((message.view.role, name_of_block(block), getattr(block, "text", payload.image)))
+    return found
+
+
+def _seal(block: Thinking) -> str:
+    is_item = seal_of(block) is Seal.RESPONSES
+    return str(json.loads(block.signature).get("encrypted_content")) if is_item else block.signature
+
+
+def _result(result: ResumableMessage | None, name: str, form: str) -> Said:
+    """Return what a result says, its texts as one; nothing for one that a harness makes up."""
+    if result is None:
+        return []
+    text = "\n".join(block.text for block in result.view.blocks if isinstance(block, Text))
+    if text in (ABORTED, INTERRUPTED):
+        return []
+    others = [each for each in result.blocks if not isinstance(each[0], Text)]
+    mark = form != CODEX and result.view.is_error
+    return [
+        ("toolResult", "results", name, mark, text),
+        *(("toolResult", name_of_block(block), payload.image) for block, payload in others),
+    ]
 
 
 def _id(name: str) -> str:

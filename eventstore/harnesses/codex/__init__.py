@@ -9,12 +9,14 @@ from typing import Final
 
 from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.harnesses.codex.context_file import written
 from eventstore.harnesses.codex.response_item import message_of, payloads_of, sent_item
 from eventstore.harnesses.codex.rollout_export import export_file, exported_line
 from eventstore.harnesses.codex.rollout_file import COMPRESSED, RolloutFile, rollout_in
 from eventstore.harnesses.codex.rollout_line import VERSION, line_of, object_in, place_of
 from eventstore.harnesses.codex.rollout_meaning import node_of
 from eventstore.harnesses.codex.rollout_records import BEGINNING, is_record, records_in
+from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
@@ -46,6 +48,7 @@ class CodexFormat(Format):
     name = "codex"
     versions = (VERSION,)
     tools = TOOLS
+    needs_header = True
     places = tuple(
         SessionLocation(
             environment={"CODEX_HOME": folder}, default=f"~/.codex/{folder}", pattern="**/rollout-*.jsonl*"
@@ -56,6 +59,9 @@ class CodexFormat(Format):
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return node_of(kind, line_of(record))
+
+    def written(self, resumable: Resumable) -> Written:
+        return written(resumable)
 
     def message(self, raw: bytes) -> Message:
         return message_of(object_in(raw), raw)

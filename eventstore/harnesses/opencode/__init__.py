@@ -8,12 +8,14 @@ from typing import Final
 
 from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.harnesses.opencode.context_file import written
 from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase
 from eventstore.harnesses.opencode.document import BEGINNING, PLACE, OpencodeDocument
 from eventstore.harnesses.opencode.document_export import export_document
 from eventstore.harnesses.opencode.event_table import moved
 from eventstore.harnesses.opencode.message_nodes import node_of, payloads, view_of
 from eventstore.harnesses.opencode.session_records import KEEPS_BEFORE, VERSION, record_of
+from eventstore.harnesses.resumable import Resumable, Written
 from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
@@ -38,6 +40,7 @@ class OpencodeFormat(Format):
     name: str = "opencode"
     versions: tuple[str, ...] = (KEEPS_BEFORE, VERSION)
     tools = TOOLS
+    needs_header = True
     places: tuple[SessionLocation, ...] = (
         SessionLocation(
             environment={"XDG_DATA_HOME": "opencode"},
@@ -49,6 +52,9 @@ class OpencodeFormat(Format):
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:
         return node_of(version, kind, record, parent)
+
+    def written(self, resumable: Resumable) -> Written:
+        return written(resumable)
 
     def message(self, raw: bytes) -> Message:
         return view_of(raw)

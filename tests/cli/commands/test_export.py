@@ -14,7 +14,7 @@ from eventstore.errors import BadInputError, CorruptionError, NotFoundError
 from eventstore.files.exporting import export_formats
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION, tale
-from tests.support import claude_code, reference_pi
+from tests.support import claude_code, codex, opencode, reference_pi
 from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, line, said
 from tests.support.tampering import tables
@@ -76,7 +76,7 @@ def test_a_file_of_another_harness_has_the_context(refold: Refold, tmp_path: Pat
     assert messages[3]["model"] == "claude-opus-4-8"
 
 
-@pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code"])
+@pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code", "codex"])
 def test_a_compaction_is_resumed_with_its_summary(refold: Refold, tmp_path: Path, form: str) -> None:
     refold("sync", foreign(tmp_path))
     refold("compact", "@last", "--summarizer", "extractive", "--keep-recent", "1")
@@ -90,13 +90,37 @@ def test_a_compaction_is_resumed_with_its_summary(refold: Refold, tmp_path: Path
     assert "<summary>" in json.dumps(after[0])
 
 
-@pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code"])
+@pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code", "codex", "opencode"])
 def test_a_moved_leaf_is_where_the_file_ends(refold: Refold, tmp_path: Path, form: str) -> None:
     refold("sync", foreign(tmp_path))
     refold("go", "@last", "d")
     refold("export", "@last", "--format", form, "-o", "again.jsonl", "--yes")
     messages = refold("context", "again.jsonl", "--json").json["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "toolResult"]
+
+
+def test_a_compaction_is_one_of_opencode(refold: Refold, tmp_path: Path) -> None:
+    refold("sync", foreign(tmp_path))
+    refold("compact", "@last", "--summarizer", "extractive", "--keep-recent", "1")
+    refold("export", "@last", "--format", "opencode", "-o", "again.json", "--yes")
+    question, summary, *_ = refold("context", "again.json", "--format", "anthropic").json["messages"]
+    assert "What did we do so far?" in json.dumps(question)
+    assert summary["role"] == "assistant"
+    assert "go go" in json.dumps(summary)
+
+
+@pytest.mark.parametrize("form", ["codex", "opencode"])
+def test_a_fork_is_a_session_of_its_own(refold: Refold, tmp_path: Path, form: str) -> None:
+    log = [codex.said("one"), codex.answered("two")]
+    messages = [opencode.said({"id": "msg_1", "time": {"created": 1}}, "one", "m")]
+    data = codex.rollout(*log) if form == "codex" else opencode.exported(messages, "Title")
+    (tmp_path / codex.name_of()).write_bytes(data)
+    refold("sync", codex.name_of())
+    refold("fork", "@last", "--as", "other")
+    refold("export", "other", "--format", form, "-o", "other.jsonl", "--yes")
+    (session,) = refold("sync", "other.jsonl", "--json").json["sessions"]
+    assert session["id"] not in ("other", codex.THREAD, opencode.SESSION)
+    assert '"one"' in refold("context", session["id"], "--format", "native").out
 
 
 def test_an_export_is_the_same_each_time(refold: Refold, tmp_path: Path) -> None:
