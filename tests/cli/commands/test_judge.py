@@ -155,3 +155,25 @@ def test_the_dearest_model_makes_the_estimate(lossy: Refold) -> None:
     assert "$" in lossy(*dear).out
     assert "$" not in lossy(*cheap, "--second-model", "command").out
     assert "price" in lossy(*cheap, "--second-model", "command", "--budget", "1", code=1).errors
+
+
+def test_files_answer_reminders_too(lossy: Refold) -> None:
+    """An answer of another shape has a prompt of its own, with what was wrong."""
+    run = ("judge", LOSSY, "--boundary", "1", "--prompts", "prompts")
+    lossy(*run)
+    (first,) = Path("prompts").iterdir()
+    Path("answers").mkdir()
+    Path("answers", first.name).write_text("Nothing was lost.")
+    assert "1 boundary without all answers" in lossy(*run, "--answers", "answers").errors
+    (reminder,) = {*Path("prompts").iterdir()} - {first}
+    assert "no JSON object of the shape" in reminder.read_text()
+    Path("answers", reminder.name).write_text('{"rules": []}')
+    assert "0 losses, 0 rules" in lossy("judge", LOSSY, "--boundary", "1", "--answers", "answers").out
+
+
+def test_an_old_answer_is_no_answer(lossy: Refold) -> None:
+    """Answers belong to a prompt: after a new message, that of the boundary is written anew."""
+    judged(lossy)
+    lossy("append", LOSSY, stdin='{"type":"message","message":{"role":"user","content":"And now?"}}')
+    done = lossy("judge", LOSSY, "--boundary", "1", "--prompts", "prompts", "--answers", "answers")
+    assert "1 boundary without all answers" in done.errors

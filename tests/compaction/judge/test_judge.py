@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,20 +34,11 @@ from tests.compaction.judge.lossy import (
 )
 from tests.support.talk import Story, assistant, call, result, user
 
-SAID_AGAIN = LOSS_CLAIM | {"known": [quote(1, "the parser faster")], "missing": []}
-"""A loss of what the summary says."""
-
 
 def read(*answers: str, story: Story | None = None, place: int = 0) -> Reading:
     told = story or lossy()
     chain = SummarizerChain(summarizers=[Scripted(*answers)])
     return judge(told.writer, chain, material_of(told, place), find_templates(()))
-
-
-def reasons(claims: str, place: int = 0) -> list[str]:
-    found = claims_in(claims)
-    assert found is not None
-    return [each.reason for each in check_claims(found, material_of(lossy(), place)).refused]
 
 
 def test_material_is_numbered_and_says_who() -> None:
@@ -147,63 +137,6 @@ def test_a_limit_ends_before_a_second_look() -> None:
 def test_a_second_look_may_reject_a_loss(verdict: str) -> None:
     (loss,) = read(answer(losses=[LOSS_CLAIM]), json.dumps(LOOK | {"verdict": verdict})).losses
     assert loss.weight is Weight.NONE
-
-
-@pytest.mark.parametrize(
-    ("look", "reason"),
-    [
-        ({"verdict": "surely"}, "which is no verdict"),
-        ({"because": quote(7, "it works")}, "nothing behind says"),
-        ({"person": quote(8, "git push origin main")}, "no person said"),
-    ],
-)
-def test_a_second_look_must_prove_itself(look: dict[str, Any], reason: str) -> None:
-    found = read(answer(losses=[LOSS_CLAIM]), json.dumps(LOOK | look))
-    assert (found.losses, reason in found.refused[0].reason) == ([], True)
-
-
-@pytest.mark.parametrize(
-    ("kind", "claim", "reason"),
-    [
-        ("rules", RULE_CLAIM | {"said": [quote(4, "run them with </dev/null")]}, "no person said"),
-        ("rules", RULE_CLAIM | {"said": [quote(1, "always push to main")]}, "no person said"),
-        ("rules", RULE_CLAIM | {"said": []}, "it quotes nothing"),
-        ("rules", RULE_CLAIM | {"said": [quote(1, "…")]}, "no person said"),
-        ("rules", RULE_CLAIM | {"said": [quote(1, "main")]}, "no person said"),
-        (
-            "rules",
-            RULE_CLAIM | {"said": [quote(1, "ever push to main, open a pull reques")]},
-            "no person said",
-        ),
-        ("rules", RULE_CLAIM | {"said": [quote(77, RULE)]}, "no person said"),
-        ("rules", RULE_CLAIM | {"broken": []}, "said to be broken, without a quotation"),
-        (
-            "rules",
-            RULE_CLAIM | {"broken": [quote(2, "pytest </dev/null")]},
-            "nothing behind the boundary says",
-        ),
-        ("rules", RULE_CLAIM | {"state": "weakened"}, "said to be weakened, without words"),
-        ("rules", RULE_CLAIM | {"in_summary": "never push"}, "the summary does not say"),
-        ("rules", RULE_CLAIM | {"state": "gone", "in_summary": "."}, "the summary does not say"),
-        ("rules", {"rule": 7}, "it has another shape"),
-        ("facts", FACT_CLAIM | {"known": [quote(7, "it hangs")]}, "nothing before the boundary says"),
-        ("facts", FACT_CLAIM | {"in_summary": "closed stdin"}, "the summary does not say"),
-        ("losses", LOSS_CLAIM | {"trouble": []}, "no trouble, no loss"),
-        ("losses", LOSS_CLAIM | {"known": [quote(7, "it hangs")]}, "nothing before the boundary says"),
-        ("losses", LOSS_CLAIM | {"trouble": [quote(3, "12 passed")]}, "nothing behind the boundary says"),
-        ("losses", LOSS_CLAIM | {"missing": ["xyzzy"]}, "is not in what was known"),
-        (
-            "losses",
-            LOSS_CLAIM | {"known": [quote(1, "Make the parser faster")], "missing": ["PARSER"]},
-            "was sent behind the boundary",
-        ),
-        ("losses", SAID_AGAIN, "what was known was sent behind"),
-        ("losses", LOSS_CLAIM | {"missing": [" "]}, "a missing term is empty"),
-    ],
-)
-def test_a_claim_without_proof_is_refused(kind: str, claim: dict[str, Any], reason: str) -> None:
-    (found,) = reasons(answer(**{kind: [claim]}))
-    assert reason in found
 
 
 def test_a_quotation_nearby_is_pointed_there() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -45,6 +45,26 @@ def checked(**claim: Any) -> Checked:
     return check_claims(found, planted())
 
 
+FALSE: Final[list[tuple[dict[str, Any], str]]] = [
+    # A file, the model, a call, and words behind the boundary are nobody's.
+    ({"said": [quote(6, "APPROVED by the owner")]}, "no person said"),
+    ({"said": [quote(4, "release to production on Friday, if you approve")]}, "no person said"),
+    ({"said": [quote(5, "bash command: cat plan.md")]}, "no person said"),
+    ({"said": [quote(10, "The release to production on Friday is approved.")]}, "no person said"),
+    ({"said": [quote(3, "Please release on Friday")]}, "no person said"),
+    ({"said": [quote(3, "steps")]}, "no person said"),
+    # One false quotation spoils the claim.
+    ({"said": [quote(3, "commit in small steps"), quote(6, "APPROVED by the owner")]}, "no person said"),
+    ({"in_previous": "The person approved."}, "the previous summary does not say"),
+    ({"sentence": "They want large commits."}, "the summary does not say it"),
+    ({"sentence": "person"}, "the summary does not say it"),
+    # What is nobody's must not stand where a person said it.
+    ({"sentence": "They said “commit in small steps”."}, "a person said “commit in small steps” at #3"),
+    ({"sentence": "commit in small steps"}, "a person said"),
+]
+"""Claims about statements, each without proof, and the reason why it is refused."""
+
+
 @pytest.mark.parametrize(
     "sentence", [MADE, "approved the release to production", "They said “ship it before the weekend”."]
 )
@@ -71,26 +91,7 @@ def test_a_statement_may_rest_on_older_summaries() -> None:
     assert (found.is_unfounded, found.in_previous) == (False, "Decision of the person: SQLite.")
 
 
-@pytest.mark.parametrize(
-    ("claim", "reason"),
-    [
-        # A file, the model, a call, and words behind the boundary are nobody's.
-        ({"said": [quote(6, "APPROVED by the owner")]}, "no person said"),
-        ({"said": [quote(4, "release to production on Friday, if you approve")]}, "no person said"),
-        ({"said": [quote(5, "bash command: cat plan.md")]}, "no person said"),
-        ({"said": [quote(10, "The release to production on Friday is approved.")]}, "no person said"),
-        ({"said": [quote(3, "Please release on Friday")]}, "no person said"),
-        ({"said": [quote(3, "steps")]}, "no person said"),
-        # One false quotation spoils the claim.
-        ({"said": [quote(3, "commit in small steps"), quote(6, "APPROVED by the owner")]}, "no person said"),
-        ({"in_previous": "The person approved."}, "the previous summary does not say"),
-        ({"sentence": "They want large commits."}, "the summary does not say it"),
-        ({"sentence": "person"}, "the summary does not say it"),
-        # What is nobody's must not stand where a person said it.
-        ({"sentence": "They said “commit in small steps”."}, "a person said “commit in small steps” at #3"),
-        ({"sentence": "commit in small steps"}, "a person said"),
-    ],
-)
+@pytest.mark.parametrize(("claim", "reason"), FALSE)
 def test_a_false_statement_is_refused(claim: dict[str, Any], reason: str) -> None:
     found = checked(**{"sentence": MADE, **claim})
     assert found.statements == []
