@@ -395,10 +395,12 @@ def own_record(event: StoredRecord) -> Record | None:
 def record_of(kind: str, body: bytes | memoryview) -> Record:
     """Parse the record of a body that refold wrote.
 
-    Raises KeyError for other kinds, CorruptionError for what refold cannot have written.
+    Raises KeyError for other kinds, CorruptionError for what refold cannot have written, TooDeepError.
     """
     try:
         return _parsed(kind, body)
+    except TooDeepError:
+        raise
     except msgspec.DecodeError as error:
         problem = f"a record of kind {kind!r} cannot be read ({error})"
         raise CorruptionError("", 0, problem) from error

@@ -18,6 +18,7 @@ from eventstore.errors import CorruptionError
 from eventstore.event import OWN_FLAGS, Event, EventFacts, Flag, NewEvent, Parent, Place
 from eventstore.frame import FORMATS, body_of
 from eventstore.harnesses.base import Format
+from eventstore.javascript import TooDeepError
 from eventstore.log import Snapshot
 from eventstore.node import Node, facts_of_node
 
@@ -74,6 +75,8 @@ def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:
 def _readable(event: Event | LazyEvent) -> Iterator[None]:
     try:
         yield
+    except TooDeepError:
+        raise
     except msgspec.DecodeError as error:
         raise CorruptionError(event.session, event.seq, f"its record cannot be read ({error})") from error
 

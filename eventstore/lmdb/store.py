@@ -126,7 +126,7 @@ class LmdbLog:
                 self._write(write)
         except StoreError as error:
             # Nobody who only reads should need room on the disk for what can be computed again.
-            if not isinstance(error.__cause__, lmdb.Error):
+            if not (self._for_reading and isinstance(error.__cause__, lmdb.Error)):
                 raise
 
     def copy_to(self, folder: str | os.PathLike[str]) -> None:

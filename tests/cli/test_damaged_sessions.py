@@ -15,7 +15,7 @@ from tests.support.damage import SUBJECTS, damaged
 from tests.support.examples import examples
 
 
-def _reading(session: str) -> Iterator[tuple[str, ...]]:
+def reading(session: str) -> Iterator[tuple[str, ...]]:
     for form in ("text", "native", "anthropic"):
         yield "context", session, "--format", form
     yield "context", session, "--full"
@@ -49,7 +49,7 @@ def test_no_command_is_at_fault_for_damage_in_a_file(harness: str, refold: Refol
                 session = import_sessions(log, file)[0].id
         except RefoldError:
             continue
-        for arguments in _reading(session):
+        for arguments in reading(session):
             try:
                 # A fault is raised, see REFOLD_TRACEBACK.
                 refold(*arguments, code=None)

@@ -25,6 +25,8 @@ def event(
     **fields: Any,
 ) -> NewEvent:
     """An event whose body is a record of these fields, and whose facts are what the body says."""
+    if kind == "custom":
+        fields = {"customType": "x", **fields}
     body = json.dumps({"type": kind, **fields}).encode()
     return NewEvent(
         id=event_id,
