@@ -41,7 +41,7 @@ def write_atomically(output: str, pieces: Iterable[bytes], *, option: str = "-o"
 
 
 def refuse_in_a_store(target: Path, *, option: str = "-o") -> None:
-    """Raise BadInputError for a place inside a store's folder, whose files would be replaced or lost with it."""
+    """Raise BadInputError for a place inside a store's folder."""
     for folder in target.absolute().parents:
         if (folder / DATA_FILE).exists():
             raise BadInputError(str(target), f"is in the store {folder}", f"name another place with {option}")

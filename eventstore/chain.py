@@ -52,7 +52,7 @@ def link_encoded(
 
 
 _PURGED: Final = b'{"refoldPurged":"'
-"""The beginning of a tombstone; the digests of the body as appended and of the rest follow in hex digits."""
+"""The beginning of a tombstone; two digests follow, of the body as appended and of the rest."""
 _KEPT: Final = slice(len(_PURGED), len(_PURGED) + 64)
 _REST: Final = slice(_KEPT.stop, _KEPT.stop + 64)
 
@@ -76,14 +76,14 @@ _HEX_DIGITS: Final = frozenset(b"0123456789abcdef")
 
 
 def is_same_body(new: bytes, stored: bytes) -> bool:
-    """Return True if two bodies are equal as they were appended, whichever has become a tombstone."""
+    """Return True if two bodies were equal when they were appended."""
     if new == stored:
         return True
     return (is_tombstone(new) or is_tombstone(stored)) and body_digest(new) == body_digest(stored)
 
 
 def tombstone(body: bytes, shown: bytes) -> bytes:
-    """Return what stands in a body's place: its digest, and the fields of `shown`, a JSON object."""
+    """Return a body's tombstone: its digest, and the fields of `shown`, a JSON object."""
     rest = b'"}' if shown == b"{}" else b'",' + shown[1:]
     return b"".join((_PURGED, body_digest(body).hex().encode(), sha256(rest).hexdigest().encode(), rest))
 

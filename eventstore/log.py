@@ -290,7 +290,7 @@ class StoredLog(EventLog, Protocol):
         blobs: Mapping[bytes, bytes],
         position: int,
     ) -> None:
-        """Put other frames in the place of events, by session and number; drop cached results and free space.
+        """Put other frames in the place of events, by session and number; drop cached results.
 
         `heads` are the heads of their sessions, `blobs` the payloads that replace others by digest. Only a purge does
         this, at the end: open the store again afterwards. Raises StoreError, also unless the store's newest event has

@@ -32,7 +32,7 @@ SHORTEST: Final = 6
 _SHORTEST_LINE: Final = 24
 """Characters of a line by which a summary is known to quote a message."""
 _DEPTH: Final = 4
-"""How many texts of JSON may lie in each other."""
+"""The number of texts of JSON that may lie in each other."""
 _MADE: Final = frozenset(
     {"compaction", "branch_summary", "rewrite", "observed_rewrite", "note", "session_info"}
 )
@@ -57,7 +57,7 @@ class PurgedEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Purge(msgspec.Struct, frozen=True, kw_only=True):
-    """What a purge changes, and the position of the newest event that it knows of.
+    """The changes of a purge, and the position of the newest event that it knows of.
 
     `bodies` are by session and number, `payloads`, the bytes between records, by digest. `forms` are the ways in which
     the texts that go may be written in the store, longest first.
@@ -71,9 +71,9 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[str, int]] = ()) -> Purge:
-    """Return what a purge of a text, of events by session and number, or of both would change in the whole store.
+    """Return what a purge would change in the whole store: of a text, of events, or of both.
 
-    A text goes wherever it stands. An event goes as a whole, with its copies in other sessions, and its lines go from
+    Events are `named` by session and number. A text goes wherever it stands. An event goes as a whole, with its copies in other sessions, and its lines go from
     what was made from it: summaries, rewrites, titles, notes. Raises BadInputError for a text that is too short, that
     stands in a name, or that cannot be cut out of one of refold's own records; NotFoundError for no such event.
     """
@@ -148,7 +148,7 @@ def purge(log: StoredLog, plan: Purge) -> None:
 
 
 def still_held(snapshot: Snapshot, place: str, forms: Sequence[bytes]) -> list[str]:
-    """Return the paths of files that hold one of the forms: imported session files, and stores beside this one.
+    """Return the paths of session files, and of stores beside this one, that hold one of the forms.
 
     `place` is the store's folder. What cannot be read is left out.
     """
@@ -170,7 +170,10 @@ def _holds(path: str, forms: Sequence[bytes]) -> bool:
 def _placed(
     snapshot: Snapshot, head: Head, bodies: Mapping[tuple[str, int], bytes]
 ) -> tuple[dict[tuple[str, int], bytes], Head]:
-    """Return the frames of a session that change, and its head: what a record says of its place goes with its body."""
+    """Return the frames of a session that change, and its head.
+
+    What a record says of its place goes with its body.
+    """
     events, headers, ids = list[NewEvent](), list[bytes](), list[str]()
     for frame in snapshot.frames(head.name):
         event = decode(frame, head.name)
@@ -193,7 +196,7 @@ def _placed(
 
 
 def _kind(event: Event, body: bytes) -> str:
-    """Return the kind of an event with a tombstone: a harness's record that shows nothing has no meaning either."""
+    """Return an event's kind with a tombstone: a harness's record that shows nothing has no meaning."""
     return "custom" if event.is_entry and not event.is_own and shown_of(body) == b"{}" else event.kind
 
 
@@ -255,7 +258,7 @@ class _Cut:
         return shown if is_cut else None
 
     def payloads(self, snapshot: Snapshot, body: bytes) -> dict[bytes, bytes]:
-        """Return what replaces those bytes between the records of an import that hold a text, by digest."""
+        """Return what replaces bytes between the records of an import, by digest."""
         try:
             record = record_of("import", body)
         except CorruptionError:
@@ -304,7 +307,7 @@ def _lines(body: bytes) -> Iterator[str]:
 
 
 def _nothing(event: Event) -> bytes:
-    """Return the tombstone of an event of which nothing stays but, of a message of refold's own, its role."""
+    """Return the tombstone of a whole record; of a message of refold's own, its role stays."""
     if not event.is_own:
         return tombstone(event.body, b"{}")
     role = event.role if event.role == "user" else "custom"

@@ -164,7 +164,7 @@ class Environment:
                 raise
 
     def rewrite(self, rows: Mapping[str, Mapping[bytes, bytes]], position: int) -> None:
-        """Put a new data file in place: other values by table and key, no cached results, no free pages.
+        """Put a new data file in place, with other values by table and key, and no cached results.
 
         What is left of old pages would still hold what was replaced, so the file is not changed in place. No process
         can append meanwhile, and those that have the store open, like this one, must open it again. Raises StoreError.

@@ -28,7 +28,7 @@ def replace_data(
     rows: Mapping[str, Mapping[bytes, bytes]],
     position: int,
 ) -> None:
-    """Copy all tables but the cached results, with other values, and put the copy in the data file's place.
+    """Copy all tables but the cached results, and put the copy in the data file's place.
 
     The caller holds the lock of writers. Raises StoreError unless `position` is that of the newest event, lmdb.Error,
     OSError.
