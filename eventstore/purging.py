@@ -73,9 +73,10 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
 def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[str, int]] = ()) -> Purge:
     """Return what a purge would change in the whole store: of a text, of events, or of both.
 
-    Events are `named` by session and number. A text goes wherever it stands. An event goes as a whole, with its copies in other sessions, and its lines go from
-    what was made from it: summaries, rewrites, titles, notes. Raises BadInputError for a text that is too short, that
-    stands in a name, or that cannot be cut out of one of refold's own records; NotFoundError for no such event.
+    Events are `named` by session and number. A text goes wherever it stands. An event goes as a whole, with its copies
+    in other sessions, and its lines go from what was made from it: summaries, rewrites, titles, notes. Raises
+    BadInputError for a text that is too short, that stands in a name, or that cannot be cut out of one of refold's own
+    records; NotFoundError for no such event.
     """
     if text and (len(text) < SHORTEST or text in f"{MARK} refoldPurged"):
         problem = f"a text must have at least {SHORTEST} characters, and be none of {MARK}"
@@ -148,7 +149,7 @@ def purge(log: StoredLog, plan: Purge) -> None:
 
 
 def still_held(snapshot: Snapshot, place: str, forms: Sequence[bytes]) -> list[str]:
-    """Return the paths of session files, and of stores beside this one, that hold one of the forms.
+    """Return the paths of session files and of stores beside this one that hold a form.
 
     `place` is the store's folder. What cannot be read is left out.
     """
@@ -196,7 +197,7 @@ def _placed(
 
 
 def _kind(event: Event, body: bytes) -> str:
-    """Return an event's kind with a tombstone: a harness's record that shows nothing has no meaning."""
+    """Return an event's kind with a tombstone: a harness's record without fields has no meaning."""
     return "custom" if event.is_entry and not event.is_own and shown_of(body) == b"{}" else event.kind
 
 
