@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, Self
 
 import msgspec
 
@@ -279,6 +279,13 @@ class Context(RecordedContext, frozen=True, kw_only=True):
         return found
 
 
+class ClientObject(Protocol):
+    """An object of a provider's client, such as a `Response` of the `openai` client."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the fields of the object."""
+
+
 class Session:
     """One session of a store: append to it, look at it, compact it."""
 
@@ -290,13 +297,13 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session {self.id!r}>"
 
-    def append(self, message: Message | MessageParam | Mapping[str, Any]) -> str:
+    def append(self, message: Message | MessageParam | ClientObject | Mapping[str, Any]) -> str:
         """Append a message below the newest entry, and return its id; it is on disk then.
 
-        Takes an answer of the `anthropic` client as it comes, or a dict with `role` and `content` in the shape of
-        the Messages API or of refold's own records. Each tool result becomes an entry of its own; the id is that of
-        the last. Raises BadInputError for a message that no request could carry; its `source` is the path of the
-        block, as `message.content[1].text`.
+        Takes an answer of the `anthropic` client as it comes, a `Response` of the `openai` client, or a dict with
+        `role` and `content` in the shape of the Messages API or of refold's own records. Each tool result becomes an
+        entry of its own; the id is that of the last. Raises BadInputError for a message that no request could carry;
+        its `source` is the path of the block, as `message.content[1].text`.
         """
         records = [message_record(each) for each in stored_messages(message, self._tool_of)]
         return self._writer.append(*records)[-1]

@@ -43,7 +43,8 @@ EXAMPLES = [
     for number, match in enumerate(
         re.finditer(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL), 1
     )
-    if "import anthropic" not in match[1]  # tests/refold/test_agent_loop.py runs it, and answers
+    # tests/refold/test_agent_loop.py runs it, and answers
+    if "import anthropic" not in match[1] and "import openai" not in match[1]
     if "sys.stdin" not in match[1]  # tests/cli/commands/test_replay.py runs it, and has it compact
 ]
 PREPARED = {

@@ -14,17 +14,23 @@ from typing import Any, Final
 import pytest
 
 import refold
+from projections.context.parts import view_of_part
 from tests.conftest import PROJECT
 from tests.support.local_http import Exchange, Reply, answers
 from tests.support.messages_api import MessagesApi, complete, says
+from tests.support.openai_api import problems_of_responses
+from tests.support.patience import PATIENCE
 
 PAGES: Final = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
-LOOPS: Final = [
-    pytest.param(block, id=f"{page.name}:{number}")
-    for page in PAGES
-    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
-    if "import anthropic" in block
-]
+LOOPS, OPENAI_LOOPS = (
+    [
+        pytest.param(block, id=f"{page.name}:{number}")
+        for page in PAGES
+        for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+        if f"import {client}\n" in block
+    ]
+    for client in ("anthropic", "openai")
+)
 EXAMPLES: Final = [
     block
     for page in PAGES
@@ -38,6 +44,16 @@ TOOLS: list[ToolParam] = [{"name": "read", "input_schema": {"type": "object"}}]
 def run(call: ToolUseBlock) -> ToolResultBlockParam:
     return {"type": "tool_result", "tool_use_id": call.id, "content": f"{call.input['path']}: " + "a line\\n" * 9000}
 """
+MY_FUNCTIONS: Final = """
+from openai.types.responses import FunctionToolParam, ResponseFunctionToolCall
+
+TOOLS: list[FunctionToolParam] = [
+    {"type": "function", "name": "read", "parameters": {"type": "object"}, "strict": False}
+]
+
+def run(call: ResponseFunctionToolCall) -> dict[str, object]:
+    return {"type": "tool_result", "tool_use_id": call.call_id, "content": f"{call.arguments}: " + "a line\\n" * 9000}
+"""
 MOST_LINES: Final = 15
 CALLS: Final = 4
 
@@ -50,7 +66,7 @@ def answer(exchange: Exchange) -> None:
         return
     number = sum(message["role"] == "assistant" for message in request["messages"])
     seen = json.dumps(request["messages"]).count("part_")
-    is_over = "The conversation history before" in json.dumps(request["messages"]) or seen > CALLS
+    is_over = "<summary>" in json.dumps(request["messages"]) or seen > CALLS
     blocks: list[dict[str, Any]] = [{"type": "thinking", "thinking": "hm", "signature": "seal"}]
     if is_over:
         blocks.append({"type": "text", "text": "None of them fails."})
@@ -71,8 +87,51 @@ def answer(exchange: Exchange) -> None:
     )(exchange)
 
 
-def test_there_is_a_loop_in_the_documentation() -> None:
+def answer_openai(exchange: Exchange) -> None:
+    """Answer the loop of OpenAI's API as `answer` does; refuse what the API would."""
+    sent = exchange.request.json["input"]
+    problems = problems_of_responses(exchange.request.body)
+    if problems:
+        exchange.answer(400, json.dumps({"error": {"message": "; ".join(problems)}}).encode())
+        return
+    number = sum(item.get("type") == "reasoning" for item in sent)
+    is_over = "<summary>" in json.dumps(sent) or number > CALLS
+    item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "read"}
+    text = {"type": "output_text", "text": "None of them fails.", "annotations": []}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
+    item |= {"arguments": json.dumps({"path": f"part_{number}.py"}), "status": "completed"}
+    seal = {"type": "reasoning", "id": f"rs_{number}", "summary": [], "encrypted_content": "seal"}
+    tokens = {"input_tokens": 60_000 * (number + 1), "output_tokens": 9}
+    answers(
+        {
+            "id": f"resp_{number}",
+            "object": "response",
+            "created_at": 1,
+            "status": "completed",
+            "model": "gpt-5.2",
+            "output": [seal, message if is_over else item],
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": {
+                **tokens,
+                "total_tokens": sum(tokens.values()),
+                "input_tokens_details": {"cached_tokens": 50_000},
+                "output_tokens_details": {"reasoning_tokens": 0},
+            },
+        }
+    )(exchange)
+
+
+def test_the_documentation_has_a_loop_for_each_api() -> None:
     assert LOOPS
+    assert OPENAI_LOOPS
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -83,12 +142,15 @@ def test_the_loop_is_short(loop: str) -> None:
 def run_loop(loop: str, folder: Path, answer: Reply) -> subprocess.CompletedProcess[str]:
     """Run a loop in a folder, against a server that gives this answer to every request."""
     (folder / "my_tools.py").write_text(MY_TOOLS)
+    (folder / "my_functions.py").write_text(MY_FUNCTIONS)
+    client = "OPENAI" if "import openai" in loop else "ANTHROPIC"
+    others = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC_")}
     with MessagesApi(answer) as server:
         environment = {
-            **os.environ,
+            **others,
             "PYTHONPATH": f"{PROJECT}{os.pathsep}{folder}",
-            "ANTHROPIC_BASE_URL": server.url,
-            "ANTHROPIC_API_KEY": "of-a-test",
+            f"{client}_BASE_URL": server.url,
+            f"{client}_API_KEY": "of-a-test",
         }
         return subprocess.run(
             [sys.executable, "-W", "error", "-c", loop],
@@ -97,6 +159,7 @@ def run_loop(loop: str, folder: Path, answer: Reply) -> subprocess.CompletedProc
             capture_output=True,
             text=True,
             check=False,
+            timeout=PATIENCE,
         )
 
 
@@ -115,6 +178,25 @@ def test_the_loop_talks_calls_tools_and_compacts(loop: str, tmp_path: Path) -> N
         (compaction,) = session.audit().compactions
         assert compaction.by.policy == "refold"
         assert context.parts[0].id == compaction.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", OPENAI_LOOPS)
+def test_the_loop_talks_to_openai_and_compacts(loop: str, tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    done = run_loop(loop, tmp_path, answer_openai)
+    assert (done.stdout, done.stderr) == ("", "")
+    with refold.open(tmp_path / "store", create=False) as store:
+        (name,) = store
+        context = store[name].context()
+        *_, seal, last = context.messages("openai-responses")
+        assert last["content"] == [{"type": "output_text", "text": "None of them fails."}]
+        assert seal["encrypted_content"] == "seal"
+        (compaction,) = store[name].audit().compactions
+        assert context.parts[0].id == compaction.id
+        answered = [view_of_part(part) for part in context.parts if part.role == "assistant"]
+        assert {(each.provider, each.model) for each in answered} == {("openai", "gpt-5.2")}
+        assert answered[-1].usage.prompt % 60_000 == 0
 
 
 def answer_without_streaming(exchange: Exchange) -> None:
@@ -158,8 +240,9 @@ def test_every_example_of_the_documentation_is_typed_for_who_installs_the_wheel(
     venv.create(place, system_site_packages=False, with_pip=True)
     python = place / "bin" / "python"
     (wheel,) = wheels.glob("refold-*.whl")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel, "mypy"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel, "mypy", "openai>=3,<4"], check=True)
     (tmp_path / "my_tools.py").write_text(MY_TOOLS)
+    (tmp_path / "my_functions.py").write_text(MY_FUNCTIONS)
     names = [f"example_{number}.py" for number in range(len(EXAMPLES))]
     for name, code in zip(names, EXAMPLES, strict=True):
         (tmp_path / name).write_text(code)

@@ -1,4 +1,4 @@
-"""Convert messages of Anthropic's Messages API to the shape that refold stores: pi's."""
+"""Convert messages of the APIs to the shape that refold stores: pi's."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from eventstore.harnesses.refold.blocks import (
     NotBlank,
     Shapes,
 )
+from eventstore.harnesses.refold.responses import RESPONSE, stored_response
 
 PROVIDER: Final = "anthropic"
 _STOP_REASONS: Final = {
@@ -39,16 +40,17 @@ _T = TypeVar("_T")
 
 
 def stored_messages(message: object, tool_of: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Convert a message of the API to the messages that a session stores.
+    """Convert a message of an API to the messages that a session stores.
 
-    `message` is an object of the `anthropic` client or a mapping. Each tool result becomes a message of its
-    own; `tool_of` returns the tool's name by call id, "" for an unknown call. A message in refold's own shape
-    is unchanged. Raises BadInputError with the block's path for content that no request could carry.
+    `message` is an object of the `anthropic` client, a `Response` of the `openai` client, or a mapping. Each tool
+    result becomes a message of its own; `tool_of` returns the tool's name by call id, "" for an unknown call. A
+    message in refold's own shape is unchanged. Raises BadInputError with the block's path for content that no
+    request could carry.
     """
     if not isinstance(message, Mapping) and not _is_client_object(message):
         raise BadInputError(
             f"a message of type {type(message).__name__}",
-            "it is neither an object of the anthropic client nor a dict",
+            "it is neither an object of the anthropic or openai client nor a dict",
             "append an answer of the client, or a dict with role and content",
         )
     try:
@@ -57,6 +59,8 @@ def stored_messages(message: object, tool_of: Callable[[str], str]) -> list[dict
         raise BadInputError(
             "message", "its values are too deeply nested", "store deeper levels as a text"
         ) from None
+    if fields.get("object") == RESPONSE:
+        return [stored_response(fields)]
     role = fields.get("role")
     if role is None:
         raise BadInputError("message", "it has no `role`", 'give it one, "user" or "assistant"')
