@@ -117,7 +117,7 @@ def _started(
 
 
 def end_marked(variable: str, value: str) -> None:
-    """Kill the processes whose environment has a variable with this value: those that left their group, too.
+    """Kill processes by a variable in their environment: those that left their group, too.
 
     Only Linux tells the environments of processes; elsewhere nothing happens.
     """

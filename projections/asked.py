@@ -15,7 +15,7 @@ from eventstore.memory import MemoryLog
 from projections.overview import working_folder
 
 FOLDER: Final = "refold-ask-"
-"""The beginning of the name of the empty folder in which such a program runs; 8 random characters follow."""
+"""The beginning of the name of a program's empty folder; 8 random characters follow."""
 _IN_FOLDER: Final = re.compile(rf"{FOLDER}[a-z0-9_-]{{8}}-*\Z")
 """The end of that folder's path, also as harnesses write it in names of their own folders."""
 

@@ -147,7 +147,7 @@ def _change(
     summarized: Collection[tuple[str, int]],
     native: Collection[_Key],
 ) -> Change:
-    """Return the change of a message between two contexts, of which these are the messages' bytes."""
+    """Return the change of a message between two contexts, given their messages' bytes."""
     if key not in before:
         return Change.NEW
     if key in after:

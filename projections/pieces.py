@@ -1,4 +1,4 @@
-"""Divide messages into pieces of one author each: a person, the harness, the model, a call, a result."""
+"""Divide messages into pieces of one author each: person, harness, model, call, result."""
 
 from __future__ import annotations
 

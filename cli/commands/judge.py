@@ -202,7 +202,7 @@ def _due(log: StoredLog, names: Sequence[str], boundary: int | None, templates: 
 
 
 def _prices(ctx: click.Context, readers: Sequence[SummarizerOptions], budget: float | None) -> list[Price]:
-    """Return the prices of the models that read, [] if one is unknown. Raises BadInputError for a budget then."""
+    """Return the models' prices, [] if one is unknown: then a budget raises BadInputError."""
     from cli.summarizing import choose_summarizer
     from eventstore.errors import BadInputError
     from projections.audit.prices import library_prices

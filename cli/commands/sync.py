@@ -128,7 +128,7 @@ def _named(paths: Sequence[str]) -> ImportSummary:
 
 
 def _compared(snapshot: Snapshot, summary: ImportSummary) -> Iterator[SourceComparison]:
-    """Compare the files with what the store knows; leave out new ones of programs that refold asked."""
+    """Compare files with the store; leave out new ones of programs that refold asked."""
     from eventstore.files.syncing import compare_sources
     from projections.asked import is_asked_file
 

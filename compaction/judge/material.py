@@ -127,7 +127,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
-    """Yield the material of each compaction and branch summary on a path, then that of its open window."""
+    """Yield the material of each compaction and branch summary on a path, then the window's."""
     entries = path(snapshot, cursor)
     boundaries = [each for each in entries if each.kind in BOUNDARIES and start_of_change(each, snapshot)]
     ends = [*(entry.parent_seq for entry in boundaries[1:]), cursor.leaf]
@@ -219,7 +219,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[Said]:
 
 
 def lines_within(pieces: Sequence[Said], most: int) -> list[str]:
-    """Return pieces as lines of at most `most` characters in all: shorter ones, or only the first."""
+    """Return pieces as lines of at most `most` characters: shorter ones, or the first."""
     lines: list[str] = []
     for shrink in _SHRINKS:
         lines = [each.cut_to(_LONGEST[each.who] // shrink) for each in pieces]
@@ -229,7 +229,7 @@ def lines_within(pieces: Sequence[Said], most: int) -> list[str]:
 
 
 def fitting(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first lines that have at most `most` characters in all, and how many are left out."""
+    """Return the first lines of at most `most` characters in all, and the number left out."""
     found, left = list[str](), most - 40
     for number, line in enumerate(lines):
         left -= len(escape_tags(line)) + 1

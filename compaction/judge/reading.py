@@ -95,7 +95,7 @@ def judge(
     second: SummarizerChain | None = None,
     may_ask: Callable[[Prompt], bool] = lambda _: True,
 ) -> Reading:
-    """Read a boundary and append the reading as a `note`; `second` takes the second looks (None: `chain`).
+    """Read a boundary; append a `note`. `second` takes the second looks (None: `chain`).
 
     Claims whose quotations do not stand where they say are kept apart, with the reason. A failed request appends an
     `attempt`. Raises SummarizersFailedError, CancelledError, LimitReachedError for a request that `may_ask` refuses,
@@ -222,7 +222,7 @@ def _joined(claims: Sequence[Claims]) -> Claims:
 
 
 def _joined_statements(claims: Sequence[Claims]) -> Iterator[ClaimedStatement]:
-    """Yield each statement once; nobody made it only if no part shows who did, and each names it."""
+    """Yield each statement once; nobody made it only if each part names it and none shows who."""
     named: dict[str, list[ClaimedStatement]] = {}
     for part in claims:
         for each in {folded(each.sentence): each for each in part.statements}.values():

@@ -58,7 +58,7 @@ def _names(conjunction: str) -> str:
 
 
 def _claims(source: Source) -> Iterator[Format]:
-    """Yield the formats that recognize a source, most certain first; each is asked when no other will do."""
+    """Yield the formats that recognize a source, most certain first; each is asked on demand."""
     beginning, possible = source.beginning(), list[Format]()
     for each in harnesses():
         certainty = each.recognize(beginning, source.path)

@@ -52,7 +52,7 @@ def settle(
 
 
 def follows_file(snapshot: Snapshot, target: ImportTarget, events: Sequence[NewEvent]) -> bool:
-    """Return True if `settle` would find that a session stands behind these next events of its file.
+    """Return True if `settle` would find the session behind these next events of its file.
 
     Nothing has followed the last import, the session stands at an entry of the file, and no event moves it elsewhere.
     """

@@ -75,7 +75,7 @@ def import_files(
     progress: Progress = lambda *_: None,
     followed: FollowedFiles | None = None,
 ) -> Generator[FileImport, None, None]:
-    """Import files, and yield the result of each as it is done; see `import_sessions` for `followed`.
+    """Import files; yield the result of each. For `followed`, see `import_sessions`.
 
     Up to `jobs` processes parse them, and this one writes. Files that may refer to each other are imported in the
     given order: those of one folder, and those that share a session or begin with the same record. Only the file

@@ -80,7 +80,7 @@ class Format(Protocol):
     exports: Mapping[str, Export]
     """The exporters of its own sessions' files by name, as in `--format`."""
     needs_header: bool = False
-    """A file begins with what the harness says of the session; a fork in the store has no such record."""
+    """A file begins with what the harness says of the session; a fork has no such record."""
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:
         """Return what a record means; `parent` is the record above a compaction."""

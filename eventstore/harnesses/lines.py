@@ -46,7 +46,7 @@ def trimmed(line: bytes) -> tuple[int, bytes]:
 
 
 def is_whole_object(text: bytes) -> bool:
-    """Return True if a line without its end looks like one object: UTF-8, without blanks, not too deep."""
+    """Return True if a line looks like one object: UTF-8, without blanks, not too deep."""
     # Each level of nesting takes two bytes.
     is_long = len(text) > 2 * DEEPEST_RECORD
     is_object = text[:1] == b"{" and text[-1:] == b"}"

@@ -69,7 +69,7 @@ class _LineReader(BufferedReader):
 
 
 class _Prefix(msgspec.Struct, frozen=True):
-    """The first `size` bytes of a file: a digest of both ends, and digests by the number of bytes left out."""
+    """The first `size` bytes of a file: digests of both ends, and by the bytes left out."""
 
     device: int
     inode: int
@@ -79,7 +79,7 @@ class _Prefix(msgspec.Struct, frozen=True):
 
 
 FollowedFiles = dict[bytes, _Prefix]
-"""What a process has read of files that it imports again and again, by path."""
+"""The parts of files that a process has read and imports again and again, by path."""
 
 
 class Source:
@@ -169,7 +169,7 @@ class Source:
             self._followed[source_path(self.path)] = _Prefix(device, inode, size, ends, copies)
 
     def _ends(self, size: int) -> bytes:
-        """Return a digest of both ends of the first `size` bytes. A reading in progress goes on where it is."""
+        """Return a digest of both ends of the first `size` bytes; keep the file's position."""
         number, start = self.file.fileno(), max(0, size - _END_BYTES)
         first, last = os.pread(number, min(size, _END_BYTES), 0), os.pread(number, size - start, start)
         return sha256(first + last).digest()
@@ -263,7 +263,7 @@ class DerivedEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SourceRemark(msgspec.Struct, frozen=True, gc=False):
-    """A remark on a line that is no record, or that the harness reads differently; line 0 is the whole file."""
+    """A remark on a line that is no record or is read differently; line 0 is the whole file."""
 
     what: Literal["skipped", "differs"]
     line: int

@@ -106,7 +106,7 @@ class Loss(MetricStruct, frozen=True):
 
 
 class Statement(MetricStruct, frozen=True):
-    """A sentence of a summary about a person's words, approval or decision, and the words that it rests on.
+    """A summary's sentence about a person's words, approval or decision, and its basis.
 
     `said` are words of a person, `in_previous` those of the summary before, None for none.
     """
@@ -235,7 +235,7 @@ class _Recheck:
         is_before: bool = False,
         by: Collection[Who] = frozenset(Who),
     ) -> bool:
-        """Return True if there are quotations, each by one of these authors, on this side of the boundary."""
+        """Return True if quotations are all by these authors, on this side of the boundary."""
         return bool(quotations) and all(
             (not self._seq or (each.seq < self._seq) == is_before)
             and self._snapshot.locate(self._session, each.event) == each.seq

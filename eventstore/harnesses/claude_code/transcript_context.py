@@ -28,7 +28,7 @@ _NOT_IN_IDS: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _USAGE: Final = dict.fromkeys(
     ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"), 0
 )
-"""Claude Code needs a usage of each answer; the real one stays with the source, to count once."""
+"""Claude Code needs a usage of each answer; the real one counts in the source."""
 
 
 def written(resumable: Resumable) -> Written:

@@ -8,9 +8,9 @@ from typing import Final
 
 from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format, Tools
-from eventstore.harnesses.opencode.context_file import written
 from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase
 from eventstore.harnesses.opencode.document import BEGINNING, PLACE, OpencodeDocument
+from eventstore.harnesses.opencode.document_context import written
 from eventstore.harnesses.opencode.document_export import export_document
 from eventstore.harnesses.opencode.event_table import moved
 from eventstore.harnesses.opencode.message_nodes import node_of, payloads, view_of

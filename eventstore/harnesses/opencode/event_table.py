@@ -62,7 +62,7 @@ class _Message(msgspec.Struct):
 
 
 class EventReader:
-    """Read the events of one session, from the first on; messages from before `begun` are copies of another's."""
+    """Read the events of one session; messages from before `begun` are another's copies."""
 
     def __init__(self, version: str, begun: object = None) -> None:
         self._version = version

@@ -124,7 +124,7 @@ def _entry(message: ResumableMessage, apis: Mapping[str, str], lost: Counter[str
 
 
 def _api(view: Message) -> str:
-    """Return the API that sealed an answer's thoughts, "" if it has none; pi sends them to no other."""
+    """Return the API that sealed an answer's thoughts, "" for none; pi sends them to it alone."""
     seals = [seal_of(block) for block in view.blocks if isinstance(block, Thinking)]
     if not seals:
         return ""

@@ -22,7 +22,8 @@ def own(refold: Refold) -> Path:
 class TestList:
     def test_every_template_is_listed_with_its_sections(self, refold: Refold) -> None:
         lines = refold("templates").lines[1:]
-        assert [line.split()[:3] for line in lines] == [[name, "1", "built-in"] for name in built_in_names()]
+        listed = [[name, str(load_built_in(name).version), "built-in"] for name in built_in_names()]
+        assert [line.split()[:3] for line in lines] == listed
         assert lines[1].endswith(", ".join(load_built_in("compaction").sections))
 
     def test_ones_own_take_the_place_of_refolds(self, refold: Refold, own: Path) -> None:

@@ -91,7 +91,7 @@ class _Document:
         return {"providerID": view.provider, "modelID": view.model} if view.model else self._model
 
     def _thought_by(self, message: ResumableMessage) -> list[tuple[Block, Payload]]:
-        """Return the blocks of a message without thoughts of other models, which opencode would send as texts."""
+        """Return a message's blocks, without thoughts that opencode would send as texts."""
         blocks = [*message.blocks]
         if self._author(message) == self._model:
             return blocks
