@@ -133,7 +133,10 @@ def print_screen(out: Console, view: AuditView) -> None:
             print_line(out, view.not_judged)
     print_gaps(out, audit.gaps[:GAPS])
     _print_rest(out, len(audit.gaps) - GAPS, "gap")
-    for what, command in (("all details", "audit --full"), ("as a page", "report")) if worst else ():
+    further = [("all details", "audit --full"), ("as a page", "report")] if worst else []
+    if view.not_judged:
+        further.append(("have a model judge", "judge --dry-run"))
+    for what, command in further:
         print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
     out.print()
 

@@ -24,11 +24,12 @@ from tests.support.talk import assistant, call, result, user
 
 LOSSY = "lossy"
 UNFOUNDED = {"sentence": "Half of the tests pass.", "said": []}
+FOUNDED = {"sentence": "wants the parser faster.", "said": [quote(1, "Make the parser faster.")]}
 CLAIMS = answer(
     rules=[RULE_CLAIM],
     facts=[FACT_CLAIM, {**FACT_CLAIM, "known": []}],
     losses=[LOSS_CLAIM],
-    statements=[UNFOUNDED],
+    statements=[UNFOUNDED, FOUNDED],
 )
 BROKEN = json.dumps(LOOK | {"because": quote(8, "git push origin main")})
 SERIOUS = json.dumps(LOOK | {"person": quote(9, COMPLAINT)})

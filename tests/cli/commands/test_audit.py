@@ -396,8 +396,8 @@ def test_the_commands_below_an_audit_can_be_pasted(refold: Refold, tmp_path: Pat
         for line in refold("audit", "my session").lines
         if ": refold " in line
     ]
-    assert [command[0] for command in commands] == ["audit", "report"]
-    assert [refold(*command).code for command in commands] == [0, 0]
+    assert [command[0] for command in commands] == ["audit", "report", "judge"]
+    assert [refold(*command).code for command in commands] == [0, 0, 0]
 
 
 @pytest.mark.slow
