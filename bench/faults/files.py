@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from random import Random
 
@@ -49,7 +50,8 @@ def commands(dice: Random, folder: Path) -> Iterator[Outcome]:
             continue
         arguments = dice.choice([*reading(session)])
         try:
-            ended = refold(*arguments, code=None)
+            with chdir(folder):
+                ended = refold(*arguments, code=None)
         except Exception as error:  # noqa: BLE001  a fault is raised
             yield Outcome(of=name, problem=f"{arguments[0]}: {type(error).__name__}: {error}"[:300])
         else:
