@@ -1,11 +1,11 @@
-"""Find the records in lines of JSON, also in damaged ones."""
+"""Find the records in lines of JSON, also in damaged ones; derive values of a line once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from json import JSONDecodeError
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from eventstore.javascript import DEEPEST_RECORD, is_deeper, is_utf8, parse_at
 
@@ -118,3 +118,17 @@ def _read_by(error: ValueError, text: str) -> int:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
+
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801  a decorator
+    """Like `cached_property`, without the lock that it takes in Python 3.11."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+
+    def __get__(self, fields: Any, _: type) -> T:
+        made = fields.__dict__[self._make.__name__] = self._make(fields)
+        return made

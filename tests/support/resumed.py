@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses import format_of, harness
-from eventstore.harnesses.codex.rollout_context import UNMARKED
+from eventstore.harnesses.codex.rollout_export import UNMARKED
 from eventstore.harnesses.opencode.sent import INTERRUPTED
 from eventstore.harnesses.resumable import Resumable, ResumableMessage, Seal, name_of_block, seal_of
 from eventstore.log import EventLog

@@ -18,8 +18,8 @@ from eventstore.harnesses.claude_code.api_message import (
     message_fields,
 )
 from eventstore.harnesses.claude_code.attachments import attachment_text
+from eventstore.harnesses.lines import once
 from eventstore.harnesses.names import is_name, stored_id, stored_name
-from eventstore.harnesses.once import once
 from eventstore.javascript import stringify, tolerant_decoder, tolerant_json
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.records import TextReplacement

@@ -10,8 +10,7 @@ from typing import Final
 from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format, Tools
 from eventstore.harnesses.codex.response_item import message_of, payloads_of, sent_item
-from eventstore.harnesses.codex.rollout_context import written
-from eventstore.harnesses.codex.rollout_export import export_file, exported_line
+from eventstore.harnesses.codex.rollout_export import export_file, exported_line, written
 from eventstore.harnesses.codex.rollout_file import COMPRESSED, RolloutFile, rollout_in
 from eventstore.harnesses.codex.rollout_line import VERSION, line_of, object_in, place_of
 from eventstore.harnesses.codex.rollout_meaning import node_of

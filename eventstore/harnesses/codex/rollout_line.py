@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.event import Absent, Place
-from eventstore.harnesses.once import once
+from eventstore.harnesses.lines import once
 from eventstore.javascript import stringify, tolerant_json
 
 VERSION: Final = "codex/1"

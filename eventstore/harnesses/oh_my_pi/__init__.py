@@ -12,8 +12,7 @@ from typing import Final
 from eventstore.event import Event, NewEvent
 from eventstore.harnesses.base import Certainty, Export
 from eventstore.harnesses.oh_my_pi.dialect import DIALECT, as_sent
-from eventstore.harnesses.oh_my_pi.titled_context import written
-from eventstore.harnesses.oh_my_pi.titled_file import TitledFile, export_titled, has_marks
+from eventstore.harnesses.oh_my_pi.titled_file import TitledFile, export_titled, has_marks, written
 from eventstore.harnesses.oh_my_pi.wording import worded
 from eventstore.harnesses.pi import PiFormat
 from eventstore.harnesses.pi.export import is_exported

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -18,10 +19,12 @@ from eventstore.frame import decode
 from eventstore.harnesses.lines import objects_in
 from eventstore.harnesses.names import is_name
 from eventstore.harnesses.oh_my_pi.dialect import ADDED_KINDS, DIALECT, HEADER_FIELDS, SLOT
+from eventstore.harnesses.pi import context_file
 from eventstore.harnesses.pi.export import export_file
 from eventstore.harnesses.pi.file import Dialect, PiHeader
 from eventstore.harnesses.pi.session_file import PiFile, PiReading
 from eventstore.harnesses.refold.events import compose
+from eventstore.harnesses.resumable import Resumable, ResumableMessage, Written, name_of_block
 from eventstore.harnesses.source import (
     BEGINNING_BYTES,
     DerivedEvent,
@@ -37,6 +40,7 @@ from eventstore.imports import origin_link, started_link
 from eventstore.javascript import TooDeepError, epoch_ms, iso_time, stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.records import Link, Resume, own_record
+from eventstore.views import Thinking, ToolCall
 
 SLOT_BYTES: Final = 256
 """Bytes of the first line, with its line end, whatever the length of the title."""
@@ -280,3 +284,34 @@ def title_slot(title: str, updated_at: str) -> bytes:
         if room >= 0:
             return line.removesuffix(b'"}') + b" " * room + b'"}\n'
         title = title[: min(len(title) - 1, SLOT_BYTES)]
+
+
+def written(resumable: Resumable) -> Written:
+    """Return a file for a context.
+
+    oh-my-pi sends no call without a result, and no seal of a thought beside such a call.
+    """
+    lost: Counter[str] = Counter()
+    answered = {message.view.tool_call_id for message in resumable.messages}
+    messages = [_without_unanswered(message, answered, lost) for message in resumable.messages]
+    resumable = msgspec.structs.replace(resumable, messages=tuple(messages))
+    file = context_file.written(resumable, DIALECT)
+    slot = title_slot(resumable.title, iso_time(resumable.time) or "")
+    return Written([slot, *file.pieces], lost + file.lost)
+
+
+def _without_unanswered(
+    message: ResumableMessage, answered: set[str], lost: Counter[str]
+) -> ResumableMessage:
+    if all(call.id in answered for call in message.view.tool_calls):
+        return message
+    kept = []
+    for block, payload in message.blocks:
+        if isinstance(block, Thinking):
+            lost[f"{name_of_block(block)} beside a call without a result"] += 1
+        elif isinstance(block, ToolCall) and block.id not in answered:
+            lost["calls without a result"] += 1
+        else:
+            kept.append((block, payload))
+    view = msgspec.structs.replace(message.view, blocks=tuple(block for block, _ in kept))
+    return msgspec.structs.replace(message, view=view, payloads=tuple(payload for _, payload in kept))

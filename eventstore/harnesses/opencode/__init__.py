@@ -10,8 +10,7 @@ from eventstore.event import Event, NewEvent, Place
 from eventstore.harnesses.base import Certainty, Export, Format, Tools
 from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase
 from eventstore.harnesses.opencode.document import BEGINNING, PLACE, OpencodeDocument
-from eventstore.harnesses.opencode.document_context import written
-from eventstore.harnesses.opencode.document_export import export_document
+from eventstore.harnesses.opencode.document_export import export_document, written
 from eventstore.harnesses.opencode.event_table import moved
 from eventstore.harnesses.opencode.message_nodes import node_of, payloads, view_of
 from eventstore.harnesses.opencode.session_records import KEEPS_BEFORE, VERSION, record_of
