@@ -63,6 +63,7 @@ GROUPS: Final = {
     },
     "Build a harness": {
         "append": ("append", "Append events, one JSON object per line."),
+        "mcp": ("mcp", "Let an agent ask about its own session."),
         "maintain": ("maintain", "Keep a running session's context small."),
         "check": ("check", "Compare contexts with what the session's records say."),
         "bench": ("bench", "Time rebuilds, imports and appends on this machine."),

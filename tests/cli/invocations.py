@@ -53,8 +53,8 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
     }
 
 
-WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull")
-"""Commands that bring a store of their own, or need none."""
+WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull", "mcp")
+"""Commands that bring a store of their own, need none, or serve until they are ended."""
 
 NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]
 
