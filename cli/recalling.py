@@ -1,4 +1,4 @@
-"""Answer an agent's questions about a session with quotations from it, bounded and with secrets masked."""
+"""Answer an agent's questions about a session: quotations, bounded, with secrets masked."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Recaller:
         self._store, self._folder, self._find = store, folder, find
 
     def recall(self, query: str, session: str, *, only_gone: bool, limit: int) -> str:
-        """Return what a session says about words, the newest first; by default only what its context lacks."""
+        """Return what a session says about words, the newest first."""
 
         def quoted(log: StoredLog, name: str) -> Iterable[str]:
             hits = search(log, log.folder, Query(query), limit=limit, sessions={name}, gone=only_gone)
@@ -55,7 +55,7 @@ class Recaller:
         return self._answer(session, quoted)
 
     def rules(self, session: str) -> str:
-        """Return the rules that a model read, with the person's words; without a reading, the person's messages."""
+        """Return the rules that a model read, or without a reading the person's messages."""
 
         def quoted(log: StoredLog, name: str) -> Iterable[str]:
             with log.snapshot() as snapshot:
@@ -72,7 +72,7 @@ class Recaller:
         return self._answer(session, quoted)
 
     def lost(self, session: str) -> str:
-        """Return the losses at compactions that a model read and refold checked, with their quotations."""
+        """Return the losses at compactions that a model read, with their quotations."""
 
         def quoted(log: StoredLog, name: str) -> Iterable[str]:
             with log.snapshot() as snapshot:
@@ -102,7 +102,7 @@ class Recaller:
         return self._answer(session, quoted)
 
     def _answer(self, session: str, quoted: Callable[[StoredLog, str], Iterable[str]]) -> str:
-        """Return an answer that begins with what it is and ends at its limit; an error is an answer, too."""
+        """Return an answer that says what it is and ends at its limit; an error is one, too."""
         try:
             with open_store(self._store, read_only=True) as log:
                 name = resolve_session(log, session) if session else ""
@@ -117,7 +117,7 @@ class Recaller:
         return _bounded(lines)
 
     def _here(self, log: StoredLog) -> list[str]:
-        """Return the sessions of the working folder, the newest first, without subagents and earlier generations."""
+        """Return the sessions of the working folder, without subagents, the newest first."""
         with log.snapshot() as snapshot:
             earlier = earlier_generations(snapshot)
             newest = sorted(snapshot.heads(), key=lambda head: head.position, reverse=True)
@@ -169,7 +169,7 @@ def _cut(text: str) -> str:
 
 
 def _bounded(lines: Iterable[str]) -> str:
-    """Return lines up to the limit of an answer; the line that passes it is cut, and the last says so."""
+    """Return lines up to the limit of an answer; the line that passes it is cut."""
     answer = ""
     room = _BYTES - len(_CUT) - 4
     for line in lines:

@@ -33,7 +33,7 @@ def command(ctx: click.Context) -> None:
     reads = server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
 
     def recall(query: str, session: str = "", only_gone: bool = True, limit: int = 5) -> str:  # noqa: FBT001, FBT002
-        """Find what was said in a session but is no longer in your context. QUERY is words that must all occur."""
+        """Find what was said in a session but has left your context. QUERY is words, all of them."""
         return recaller.recall(query, session, only_gone=only_gone, limit=max(1, min(limit, 50)))
 
     def rules(session: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What an agent is told of its own session: quotations with numbers, bounded, masked, and never a guess."""
+"""Answers to an agent about its own session: quotations with numbers, bounded, masked, and never a guess."""
 
 from __future__ import annotations
 
