@@ -236,6 +236,8 @@ class Watcher:
     ) -> Iterator[FileImport]:
         """Look at all files and import those that changed."""
         began = time.monotonic()
+        # What changed in the middle of a followed file is found now.
+        self._followed.clear()
         files = self._find()
         self._files = {each.path: each for each in files}
         self._failures = {path: each for path, each in self._failures.items() if path in self._files}

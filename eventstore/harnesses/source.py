@@ -69,13 +69,17 @@ class _LineReader(BufferedReader):
 
 
 class _Prefix(msgspec.Struct, frozen=True):
-    """The first `size` bytes of a file: digests of both ends, and by the bytes left out."""
+    """The first `size` bytes of a file: digests of both ends, and by the bytes left out.
+
+    `found` is what the file's format found in them.
+    """
 
     device: int
     inode: int
     size: int
     ends: bytes
     digests: dict[int, Any]
+    found: Any
 
 
 FollowedFiles = dict[bytes, _Prefix]
@@ -87,7 +91,7 @@ class Source:
 
     `file` ends where it ended when it was opened. A harness may write on meanwhile, but every part of an import has to
     see the same records, and the rest of a torn line is no line. Of a file in `followed`, only both ends of the bytes
-    that are known are read again.
+    that are known are read again, if they are as they were; `found` is then what its format had found in them.
     """
 
     def __init__(
@@ -98,11 +102,20 @@ class Source:
         followed: FollowedFiles | None = None,
     ) -> None:
         self.path, self.name = path, name
-        self._followed, self._is_read_whole = followed, True
+        self._followed = followed
         self.stat = os.fstat(file.fileno())
         self.size = self.stat.st_size
         self.file: BinaryIO = _LineReader(_Beginning(file.fileno(), self.size), name)
         self._digests: dict[int, tuple[int, Any]] = {}
+        self._known = self._known_part()
+        self.found: Any = self._known.found if self._known is not None else None
+
+    def _known_part(self) -> _Prefix | None:
+        """Return what is known of a followed file if it is the same one and has its ends still."""
+        known = self._followed.get(source_path(self.path)) if self._followed is not None else None
+        if known is None or (self.stat.st_dev, self.stat.st_ino) != (known.device, known.inode):
+            return None
+        return known if known.size <= self.size and known.ends == self._ends(known.size) else None
 
     def replace(self, file: BinaryIO, size: int) -> None:
         """Read another file from here on: the decompressed one."""
@@ -114,7 +127,7 @@ class Source:
         """Return the state of the file when it was opened, read up to the offset `read`."""
         is_settled = time.time_ns() - self.stat.st_mtime_ns > _CLOCK_STEP
         # Bytes that were not read may have changed: the next import has to look.
-        trusts_status &= is_settled and self._is_read_whole
+        trusts_status &= is_settled and self._known is None
         return SourceState(
             path=source_path(self.path),
             size=self.stat.st_size,
@@ -147,17 +160,10 @@ class Source:
         return digest
 
     def begins_with(self, size: int, digest: str, skip: int = 0) -> bool:
-        """Return True if `digest` is that of the first `size` bytes, except the first `skip`.
-
-        Those of a followed file are taken to be as they were if both ends are.
-        """
-        known = self._followed.get(source_path(self.path)) if self._followed is not None else None
-        if known is not None and skip in known.digests and known.digests[skip].hexdigest() == digest:
-            found = self.stat.st_dev, self.stat.st_ino, size, self._ends(size)
-            if found == (known.device, known.inode, known.size, known.ends):
-                self._digests = {each: (size, digest) for each, digest in known.digests.items()}
-                self._is_read_whole = False
-                return True
+        """Return True if `digest` is that of the first `size` bytes, except the first `skip`."""
+        known = self._known.digests if self._known is not None and self._known.size == size else {}
+        if skip in known and known[skip].hexdigest() == digest:
+            self._digests = {each: (size, its) for each, its in known.items()}
         whole: str = self.digest_to(size, skip).hexdigest()
         return whole == digest
 
@@ -166,7 +172,7 @@ class Source:
         if self._followed is not None:
             device, inode, ends = self.stat.st_dev, self.stat.st_ino, self._ends(size)
             copies = {skip: digest.copy() for skip, digest in digests.items()}
-            self._followed[source_path(self.path)] = _Prefix(device, inode, size, ends, copies)
+            self._followed[source_path(self.path)] = _Prefix(device, inode, size, ends, copies, self.found)
 
     def _ends(self, size: int) -> bytes:
         """Return a digest of both ends of the first `size` bytes; keep the file's position."""

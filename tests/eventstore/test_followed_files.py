@@ -13,6 +13,7 @@ from eventstore.harnesses import source as sources
 from eventstore.harnesses.source import FollowedFiles, Source, source_path
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
+from tests.support import claude_code
 from tests.support.events import leaf, session_names
 from tests.support.pi_files import SESSION, header, original, said
 
@@ -114,6 +115,27 @@ def test_the_status_of_a_followed_file_proves_nothing(
     assert not is_proven()
     look(log, path)
     assert is_proven()
+
+
+def test_a_followed_sidechain_is_found_when_it_comes(log: MemoryLog, tmp_path: Path) -> None:
+    path, followed = tmp_path / f"{claude_code.SESSION}.jsonl", FollowedFiles()
+    lines = [
+        claude_code.said("u", None, "one"),
+        claude_code.answer("a", "u", "m", "two"),
+        claude_code.said("s", None, "aside", isSidechain=True),
+        claude_code.said("v", "a", "three"),
+    ]
+    content = b"".join(line + b"\n" for line in lines)
+    for size in range(len(lines[0]), len(content) + 1, 7):
+        path.write_bytes(content[:size])
+        import_sessions(log, path, followed=followed)
+    path.write_bytes(content)
+    import_sessions(log, path, followed=followed)
+    other = MemoryLog()
+    import_sessions(other, path)
+    assert session_names(log) == session_names(other)
+    assert len(session_names(log)) > 1
+    assert original(log, claude_code.SESSION) == path.read_bytes()
 
 
 def test_another_file_in_its_place_is_read_whole(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -46,6 +47,48 @@ SNAPSHOT: Final = "file-history-snapshot"
 """The type of a record of files' states; it can precede any message, and names no session."""
 
 
+class _Scan:
+    """Find the sessions that a file's lines name, `size` bytes of them so far.
+
+    `name` is the own session: the one that the file is named after, where it holds records of it, because an old
+    version copied another's into it; else that of the first record. `head` is the record that identifies it.
+    """
+
+    def __init__(self, stem: str) -> None:
+        self._stem, self._is_plain = stem, _PLAIN.fullmatch(stem) is not None
+        self._named = b'"%b"' % stem.encode("ascii", "ignore")
+        self.size, self.name, self.first, self.head = 0, "", b"", Fields()
+        self.sidechains: list[Fields] = []
+        self.has_only_snapshots = True
+
+    def copied(self) -> _Scan:
+        """Return a copy that can read on by itself."""
+        other = copy(self)
+        other.sidechains = [*self.sidechains]
+        return other
+
+    def read(self, lines: bytes) -> None:
+        """Read the next lines."""
+        self.size += len(lines)
+        # Most of a long file says nothing new, which a search of many lines at once finds out faster.
+        for line in () if self._says_nothing_new(lines) else BytesIO(lines):
+            if self._says_nothing_new(line):
+                continue
+            for start, stop, fields in parse(line).records:
+                self.first = self.first or line[start:stop]
+                self.name = _better(self.name, fields, self._stem)
+                self.head = _earlier(self.head, fields)
+                self.has_only_snapshots &= fields.type == SNAPSHOT
+                if fields.is_chained and fields.isSidechain is True:
+                    self.sidechains.append(fields)
+
+    def _says_nothing_new(self, data: bytes) -> bool:
+        """Return True for lines that neither name another session nor have a sidechain's record."""
+        # Escaped, a name in the record may differ from the file's.
+        may_be_named = self.name != self._stem and (self._named in data or not self._is_plain)
+        return bool(self.name) and self.head.is_chained and not may_be_named and not _SIDECHAIN.search(data)
+
+
 class ClaudeCodeFile(SourceContents):
     """An open session file of Claude Code."""
 
@@ -66,54 +109,45 @@ class ClaudeCodeFile(SourceContents):
         ]
 
     def _find_sessions(self) -> None:
-        """Find the file's own session, and the sidechains in it.
-
-        The own session is the one that the file is named after, where it holds records of it: an old version copied
-        another's into it. Else it is that of the first record.
-        """
-        stem, name, first, head = Path(os.fsdecode(self.source.path)).stem, "", b"", Fields()
-        named = b'"%b"' % stem.encode("ascii", "ignore")
-        sidechains: list[Fields] = []
-        has_only_snapshots = True
-        is_plain = _PLAIN.fullmatch(stem) is not None
-
-        def says_nothing_new(data: bytes) -> bool:
-            """Return True for lines that neither name another session nor have a sidechain's record."""
-            # Escaped, a name in the record may differ from the file's.
-            may_be_named = name != stem and (named in data or not is_plain)
-            return bool(name) and head.is_chained and not may_be_named and not _SIDECHAIN.search(data)
-
-        for block in self._blocks():
-            # Most of a long file says nothing new, which a search of many lines at once finds out faster.
-            for line in () if says_nothing_new(block) else BytesIO(block):
-                if says_nothing_new(line):
-                    continue
-                for start, stop, fields in parse(line).records:
-                    first = first or line[start:stop]
-                    name = _better(name, fields, stem)
-                    head = _earlier(head, fields)
-                    has_only_snapshots &= fields.type == SNAPSHOT
-                    if fields.is_chained and fields.isSidechain is True:
-                        sidechains.append(fields)
-        if not first:
+        """Find the file's own session, and the sidechains in it."""
+        stem = Path(os.fsdecode(self.source.path)).stem
+        scan = self._scanned(stem)
+        if not scan.first:
             problem = "contains no readable record" if self.source.size else "is empty"
             raise NoSessionError(self.source.name, problem, _REMEDY)
-        if not name and has_only_snapshots:
+        if not scan.name and scan.has_only_snapshots:
             problem = "holds only snapshots of files"
             raise NoSessionYetError(self.source.name, problem, "there is nothing to import yet")
-        name = name or f"noid-{sha256(first).hexdigest()[:16]}"
+        name, head = scan.name or f"noid-{sha256(scan.first).hexdigest()[:16]}", scan.head
         agent = _name(head.agentId)
         is_side = head.isSidechain is True or head.type == "fork-context-ref" or stem == f"agent-{agent}"
         self.is_of_agent = is_side and agent != ""
         self.session = name
         self._names = [session_of_agent(name, head.agentId) if self.is_of_agent else name]
         if not self.is_of_agent:
-            self._divide(name, sidechains)
+            self._divide(name, scan.sidechains)
 
-    def _blocks(self) -> Iterator[bytes]:
-        """Yield the file in blocks of whole lines."""
+    def _scanned(self, stem: str) -> _Scan:
+        """Return what the lines say of the file's sessions.
+
+        Of a followed file, those that are known are not read again.
+        """
+        known = self.source.found
+        scan = known.copied() if isinstance(known, _Scan) else _Scan(stem)
+        for block in self._blocks(scan.size):
+            whole = block.rfind(b"\n") + 1
+            scan.read(block[:whole])
+            self.source.found = scan
+            if whole < len(block):
+                # The last line may still be written.
+                scan = scan.copied()
+                scan.read(block[whole:])
+        return scan
+
+    def _blocks(self, at: int = 0) -> Iterator[bytes]:
+        """Yield the file from an offset on, in blocks of whole lines."""
         file = self.source.file
-        file.seek(0)
+        file.seek(at)
         while block := file.read(_BLOCK):
             yield block + file.readline()
 
