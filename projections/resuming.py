@@ -5,6 +5,7 @@ Only what a model is sent comes along. `lost` counts the rest, by a name in the 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -24,7 +25,7 @@ from eventstore.harnesses.resumable import (
 from eventstore.javascript import text_or_empty
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, Order, event, events, path
-from eventstore.views import Block, Message, Payload, Text, Thinking, call_indexes
+from eventstore.views import Block, Image, Message, Payload, Text, Thinking, call_indexes
 from projections.context.build import context_at
 from projections.context.cursor import Cursor
 from projections.context.parts import Context, Part, has_message, view_of_part
@@ -32,8 +33,11 @@ from projections.descriptions import title
 from projections.overview import working_folder
 from projections.placements import substitute_text
 from projections.requests.anthropic.native import read_part
+from projections.requests.encoded_text import is_blank
 from projections.settings import settings_at
 
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/=\s]+")
+"""The data of an image; oh-my-pi has references to files instead, whose file may be missing."""
 _AS_USER: Final = ("user", "custom")
 
 
@@ -110,6 +114,9 @@ def _split_summary(
     else:
         return entry.seq, None, [*parts]
     lost.update(name_of_block(block) for block in message.blocks if not isinstance(block, Text))
+    if is_blank(message.text):
+        lost["blank texts"] += 1
+        return entry.seq, None, [*parts[:place], *parts[place + 1 :]]
     # An answer that is a summary has its question above it.
     first = place - (message.role == "assistant" and place - 1 in of_compaction)
     if first:
@@ -142,14 +149,7 @@ def _message(snapshot: Snapshot, part: Part, lost: Counter[str], *, is_kept: boo
         return None
     item = format_of(part.format).response_item(part.raw)
     payloads = payloads or [Payload(raw=b"")] * len(view.blocks)
-    kept = list[tuple[Block, Payload]]()
-    for block, payload in zip(view.blocks, payloads, strict=True):
-        if not isinstance(block, Thinking):
-            kept.append((block, payload))
-        elif sealed := _sealed(block, item, view.provider):
-            kept.append((sealed, payload))
-        else:
-            lost["thoughts without a provider's seal"] += 1
+    kept = [*_kept(view, payloads, item, lost)]
     if not kept and view.role != "toolResult":
         return None
     return ResumableMessage(
@@ -160,6 +160,23 @@ def _message(snapshot: Snapshot, part: Part, lost: Counter[str], *, is_kept: boo
         by_person=part.by_person,
         is_kept=is_kept,
     )
+
+
+def _kept(
+    view: Message, payloads: Sequence[Payload], item: bytes, lost: Counter[str]
+) -> Iterator[tuple[Block, Payload]]:
+    """Yield the blocks of a message that an API takes."""
+    for block, payload in zip(view.blocks, payloads, strict=True):
+        if isinstance(block, Text) and is_blank(block.text):
+            lost["blank texts"] += 1
+        elif isinstance(block, Image) and not _BASE64.fullmatch(payload.image):
+            lost["images without their data"] += 1
+        elif not isinstance(block, Thinking):
+            yield block, payload
+        elif sealed := _sealed(block, item, view.provider):
+            yield sealed, payload
+        else:
+            lost["thoughts without a provider's seal"] += 1
 
 
 def _signed(snapshot: Snapshot, part: Part, view: Message) -> Message:

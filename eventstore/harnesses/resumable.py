@@ -113,3 +113,25 @@ def name_of_block(block: Block) -> str:
     if isinstance(block, Opaque):
         return f"blocks of type {block.type[:80]!r}"
     return {Text: "texts", Thinking: "thoughts", ToolCall: "calls", Image: "images"}[type(block)]
+
+
+def without_unanswered(resumable: Resumable, lost: Counter[str]) -> Resumable:
+    """Drop calls without a result, and thoughts beside them, whose seal is of the whole answer."""
+    answered = {message.view.tool_call_id for message in resumable.messages}
+    messages = tuple(_answered(message, answered, lost) for message in resumable.messages)
+    return msgspec.structs.replace(resumable, messages=messages)
+
+
+def _answered(message: ResumableMessage, answered: set[str], lost: Counter[str]) -> ResumableMessage:
+    if all(call.id in answered for call in message.view.tool_calls):
+        return message
+    kept = list[tuple[Block, Payload]]()
+    for block, payload in message.blocks:
+        if isinstance(block, Thinking):
+            lost["thoughts beside a call without a result"] += 1
+        elif isinstance(block, ToolCall) and block.id not in answered:
+            lost["calls without a result"] += 1
+        else:
+            kept.append((block, payload))
+    view = msgspec.structs.replace(message.view, blocks=tuple(block for block, _ in kept))
+    return msgspec.structs.replace(message, view=view, payloads=tuple(payload for _, payload in kept))

@@ -22,8 +22,6 @@ from tests.wire.recording import fixture, unpacked
 from tests.wire.resume import Resumed, resume
 from tests.wire.run import can_run
 
-HARNESSES: Final = ("pi", "oh-my-pi", "claude-code")
-"""The programs whose files refold writes from a context."""
 COMPACTED: Final = "manual-compaction"
 CHANGED: Final = ("compacted", "forked", "moved")
 """Names of what refold makes of the session of each program."""
@@ -64,7 +62,7 @@ def export(form: str, version: str, cache: Path) -> list[Resumed]:
         refold, files = Refold(folder / "store"), list[Path]()
         for harness, name in sessions_in(refold, folder):
             if harness != form or name.endswith(CHANGED):
-                files.append(folder / f"{name}.jsonl")
+                files.append(folder / f"{name}{'.json' if form == 'opencode' else '.jsonl'}")
                 refold("export", name, "--format", form, "--yes", "-o", files[-1])
         return resume(form, version, files, cache)
 
@@ -75,7 +73,7 @@ def main(named: Sequence[str]) -> int:
         sys.stdout.write("nothing was exported: it needs npm, and Linux with namespaces (unshare)\n")
         return 1
     failed = False
-    for form in named or HARNESSES:
+    for form in named or RELEASES:
         version = RELEASES[form][-1]
         try:
             found = export(form, version, cache_folder())

@@ -14,7 +14,6 @@ from eventstore.memory import MemoryLog
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
 from tests.wire.blocks import Block
-from tests.wire.export import HARNESSES as FORMS
 from tests.wire.export import export
 from tests.wire.install import RELEASES, InstallError, cache_folder
 from tests.wire.recording import fixture, unpacked
@@ -114,7 +113,7 @@ def test_a_program_may_add_only_what_the_list_has() -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", RELEASES)
 def test_programs_resume_exported_sessions(form: str) -> None:
     if not can_run():
         pytest.skip("needs npm, and Linux with namespaces (unshare)")

@@ -16,6 +16,7 @@ from eventstore.harnesses.resumable import (
     Written,
     name_of_block,
     seal_of,
+    without_unanswered,
 )
 from eventstore.javascript import iso_time, stringify
 from eventstore.views import Block, Image, Payload, Text, Thinking, ToolCall
@@ -32,8 +33,12 @@ _USAGE: Final = dict.fromkeys(
 
 
 def written(resumable: Resumable) -> Written:
-    """Return a transcript for a context; a boundary and the summary come first."""
+    """Return a transcript for a context; a boundary and the summary come first.
+
+    Claude Code sends no call without a result.
+    """
     lost: Counter[str] = Counter()
+    resumable = without_unanswered(resumable, lost)
     records = [*_chained(resumable, _records(resumable, lost))]
     session = {"sessionId": resumable.uuid()}
     if resumable.title:

@@ -24,7 +24,7 @@ from eventstore.harnesses.pi.export import export_file
 from eventstore.harnesses.pi.file import Dialect, PiHeader
 from eventstore.harnesses.pi.session_file import PiFile, PiReading
 from eventstore.harnesses.refold.events import compose
-from eventstore.harnesses.resumable import Resumable, ResumableMessage, Written, name_of_block
+from eventstore.harnesses.resumable import Resumable, Written, without_unanswered
 from eventstore.harnesses.source import (
     BEGINNING_BYTES,
     DerivedEvent,
@@ -40,7 +40,6 @@ from eventstore.imports import origin_link, started_link
 from eventstore.javascript import TooDeepError, epoch_ms, iso_time, stringify, tolerant_json
 from eventstore.log import Snapshot
 from eventstore.records import Link, Resume, own_record
-from eventstore.views import Thinking, ToolCall
 
 SLOT_BYTES: Final = 256
 """Bytes of the first line, with its line end, whatever the length of the title."""
@@ -292,26 +291,6 @@ def written(resumable: Resumable) -> Written:
     oh-my-pi sends no call without a result, and no seal of a thought beside such a call.
     """
     lost: Counter[str] = Counter()
-    answered = {message.view.tool_call_id for message in resumable.messages}
-    messages = [_without_unanswered(message, answered, lost) for message in resumable.messages]
-    resumable = msgspec.structs.replace(resumable, messages=tuple(messages))
-    file = context_file.written(resumable, DIALECT)
+    file = context_file.written(without_unanswered(resumable, lost), DIALECT)
     slot = title_slot(resumable.title, iso_time(resumable.time) or "")
     return Written([slot, *file.pieces], lost + file.lost)
-
-
-def _without_unanswered(
-    message: ResumableMessage, answered: set[str], lost: Counter[str]
-) -> ResumableMessage:
-    if all(call.id in answered for call in message.view.tool_calls):
-        return message
-    kept = []
-    for block, payload in message.blocks:
-        if isinstance(block, Thinking):
-            lost[f"{name_of_block(block)} beside a call without a result"] += 1
-        elif isinstance(block, ToolCall) and block.id not in answered:
-            lost["calls without a result"] += 1
-        else:
-            kept.append((block, payload))
-    view = msgspec.structs.replace(message.view, blocks=tuple(block for block, _ in kept))
-    return msgspec.structs.replace(message, view=view, payloads=tuple(payload for _, payload in kept))

@@ -23,6 +23,8 @@ from eventstore.views import Block, Image, Message, Payload, Text, Thinking, Too
 Record = dict[str, Any]
 
 _LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh")
+_INJECTED: Final = "refold.injected"
+"""The type of what the source's harness said in the person's place."""
 _APIS: Final = {"anthropic": "anthropic-messages", "openai": "openai-responses"}
 _OF_SEALS: Final = {
     Seal.MESSAGES: "anthropic-messages",
@@ -65,7 +67,7 @@ def _chained(records: Iterable[Record], dialect: Dialect) -> Iterator[Record]:
         node = {"type": record.pop("type"), "id": f"{place:08x}", "parentId": parent}
         if node["type"] == "compaction":
             # It keeps nothing above: what it kept follows.
-            record["firstKeptEntryId"] = parent or node["id"]
+            record["firstKeptEntryId"] = parent
         yield translated({**node, **record}, PI, dialect)
         parent = node["id"]
 
@@ -77,12 +79,8 @@ def _records(resumable: Resumable, lost: Counter[str]) -> Iterator[Record]:
     if resumable.model:
         model = {"provider": resumable.provider, "modelId": resumable.model}
         yield {"type": "model_change", "timestamp": began, **model}
-    if resumable.thinking_level in _LEVELS:
-        yield {
-            "type": "thinking_level_change",
-            "timestamp": began,
-            "thinkingLevel": resumable.thinking_level,
-        }
+    level = resumable.thinking_level if resumable.thinking_level in _LEVELS else "off"
+    yield {"type": "thinking_level_change", "timestamp": began, "thinkingLevel": level}
     if summary := resumable.summary:
         yield {
             "type": "compaction",
@@ -93,7 +91,7 @@ def _records(resumable: Resumable, lost: Counter[str]) -> Iterator[Record]:
     apis = {message.view.provider: api for message in resumable.messages if (api := _api(message.view))}
     for message in resumable.messages:
         if entry := _entry(message, apis, lost):
-            yield {"type": "message", "timestamp": iso_time(message.time), **entry}
+            yield {"timestamp": iso_time(message.time), **entry}
 
 
 def _entry(message: ResumableMessage, apis: Mapping[str, str], lost: Counter[str]) -> Record | None:
@@ -108,6 +106,8 @@ def _entry(message: ResumableMessage, apis: Mapping[str, str], lost: Counter[str
         }
     elif not content:
         return None
+    elif view.role == "user" and not message.by_person:
+        return {"type": "custom_message", "customType": _INJECTED, "content": content, "display": True}
     elif view.role == "assistant":
         has_calls = any(each["type"] == "toolCall" for each in content)
         fields = {
@@ -120,7 +120,7 @@ def _entry(message: ResumableMessage, apis: Mapping[str, str], lost: Counter[str
         }
     else:
         fields = {"content": content}
-    return {"message": {"role": view.role, **fields, "timestamp": message.time}}
+    return {"type": "message", "message": {"role": view.role, **fields, "timestamp": message.time}}
 
 
 def _api(view: Message) -> str:

@@ -354,7 +354,7 @@ def resumed(path: Path) -> Scenario:
     models = [each["message"]["model"] for each in records if each["type"] == "assistant"]
     return Scenario(
         path.stem,
-        lambda box: ask(box, RESUMING, "--resume", session, "--model", models[-1]),
+        lambda box: ask(box, RESUMING, "--resume", session, "--model", *(models or MODEL)[-1:]),
         [SUMMARIES, main_rule(say("Resumed."))],
         {f"home/.claude/projects/-mnt-project/{session}.jsonl": path.read_bytes()},
         {"DISABLE_AUTO_COMPACT": "1"},
