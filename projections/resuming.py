@@ -22,7 +22,7 @@ from eventstore.harnesses.resumable import (
     name_of_block,
     seal_of,
 )
-from eventstore.javascript import text_or_empty
+from eventstore.javascript import stringify, text_or_empty
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, Order, event, events, path
 from eventstore.views import Block, Image, Message, Payload, Text, Thinking, call_indexes
@@ -190,11 +190,16 @@ def _signed(snapshot: Snapshot, part: Part, view: Message) -> Message:
 
 def _sealed(block: Thinking, item: bytes, provider: str) -> Thinking | None:
     """Return a thought with its seal, in the Responses API the whole item; None if it has none."""
-    if item and block.signature:
+    if not block.signature:
+        return None
+    if item:
         return Thinking(block.text, item.decode("utf-8", "replace"))
-    # Without its item, encrypted content is none of the Messages API.
-    is_bare = provider.startswith(_OPENAI) and seal_of(block) is Seal.MESSAGES
-    return block if block.signature and not is_bare else None
+    if not provider.startswith(_OPENAI) or seal_of(block) is not Seal.MESSAGES:
+        return block
+    # A harness may keep the encrypted content of an item without the rest.
+    summary = [{"type": "summary_text", "text": block.text}] if block.text else []
+    made = {"type": "reasoning", "summary": summary, "encrypted_content": block.signature}
+    return Thinking(block.text, stringify(made))
 
 
 _OPENAI: Final = "openai"
