@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +27,8 @@ CHANGED: Final = ("compacted", "forked", "moved")
 """Names of what refold makes of the session of each program."""
 
 
-def sessions_in(refold: Refold, folder: Path) -> Iterator[tuple[str, str]]:
-    """Import the fixtures; yield the harness and the name of each session, and of those that refold changed."""
+def sessions_in(refold: Refold, folder: Path, changed: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Import the fixtures; yield the harness and the name of each session, and of those `changed` by refold."""
     for harness in RELEASES:
         with unpacked(fixture(harness, RELEASES[harness][-1])) as run:
             for scenario in ("tools", COMPACTED):
@@ -41,7 +41,7 @@ def sessions_in(refold: Refold, folder: Path) -> Iterator[tuple[str, str]]:
                 path = database_of(file, kept) if file.stem == "opencode" else file.rename(kept / file.name)
                 refold("sync", path, "--as", name)
                 yield harness, name
-    for harness in ("pi", "claude-code"):
+    for harness in changed:
         refold("fork", f"{harness}-tools", "--as", f"{harness}-compacted")
         refold("compact", f"{harness}-compacted", "--summarizer", "extractive", "--keep-recent", "500")
         answers = [
@@ -60,7 +60,7 @@ def export(form: str, version: str, cache: Path) -> list[Resumed]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         refold, files = Refold(folder / "store"), list[Path]()
-        for harness, name in sessions_in(refold, folder):
+        for harness, name in sessions_in(refold, folder, sorted({"pi", "claude-code", form})):
             if harness != form or name.endswith(CHANGED):
                 files.append(folder / f"{name}{'.json' if form == 'opencode' else '.jsonl'}")
                 refold("export", name, "--format", form, "--yes", "-o", files[-1])
