@@ -17,7 +17,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
     """Record a scripted coding session in a new store, then show its audit.
 
     refold compacts the session as it would for a harness, with a small context window and without a model.
-    These compactions cause the losses in the audit. What a model read about one of them is recorded, and its claims
+    These compactions cause the losses in the audit. A reading of one of them was written for the demo, and its claims
     are checked anew.
 
     The store is kept, so that you can try other commands on it. It is in a temporary folder, or in the one
