@@ -285,7 +285,7 @@ JSON_CALLS: Final = {
     "rules": ["rules", LOSSY, "--json"],
     "judge": ["judge", LOSSY, "--json"],
     "files": ["files", SESSION, "--json"],
-    "export": ["export", SESSION, "-o", "exported.jsonl", "--json"],
+    "export": ["export", SESSION, "--format", "codex", "--yes", "-o", "exported.jsonl", "--json"],
     "append": ["append", SESSION],
     "go": ["go", SESSION, "u1", "--json"],
     "replay": [
@@ -315,7 +315,7 @@ JSON_CALLS: Final = {
     "pull": ["pull", "other-store", "--json"],
     "backup": ["backup", "copy", "--json"],
     "verify": ["verify", "--json"],
-    "purge": ["purge", SESSION, "u1", "--json"],
+    "purge": ["purge", SESSION, "u1", "--match", "Fix the parser", "--yes", "--json"],
     "policies": ["policies", "--json"],
     "templates": ["templates", "--json"],
     "demo": ["--store", "demo", "demo", "--json"],
