@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.harnesses.refold.blocks import COMPACTION
+from eventstore.harnesses.refold.blocks import COMPACTION, OF_RESULTS, OF_USERS
 from eventstore.views import Message
 from projections.requests.anthropic.blocks import (
     Block,
@@ -23,6 +23,7 @@ from projections.requests.repairs import RepairRule, Repairs
 from projections.requests.tool_calls import CallIds
 
 _BEGINNING: Final = "(The beginning of this conversation is not recorded.)"
+_OF_RESULTS_ALONE: Final = frozenset(OF_RESULTS) - frozenset(OF_USERS)
 _NO_RESULT: Final = "No result of this call was recorded."
 
 
@@ -99,7 +100,10 @@ class Conversation:
                 RepairRule.DUPLICATE_RESULT if is_second else RepairRule.ORPHAN_RESULT,
                 "the result is sent as text",
             )
-            self.user([plain_text(_lead_in(view)), *content])
+            shown = [block for block in content if block.type not in _OF_RESULTS_ALONE]
+            if len(shown) < len(content):
+                note(RepairRule.BLOCK, "a block that only a result may hold is left out")
+            self.user([plain_text(_lead_in(view)), *shown])
             return
         turn = self._users_turn()
         if turn.others:

@@ -12,15 +12,15 @@ from projections.context.parts import Context
 from projections.requests.author import Author, author_of
 from projections.requests.encoded_text import encode_text, is_blank
 from projections.requests.openai.items import (
-    CALL,
     MESSAGE,
-    OUTPUT,
+    OUTPUT_OF,
     REASONING,
     Item,
     items_of,
     text_part,
     user_message,
 )
+from projections.requests.openai.recorded import mended
 from projections.requests.rendered import Rendered, Violation
 from projections.requests.repairs import RepairRule, Repairs, unnoted
 from projections.requests.tool_calls import CallIds, tool_name
@@ -126,12 +126,6 @@ def _tools(tools: bytes) -> Iterator[dict[str, Any]]:
 
 LONGEST_TOOL_NAME: Final = 64
 _NO_RESULT: Final = "[no result of this call was recorded]"
-_OUTPUT_OF: Final = {
-    CALL: OUTPUT,
-    "local_shell_call": OUTPUT,
-    "custom_tool_call": "custom_tool_call_output",
-    "tool_search_call": "tool_search_output",
-}
 
 
 def paired(items: Iterable[Item], repairs: Repairs) -> list[Item]:
@@ -141,7 +135,10 @@ def paired(items: Iterable[Item], repairs: Repairs) -> list[Item]:
     directly behind it; an output without a call becomes a user's text. Reasoning that nothing follows is left out.
     """
     pairing = _Pairing(repairs)
-    for item in items:
+    for each in items:
+        item = mended(each, repairs.of(each.event)) if each.recorded else each
+        if item is None:
+            continue
         if item.is_call:
             pairing.call(item)
         elif item.is_output:
@@ -176,8 +173,10 @@ class _Pairing:
         place = self._waiting.pop(item.call_id, None)
         if place is not None:
             self._answered.add(item.call_id)
-            sent = self._found[place].call_id
-            self._found.append(item if sent == item.call_id else item.changed(call_id=sent))
+            call = self._found[place]
+            is_its = (item.call_id, item.type) == (call.call_id, OUTPUT_OF[call.type])
+            changes = {"call_id": call.call_id, "type": OUTPUT_OF[call.type]}
+            self._found.append(item if is_its else item.changed(**changes))
             return
         is_second = item.call_id in self._answered
         rule = RepairRule.DUPLICATE_RESULT if is_second else RepairRule.ORPHAN_RESULT
@@ -206,7 +205,7 @@ class _Pairing:
             call = self._found[place]
             note = self._repairs.of(call.event)
             note(RepairRule.MISSING_RESULT, f"a text stands in for the result of the call {call.call_id}")
-            type_ = _OUTPUT_OF.get(call.type, OUTPUT)
+            type_ = OUTPUT_OF[call.type]
             answer = {"type": type_, "call_id": call.call_id, "output": _NO_RESULT}
             self._found.insert(place + 1, Item(event=call.event, fields=answer))
         self._waiting = {}

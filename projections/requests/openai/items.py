@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from eventstore.views import Block, Image, Message, Payload, Text, Thinking, Too
 from projections.context.parts import Context, Part, view_of_part
 from projections.placements import substitute_text
 from projections.requests.author import Author, model_of
-from projections.requests.encoded_text import encode_text, is_blank
+from projections.requests.encoded_text import encode_text, is_blank, well_formed
 from projections.requests.images import BlockPosition, Picture, Refusal, read_image, select_images
 from projections.requests.repairs import Note, RepairRule, Repairs
 from projections.requests.tool_calls import input_json
@@ -22,6 +23,13 @@ MESSAGE: Final = "message"
 CALL: Final = "function_call"
 OUTPUT: Final = "function_call_output"
 REASONING: Final = "reasoning"
+OUTPUT_OF: Final = {
+    CALL: OUTPUT,
+    "local_shell_call": OUTPUT,
+    "custom_tool_call": "custom_tool_call_output",
+    "tool_search_call": "tool_search_output",
+}
+"""Types of calls that wait for an output, with its type."""
 _USERS: Final = ("user", "custom")
 _SHOW_IMAGES: Final = (*_USERS, "toolResult")
 
@@ -43,7 +51,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_call(self) -> bool:
-        return self.type.endswith("_call") and isinstance(self.fields.get("call_id"), str)
+        return self.type in OUTPUT_OF and isinstance(self.fields.get("call_id"), str)
 
     @property
     def is_output(self) -> bool:
@@ -55,11 +63,19 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def json(self) -> bytes:
-        return self.recorded or msgspec.json.encode(self.fields)
+        return self.recorded or _encoded(self.fields)
 
     def changed(self, **fields: Any) -> Item:
         """Return the item with other values of some fields."""
         return Item(event=self.event, fields=self.fields | fields)
+
+
+def _encoded(fields: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(fields)
+    except UnicodeEncodeError:
+        # A recorded item that had to change.
+        return well_formed(json.dumps(fields, ensure_ascii=False)).encode()
 
 
 def items_of(context: Context, author: Author, repairs: Repairs) -> list[Item]:

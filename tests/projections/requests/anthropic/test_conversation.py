@@ -196,3 +196,10 @@ def test_white_space_at_the_end_stays_where_something_follows():
     talk = [user("a \n"), assistant("b \n"), user("c")]
     assert sent(*talk)[1]["content"] == [text("b \n")]
     assert repaired(*talk) == []
+
+
+def test_an_orphans_reference_to_a_tool_is_left_out():
+    orphan = result({"type": "tool_reference", "tool_name": "read"}, text("done"), call_id="c9")
+    (message,) = sent(orphan)
+    assert [block["type"] for block in message["content"]] == ["text", "text"]
+    assert repaired(orphan) == [("orphan-result", "e1"), ("block", "e1")]

@@ -13,31 +13,17 @@ from eventstore.files.importing import import_sessions
 from eventstore.harnesses.codex import CodexFormat
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context
-from projections.context.parts import Context
-from projections.requests.openai import render_chat, render_responses
+from projections.requests.openai import render_responses
 from tests.support.contexts import context_of
 from tests.support.events import NOW, events
 from tests.support.native import native_events
-from tests.support.openai_api import problems_of_chat, problems_of_responses
+from tests.support.oracles import check_bodies
 from tests.support.wild_talk import any_talk, good_talk
-
-
-def check(context: Context) -> None:
-    for render, problems_of in ((render_responses, problems_of_responses), (render_chat, problems_of_chat)):
-        rendered = render(context, model="m")
-        problems = problems_of(rendered.body)
-        assert problems == [
-            f"{each.path} {verb} empty" for each in rendered.violations for verb in _verb(each.path)
-        ]
-
-
-def _verb(path: str) -> list[str]:
-    return ["are" if path.endswith("s") else "is"]
 
 
 @given(said=any_talk)
 def test_both_take_whatever_was_said(said: Any) -> None:
-    check(context_of(*said))
+    check_bodies(context_of(*said))
 
 
 @given(said=good_talk())
@@ -51,7 +37,7 @@ def test_both_take_sessions_with_rewrites(appended: Any) -> None:
     log = MemoryLog(clock=lambda: NOW)
     log.append("s", appended)
     for event in events(log, "s"):
-        check(build_context(log, "s", as_of=event.seq))
+        check_bodies(build_context(log, "s", as_of=event.seq))
 
 
 @pytest.mark.slow
@@ -62,7 +48,7 @@ def test_both_take_every_real_context(folder: str, corpus: Path) -> None:
         for each in import_sessions(log, path):
             entries = [event.id for event in events(log, each.id) if event.is_entry]
             for leaf in {*entries[::100], *entries[-1:]}:
-                check(build_context(log, each.id, leaf=leaf))
+                check_bodies(build_context(log, each.id, leaf=leaf))
 
 
 @pytest.mark.slow
