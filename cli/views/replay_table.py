@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import counted, print_line, safe_line, table, thousands
 from cli.views.plot import plot
-from cli.views.texts import dollars, percent
+from cli.views.texts import dollars, part_of, percent
+from compaction.replay.intervals import FEWEST_SESSIONS
 from compaction.replay.results import ReplayResult, VariantSummary
 from compaction.replay.triggered import TriggeredRun
 
@@ -43,15 +44,65 @@ def print_replay(
     where = ", chosen in stretches that were never compacted" if at == "clean" else ""
     print_line(out, f"{places} in {counted(len(sessions), 'session')}{where}", style="bold")
     out.print()
-    numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT")
+    kept = ("RULES KEPT", "FACTS KEPT", "LOSSES AVOIDED") if any(each.judged for each in summaries) else ()
+    numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT", *kept)
     listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED", "BOUNDARIES"))
     for each in summaries:
-        listing.add_row(
-            safe_line(each.variant), thousands(each.trials), thousands(each.failed), percent(each.size)
-        )
+        figures = (thousands(each.trials), thousands(each.failed), percent(each.size))
+        listing.add_row(safe_line(each.variant), *figures, *(kept_by(each) if kept else ()))
     out.print(listing, crop=False)
-    for note in (*restored_in(results), *failures_of(results, summaries)):
+    for note in (*restored_in(results), *failures_of(results, summaries), *kept_notes(results, summaries)):
         print_line(out, note, style="dim")
+
+
+def kept_by(variant: VariantSummary) -> tuple[str, str, str]:
+    """Return the rules and facts that a variant kept, and the losses that it avoided, of all."""
+    kept, asked = variant.kept, variant.asked
+    return (
+        part_of(kept.rules, asked.rules),
+        part_of(kept.facts, asked.facts),
+        part_of(kept.losses, asked.losses),
+    )
+
+
+def kept_notes(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:
+    """Yield what the counts of kept rules and facts rest on, and what is not counted."""
+    recorded = [each for each in results if each.boundary.at == "recorded"]
+    unread = sum(each.boundary.asked is None for each in recorded)
+    judged = max((each.judged for each in summaries), default=0)
+    if judged:
+        places = counted(judged, "boundary", "boundaries")
+        yield f"kept: of what was read at {places}, what a context has word for word; other words do not count"
+    if unread:
+        places = f"{thousands(unread)} of {counted(len(recorded), 'boundary', 'boundaries')}"
+        yield f"what was kept is not counted at {places}, which nobody has read: refold judge"
+    if hidden := sum(_is_hidden(each) for each in recorded):
+        places = counted(hidden, "boundary", "boundaries")
+        yield f"what was kept is not counted at {places}, where only its provider can read a context"
+    sessions = len({each.boundary.session for each in recorded if each.boundary.asked})
+    if judged and sum(each.judged > 0 for each in summaries) > 1:
+        if sessions < FEWEST_SESSIONS:
+            found = counted(sessions, "session")
+            yield f"no intervals: what was read is of {found}, and they need {FEWEST_SESSIONS}"
+        yield from filter(None, map(_differences, summaries))
+
+
+def _is_hidden(result: ReplayResult) -> bool:
+    return result.boundary.asked is not None and any(
+        trial.error is None and trial.kept is None for trial in result.trials
+    )
+
+
+def _differences(summary: VariantSummary) -> str:
+    """Return the intervals of a variant's differences in one line, "" for none."""
+    if (against := summary.against) is None:
+        return ""
+    named = (("size", against.size), ("rules", against.rules), ("facts", against.facts))
+    found = [
+        f"{what} {low:+.0%} to {high:+.0%}" for what, limits in named if limits for low, high in [limits]
+    ]
+    between = f"{safe_line(summary.variant)} against {safe_line(against.variant)}"
+    return f"{between}, 95 % over sessions: {', '.join(found)}" if found else ""
 
 
 def restored_in(results: Sequence[ReplayResult]) -> Iterator[str]:

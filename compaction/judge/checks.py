@@ -134,12 +134,12 @@ def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
 
 
 def _statement(claim: ClaimedStatement, material: Material) -> Statement:
-    if not _is_quoted(claim.sentence, material.summary):
+    if not is_quoted(claim.sentence, material.summary):
         raise RefusedError("the summary does not say it")
     people = {Who.PERSON, Who.ANSWER}
     said = before(claim.said, material, "no person said", by=people) if claim.said else []
     previous = claim.in_previous if claim.in_previous and claim.in_previous.strip() else None
-    if previous is not None and not _is_quoted(previous, material.previous):
+    if previous is not None and not is_quoted(previous, material.previous):
         raise RefusedError(f"the previous summary does not say “{previous[:80]}”")
     found = Statement(
         sentence=folded(claim.sentence), said=said, in_previous=None if previous is None else folded(previous)
@@ -168,7 +168,7 @@ def _require_unsaid(sentence: str, people: Iterable[Said], previous: str) -> Non
 def _in_summary(words: str | None, material: Material) -> str | None:
     if words is None or not words.strip():
         return None
-    if not _is_quoted(words, material.summary):
+    if not is_quoted(words, material.summary):
         raise RefusedError(f"the summary does not say “{words}”")
     return folded(words)
 
@@ -186,9 +186,9 @@ def before(
         try:
             found += quotations([each], texts, material, otherwise)
         except RefusedError:
-            is_carried = _is_quoted(each.quote, material.previous)
+            is_carried = is_quoted(each.quote, material.previous)
             sources = [
-                piece for piece in material.earlier if piece.who in by and _is_quoted(each.quote, piece.text)
+                piece for piece in material.earlier if piece.who in by and is_quoted(each.quote, piece.text)
             ]
             if not is_carried or not sources:
                 raise
@@ -214,12 +214,12 @@ def quotations(
 def _quotation(claimed: Quoted, texts: Sequence[Said], material: Material, otherwise: str) -> Quotation:
     for seq in _nearby(claimed.event, material):
         for each in texts:
-            if each.seq == seq and _is_quoted(claimed.quote, each.text):
+            if each.seq == seq and is_quoted(claimed.quote, each.text):
                 return Quotation(event=each.id, seq=seq, quote=folded(claimed.quote))
     raise RefusedError(f"{otherwise} “{folded(claimed.quote)[:80]}” at or near #{claimed.event}")
 
 
-def _is_quoted(words: str, text: str) -> bool:
+def is_quoted(words: str, text: str) -> bool:
     """Return True if a text has some words literally: enough of them, or all that it says."""
     sought, whole = folded(words), folded(text)
     if len(sought) < _FEWEST_CHARACTERS:

@@ -150,7 +150,7 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             after=following,
             previous=_summary_in(before),
             summary=summary,
-            shown=[*(each.text for each in _pieces(shown)), *filter(None, [summary])],
+            shown=[*(each.text for each in pieces_in(shown)), *filter(None, [summary])],
             until=_last(snapshot, fresh) or boundary.id,
             is_opaque=is_opaque,
             earlier=[*earlier],
@@ -203,10 +203,11 @@ def _summary_in(parts: Iterable[Part]) -> str:
 
 def _said(parts: Iterable[Part]) -> Iterator[Said]:
     """Yield the pieces of messages, without summaries of compactions."""
-    return _pieces(part for part in parts if part.kind != "compaction")
+    return pieces_in(part for part in parts if part.kind != "compaction")
 
 
-def _pieces(parts: Iterable[Part]) -> Iterator[Said]:
+def pieces_in(parts: Iterable[Part]) -> Iterator[Said]:
+    """Yield the pieces of messages that say something."""
     tools: dict[str, str] = {}
     for part in parts:
         message = view_of_part(part)

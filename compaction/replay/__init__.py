@@ -8,12 +8,14 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.replay.boundaries import Where, boundaries_of
+from compaction.replay.kept import asked_by, is_readable, kept_in
 from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial
 from compaction.replay.trials import try_of_recorded_size, try_variant
 from compaction.replay.variants import Variant, identity_of, trial_key
 from compaction.summarizers.chain import SummarizersFailedError
 from eventstore.dependencies import StoredResults
 from eventstore.log import EventLog, Snapshot
+from projections.audit.readings import Reading, readings
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, resolve_cursor
 from projections.context.parts import Context, Fate, view_of_part
@@ -35,16 +37,19 @@ def replay_session(
 
     `only` are the numbers of the entries to compact at, None for all. `matches_size`: each policy keeps as much as
     makes its context as large as the recorded one. `log` stores the results of trials, those of programs and those
-    without a summary excepted: what it has stored is not tried again.
+    without a summary excepted: what it has stored is not tried again. Contexts at recorded boundaries are asked for
+    what the stored readings of these say was known.
     """
     results = StoredResults(log, snapshot)
     snapshot = results.snapshot
     cursor = resolve_cursor(snapshot, session)
+    read = readings(snapshot, session) if at == "recorded" else {}
     identities = [identity_of(variant) for variant in variants]
     chosen = (each for each in boundaries_of(snapshot, cursor, at) if only is None or each.leaf.seq in only)
     attempt = try_of_recorded_size if matches_size else try_variant
     for index, boundary in enumerate(chosen):
         here = cursor.at_leaf(boundary.leaf.seq)
+        reading = read.get(boundary.compaction.id) if boundary.compaction else None
         trials, texts = list[Trial](), dict[str, str]()
         for variant, identity in zip(variants, identities, strict=True):
             key = trial_key(session, boundary.leaf.seq, at, limits, matches_size, identity)
@@ -54,7 +59,7 @@ def replay_session(
                     after = attempt(snapshot, cursor, boundary, variant, limits=limits)
                     is_recorded = variant.policy is None and variant.program is None
                     reckoned = boundary.reckoned if is_recorded else 0
-                    tried = _tried(snapshot, here, after, reckoned)
+                    tried = _tried(snapshot, here, after, reckoned, reading)
                     if identity:
                         results.add(key, tried)
                 except SummarizersFailedError as error:
@@ -64,7 +69,13 @@ def replay_session(
                 texts[variant.name] = tried.summary
         results.save()
         yield ReplayResult(
-            boundary=ReplayedBoundary(session=session, leaf=boundary.leaf.id, seq=boundary.leaf.seq, at=at),
+            boundary=ReplayedBoundary(
+                session=session,
+                leaf=boundary.leaf.id,
+                seq=boundary.leaf.seq,
+                at=at,
+                asked=asked_by(reading) if reading else None,
+            ),
             trials=trials,
             summaries=texts,
         )
@@ -77,10 +88,12 @@ class _Tried(msgspec.Struct, frozen=True, array_like=True):
     summary: str = ""
 
 
-def _tried(snapshot: Snapshot, here: Cursor, after: Context | str, reckoned: int) -> _Tried:
+def _tried(
+    snapshot: Snapshot, here: Cursor, after: Context | str, reckoned: int, reading: Reading | None
+) -> _Tried:
     """Measure a new context, or give the reason why there is none.
 
-    `reckoned` are the tokens that its harness restored without a record.
+    `reckoned` are the tokens that its harness restored without a record. `reading` says what was known before.
     """
     if isinstance(after, str):
         return _Tried(Trial(error=after))
@@ -94,5 +107,6 @@ def _tried(snapshot: Snapshot, here: Cursor, after: Context | str, reckoned: int
         tokens_before=sum(tokens.count(before.parts)),
         tokens_after=sum(tokens.count(after.parts)) + reckoned,
         tokens_restored=sum(tokens.count(restored)) + reckoned,
+        kept=kept_in(after.parts, reading) if reading and is_readable(snapshot, after.parts) else None,
     )
     return _Tried(trial, texts[-1] if texts else "")

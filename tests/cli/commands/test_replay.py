@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eventstore.errors import BadInputError, NotFoundError
+from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import PROJECT, Refold
 from tests.cli.tale import tale
 from tests.support.pi_files import header
@@ -169,6 +170,41 @@ def test_a_session_that_was_never_compacted_has_no_recorded_boundary(refold: Ref
         "never compacted: leave out --at recorded"
         in refold("replay", tmp_path / "new.jsonl", "--at", "recorded").out
     )
+
+
+def test_what_was_kept_is_counted_where_a_model_read(refold: Refold) -> None:
+    store_lossy(refold)
+    run = ("replay", LOSSY, "--at", "recorded", "--with", "recorded")
+    assert (
+        "what was kept is not counted at 1 of 1 boundary, which nobody has read: refold judge"
+        in refold(*run).out
+    )
+    judged(refold)
+    shown = refold(*run).out
+    assert re.search(r"recorded +1 +0 +\d+% +0/1 +0/1 +0/1", shown)
+    assert "not counted" not in shown
+    (boundary,), (trial,) = (refold(*run, "--json").json[each] for each in ("boundaries", "trials"))
+    assert boundary["asked"] == {"rules": 1, "facts": 1, "losses": 1}
+    assert trial["kept"] == {"rules": 0, "facts": 0, "losses": 0}
+
+
+@pytest.mark.slow
+def test_the_table_of_the_docs_is_what_the_demo_shows(refold: Refold) -> None:
+    page = (PROJECT / "docs" / "improve-your-template.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", page, re.MULTILINE)
+    variants = [name for name, *_ in rows]
+    assert variants[:2] == ["recorded", "refold"]
+    refold("--store", str(refold.store), "demo")
+    shown = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", *named(*variants)).out
+    printed = {words[0]: words[3:] for words in map(str.split, shown.splitlines()) if words}
+    assert [printed[name] for name in variants] == [figures for _, *figures in rows]
+
+
+def test_few_sessions_have_no_intervals(refold: Refold) -> None:
+    store_lossy(refold)
+    judged(refold)
+    run = ("replay", LOSSY, "--at", "recorded", "--keep-recent", "0", *named("recorded", "drop"))
+    assert "no intervals: what was read is of 1 session, and they need 8" in refold(*run).out
 
 
 def test_a_file_of_the_user_is_not_replaced_by_a_page(told: Refold, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from cli.views.page.replay_page import MOST, Origin, replay_page
 from cli.views.replay_table import failures_of
-from compaction.replay.results import ReplayedBoundary, ReplayResult, Trial, summaries
+from compaction.replay.results import Counts, ReplayedBoundary, ReplayResult, Trial, summaries
 
 ORIGIN = Origin(store="./a-store", command="refold replay s --with one", made=1_700_000_000_000)
 
@@ -37,6 +37,22 @@ def test_the_page_shows_each_summary_with_its_size() -> None:
     text = page(result("s"))
     assert "<strong>summary</strong>" in text
     assert "50 of 100 tokens" in text
+
+
+def test_the_page_plots_what_was_kept_against_size() -> None:
+    found = result("s")
+    asked = structs.replace(found.boundary, asked=Counts(rules=4, facts=0))
+    kept = [
+        structs.replace(each, kept=Counts(rules=each.tokens_after // 15))
+        for each in found.trials[:2]
+        if each.tokens_after
+    ]
+    text = page(structs.replace(found, boundary=asked, trials=[*kept, found.trials[2]]))
+    assert '<td class="n">3/4</td>' in text
+    assert "one at s#9: 3/4 rules, 50% of the size" in text
+    assert "rules kept, by size left" in text
+    assert "facts kept, by size left" not in text
+    assert "frontier" not in page(found)
 
 
 def test_the_page_counts_boundaries_left_out() -> None:

@@ -1,0 +1,50 @@
+"""Count what of a boundary's reading stands word for word in a context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compaction.judge.checks import folded, is_quoted
+from compaction.judge.material import pieces_in
+from compaction.replay.results import Counts
+from eventstore.log import Snapshot
+from eventstore.paths import event
+from projections.audit.readings import Quotation, Reading
+from projections.context.parts import Part
+from projections.rules.base import native_provider
+
+
+def asked_by(reading: Reading) -> Counts:
+    """Return how much a context is asked for: the rules, the facts and the shown losses of a reading."""
+    return Counts(rules=len(reading.rules), facts=len(reading.facts), losses=len(reading.shown_losses))
+
+
+def kept_in(parts: Sequence[Part], reading: Reading) -> Counts:
+    """Return how much of a reading stands in messages: all its quotations, literally but for white space.
+
+    A short quotation counts only as all that a piece of a message says, and a part of a word never.
+    """
+    texts = [folded(each.text) for each in pieces_in(parts)]
+
+    def stand(quotations: Sequence[Quotation]) -> bool:
+        return all(_stands(folded(each.quote), texts) for each in quotations)
+
+    return Counts(
+        rules=sum(stand(each.said) for each in reading.rules),
+        facts=sum(stand(each.known) for each in reading.facts),
+        losses=sum(stand(each.known) for each in reading.shown_losses),
+    )
+
+
+def _stands(quote: str, texts: Sequence[str]) -> bool:
+    return any(quote in text and is_quoted(quote, text) for text in texts)
+
+
+def is_readable(snapshot: Snapshot, parts: Sequence[Part]) -> bool:
+    """Return False if only its provider can read a summary among messages that a session recorded."""
+    return not any(
+        part.kind == "compaction"
+        and part.seq <= snapshot.head(part.session).version
+        and native_provider(event(snapshot, part.session, part.seq))
+        for part in parts
+    )
