@@ -33,6 +33,8 @@ SCENES: Final[Sequence[Scene]] = [
             Run("append s", CUSTOM),
             "export s -o -",
             "export s --format pi -o s.jsonl",
+            f"export {SESSION} --format claude-code -o claude.jsonl",
+            f"export {SESSION} --format claude-code -o claude.jsonl --yes",
             a_changed_answer,
             f"export {SESSION} -o other.jsonl",
         ],
