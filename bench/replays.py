@@ -1,10 +1,11 @@
 """Replay many boundaries of real sessions with six policies, and print the time and the private memory that it takes.
 
-    python -m bench.replays [COPIES]
+    python -m bench.replays [COPIES] [--read]
 
 The sessions of the corpus are imported as often as COPIES says, under other names; 30 copies have about a thousand
-clean boundaries. Memory is the most that the command and its processes had at once, after the first third of the
-sessions and at the end.
+clean boundaries. With --read, they are compacted where they were recorded, and each of these boundaries has a reading
+of up to 40 facts; 170 copies have about a thousand.
+Memory is the most that the command and its processes had at once, after the first third of the sessions and at the end.
 """
 
 from __future__ import annotations
@@ -20,11 +21,18 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from typing import Final
 
+import msgspec
+
 from bench.conftest import CORPUS, REFOLD
 from bench.test_memory import family, private
-from eventstore import open_store
+from compaction.judge.material import materials
+from eventstore import SessionWriter, open_store
 from eventstore.files.importing import import_file
+from eventstore.log import EventLog
+from eventstore.records import Note
 from eventstore.workers import cores
+from projections.audit.readings import Fact, Quotation, Reading
+from projections.context.cursor import resolve_cursor
 
 FILES: Final = (
     "pi/pi-mono-before-compaction.v3.jsonl",
@@ -51,12 +59,42 @@ class Peak:
             time.sleep(1.0)
 
 
-def sessions(store: Path, copies: int) -> Iterator[str]:
-    """Import every session under so many names."""
+def add_readings(log: EventLog, session: str) -> None:
+    """Append a made-up reading for each compaction: what 40 of the messages before it begin with is a fact."""
+    with log.snapshot() as snapshot:
+        found = [each for each in materials(snapshot, resolve_cursor(snapshot, session)) if each.boundary]
+    for material in found:
+        long = [each for each in material.before if len(each.text) > 60][:40]
+        facts = [
+            Fact(
+                fact=f"#{each.seq}",
+                kind="result",
+                known=[Quotation(event=each.id, seq=each.seq, quote=" ".join(each.text.split()[:10]))],
+            )
+            for each in long
+        ]
+        reading = Reading(
+            boundary=material.boundary,
+            until=material.until,
+            input="",
+            rules=[],
+            facts=facts,
+            losses=[],
+            refused=[],
+            request={},
+        )
+        note = Note(target_id=material.boundary, data=msgspec.to_builtins(reading))
+        SessionWriter(log, session).append(note)
+
+
+def sessions(store: Path, copies: int, *, read: bool) -> Iterator[str]:
+    """Import every session under so many names, with readings if these are wanted."""
     with open_store(store) as log:
         for number in range(copies):
             for place, file in enumerate(FILES):
                 import_file(log, CORPUS / file, name=f"copy-{number}-{place}")
+                if read:
+                    add_readings(log, f"copy-{number}-{place}")
                 yield f"copy-{number}-{place}"
 
 
@@ -87,11 +125,14 @@ def used() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.replays")
     parser.add_argument("copies", nargs="?", type=int, default=30)
+    parser.add_argument("--read", action="store_true")
+    wanted = parser.parse_args()
+    options = ("--at", "recorded") if wanted.read else ()
     with tempfile.TemporaryDirectory(prefix="refold-bench-") as folder:
-        names = list(sessions(Path(folder, "store"), parser.parse_args().copies))
+        names = list(sessions(Path(folder, "store"), wanted.copies, read=wanted.read))
         for which in ("first run", "second run"):
             before = used()
-            took, early, most, table = replayed(Path(folder, "store"), names)
+            took, early, most, table = replayed(Path(folder, "store"), names, *options)
             sys.stdout.write(
                 f"{which}: {table}; {len(POLICIES)} variants, {cores()} cores: {took:,.0f} s;"
                 f" {used() - before:,.0f} s of a core;"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compaction.judge.checks import folded, is_quoted
 from compaction.judge.material import pieces_in
-from compaction.replay.results import Counts
+from compaction.replay.results import Counts, Kept
 from eventstore.log import Snapshot
 from eventstore.paths import event
 from projections.audit.readings import Quotation, Reading
@@ -19,8 +19,8 @@ def asked_by(reading: Reading) -> Counts:
     return Counts(rules=len(reading.rules), facts=len(reading.facts), losses=len(reading.shown_losses))
 
 
-def kept_in(parts: Sequence[Part], reading: Reading) -> Counts:
-    """Return how much of a reading stands in messages: all its quotations, literally but for white space.
+def kept_in(parts: Sequence[Part], reading: Reading) -> Kept:
+    """Return what of a reading stands in messages: all its quotations, literally but for white space.
 
     A short quotation counts only as all that a piece of a message says, and a part of a word never.
     """
@@ -29,10 +29,13 @@ def kept_in(parts: Sequence[Part], reading: Reading) -> Counts:
     def stand(quotations: Sequence[Quotation]) -> bool:
         return all(_stands(folded(each.quote), texts) for each in quotations)
 
-    return Counts(
-        rules=sum(stand(each.said) for each in reading.rules),
-        facts=sum(stand(each.known) for each in reading.facts),
+    rules = [each.rule for each in reading.rules if not stand(each.said)]
+    facts = [each.fact for each in reading.facts if not stand(each.known)]
+    return Kept(
+        rules=len(reading.rules) - len(rules),
+        facts=len(reading.facts) - len(facts),
         losses=sum(stand(each.known) for each in reading.shown_losses),
+        lacks=[*rules, *facts],
     )
 
 

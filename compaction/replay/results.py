@@ -23,6 +23,12 @@ class Counts(ReplayStruct, frozen=True):
     losses: int = 0
 
 
+class Kept(Counts, frozen=True):
+    """What a context has of a reading, and the rules and facts that it `lacks`, as the reading names them."""
+
+    lacks: list[str] = []
+
+
 class ReplayedBoundary(ReplayStruct, frozen=True):
     """A place at which variants were tried; `leaf` is the context's last entry, number `seq`.
 
@@ -41,7 +47,7 @@ class Trial(ReplayStruct, frozen=True):
 
     `first_kept` is the id of the first kept message, None for none. Sizes are in tokens, by pi's estimate.
     `tokens_restored` are those of `tokens_after` that show content again, as recorded or reckoned from usage.
-    `kept` counts what stands word for word in the context; None without a reading, and if only a provider can read
+    `kept` is what stands word for word in the context; None without a reading, and if only a provider can read
     the context. `error` says why there is no result; then the figures are None.
     """
 
@@ -51,7 +57,7 @@ class Trial(ReplayStruct, frozen=True):
     tokens_before: int | None = None
     tokens_after: int | None = None
     tokens_restored: int | None = None
-    kept: Counts | None = None
+    kept: Kept | None = None
     error: str | None = None
 
 

@@ -62,10 +62,14 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant's summary at a boundary, or the reason for its absence."""
+    """A variant's summary at a boundary, or the reason for its absence.
+
+    `lacks` are rules and facts that its context does not have word for word.
+    """
 
     variant: str
     about: str
+    lacks: list[str]
     summary: Markup
 
 
@@ -159,6 +163,7 @@ def _place(number: int, result: ReplayResult) -> Place:
             Side(
                 variant=trial.variant,
                 about=_about(result, trial),
+                lacks=trial.kept.lacks if trial.kept else [],
                 summary=summary_html(result.summaries.get(trial.variant, "")),
             )
             for trial in result.trials

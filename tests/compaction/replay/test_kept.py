@@ -15,7 +15,7 @@ from compaction.replay import replay_session
 from compaction.replay.intervals import FEWEST_SESSIONS, interval
 from compaction.replay.kept import asked_by, kept_in
 from compaction.replay.program import Program
-from compaction.replay.results import Counts, ReplayedBoundary, ReplayResult, Trial, summaries
+from compaction.replay.results import Counts, Kept, ReplayedBoundary, ReplayResult, Trial, summaries
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
@@ -130,7 +130,7 @@ def test_what_was_recorded_lacks_what_it_lost() -> None:
     found = replayed(read(), RECORDED)
     assert found.boundary.asked is not None
     assert (found.boundary.asked.rules, found.boundary.asked.facts) == (1, 1)
-    assert found.trials[0].kept == Counts()
+    assert found.trials[0].kept == Kept(lacks=["Work in pull requests", "stdin must be closed"])
 
 
 def test_all_variants_are_asked_for_the_same() -> None:
@@ -158,7 +158,7 @@ def test_recorded_counts_are_those_of_its_context() -> None:
         parts = context_at(snapshot, cursor.at_leaf(5)).parts
         whole = context_at(snapshot, cursor.at_leaf(4)).parts
     assert replayed(story, RECORDED).trials[0].kept == kept_in(parts, reading)
-    assert kept_in(whole, reading) == asked_by(reading)
+    assert kept_in(whole, reading) == Kept(*msgspec.structs.astuple(asked_by(reading)))
 
 
 def test_what_only_a_provider_can_read_is_not_counted(tmp_path: Path) -> None:
@@ -177,11 +177,11 @@ def test_what_only_a_provider_can_read_is_not_counted(tmp_path: Path) -> None:
         assert found.boundary.asked == Counts(facts=1)
         return found.trials[0]
 
-    assert recorded(native=False).kept == Counts()
+    assert recorded(native=False).kept == Kept(lacks=["f"])
     assert recorded(native=True).kept is None
 
 
-def result(session: str, *kept: Counts | None) -> ReplayResult:
+def result(session: str, *kept: Kept | None) -> ReplayResult:
     asked = Counts(rules=4, facts=2)
     trials = [
         Trial(variant=str(place), tokens_before=100, tokens_after=10 * (place + 1), kept=each)
@@ -192,7 +192,7 @@ def result(session: str, *kept: Counts | None) -> ReplayResult:
 
 
 def test_a_boundary_that_one_cannot_answer_counts_for_none() -> None:
-    results = [result("a", Counts(rules=1), Counts(rules=4)), result("b", None, Counts(rules=4))]
+    results = [result("a", Kept(rules=1), Kept(rules=4)), result("b", None, Kept(rules=4))]
     first, second = summaries(results, ["0", "1"])
     assert (first.judged, first.asked.rules, first.kept.rules) == (1, 4, 1)
     assert (second.judged, second.asked.rules, second.kept.rules) == (1, 4, 4)
@@ -200,8 +200,7 @@ def test_a_boundary_that_one_cannot_answer_counts_for_none() -> None:
 
 def test_intervals_are_paired_over_sessions() -> None:
     results = [
-        result(str(each), Counts(rules=each % 3), Counts(rules=each % 3 + 2))
-        for each in range(FEWEST_SESSIONS)
+        result(str(each), Kept(rules=each % 3), Kept(rules=each % 3 + 2)) for each in range(FEWEST_SESSIONS)
     ]
     against = summaries(results, ["0", "1"])[1].against
     assert against is not None

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from cli.views.page.replay_page import MOST, Origin, replay_page
 from cli.views.replay_table import failures_of
-from compaction.replay.results import Counts, ReplayedBoundary, ReplayResult, Trial, summaries
+from compaction.replay.results import Counts, Kept, ReplayedBoundary, ReplayResult, Trial, summaries
 
 ORIGIN = Origin(store="./a-store", command="refold replay s --with one", made=1_700_000_000_000)
 
@@ -43,7 +43,7 @@ def test_the_page_plots_what_was_kept_against_size() -> None:
     found = result("s")
     asked = structs.replace(found.boundary, asked=Counts(rules=4, facts=0))
     kept = [
-        structs.replace(each, kept=Counts(rules=each.tokens_after // 15))
+        structs.replace(each, kept=Kept(rules=each.tokens_after // 15, lacks=["Ask <first>"]))
         for each in found.trials[:2]
         if each.tokens_after
     ]
@@ -51,6 +51,7 @@ def test_the_page_plots_what_was_kept_against_size() -> None:
     assert '<td class="n">3/4</td>' in text
     assert "one at s#9: 3/4 rules, 50% of the size" in text
     assert "rules kept, by size left" in text
+    assert "<li><bdi>Ask &lt;first&gt;</bdi></li>" in text
     assert "facts kept, by size left" not in text
     assert "frontier" not in page(found)
 
