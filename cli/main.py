@@ -64,6 +64,8 @@ GROUPS: Final = {
     "Build a harness": {
         "append": ("append", "Append events, one JSON object per line."),
         "mcp": ("mcp", "Let an agent ask about its own session."),
+        "install": ("install", "Set refold up in a harness, or take it out."),
+        "hook": ("hook", "Answer an event of a running harness."),
         "maintain": ("maintain", "Keep a running session's context small."),
         "check": ("check", "Compare contexts with what the session's records say."),
         "bench": ("bench", "Time rebuilds, imports and appends on this machine."),

@@ -23,6 +23,7 @@ from cli.main import refold as group
 from eventstore.files.exporting import export_formats
 from eventstore.harnesses import harnesses
 from eventstore.records import FORMAT
+from tests.cli.fake_claude import put_claude
 from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import PROJECT, Outcome, Refold
 from tests.cli.tale import SESSION, tale
@@ -284,6 +285,8 @@ JSON_CALLS: Final = {
     "check": ["check", SESSION, "--json"],
     "rules": ["rules", LOSSY, "--json"],
     "judge": ["judge", LOSSY, "--json"],
+    "install": ["install", "claude-code", "--yes", "--json"],
+    "hook": ["hook", "--explain", SESSION, "--json"],
     "files": ["files", SESSION, "--json"],
     "export": ["export", SESSION, "--format", "codex", "--yes", "-o", "exported.jsonl", "--json"],
     "append": ["append", SESSION],
@@ -426,6 +429,10 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
             *refold(*JSON_CALLS[name], code=1).json_lines,
             *refold(name, "session.jsonl", "--json").json_lines,
         ]
+    if name == "install":
+        with pytest.MonkeyPatch.context() as patch:
+            put_claude(patch)
+            return refold(*JSON_CALLS[name]).json_lines
     if name == "prune":
         Path("mask.toml").write_text('name = "m"\nrewrites = [{part = "mask", keep_observations = 0}]\n')
         refold("go", SESSION, "a3")

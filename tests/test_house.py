@@ -26,6 +26,8 @@ MAY_NAME = {
     "eventstore/frame.py": "codes on disk",
     "eventstore/records.py": "the shape of refold's own messages",
     "refold/__init__.py": "the file that any session can become",
+    "cli/commands/hook.py": "whose events it answers",
+    "cli/commands/install.py": "whose program it runs",
     "cli/commands/prune.py": "the policy that is followed where none is named",
 }
 FIELDS = (

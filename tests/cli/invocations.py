@@ -32,6 +32,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
         "rules": ["rules", session],
         "check": ["check", session],
         "replay": ["replay", session, "--at", "recorded", "--with", "recorded"],
+        "hook": ["hook", "--explain", session],
         "compact": ["compact", session, "--keep-recent", "0", "--dry-run"],
         "prune": ["prune", session, "--policy", "mask"],
         "handoff": ["handoff", session, "--as", "handed-off", "--summarizer", "extractive"],
@@ -53,7 +54,7 @@ def invocations(session: str, *, file: str = "tale.jsonl") -> dict[str, list[str
     }
 
 
-WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull", "mcp")
+WITHOUT_A_STORE: Final = ("policies", "templates", "demo", "completion", "pull", "mcp", "install")
 """Commands that bring a store of their own, need none, or serve until they are ended."""
 
 NAMES: Final = [name for name in COMMANDS if name not in WITHOUT_A_STORE]

@@ -1,6 +1,6 @@
 """Run the scenarios of one release; keep what it sent and what it wrote in a folder.
 
-    python -m tests.wire.run HARNESS VERSION FOLDER [--quick | --asked | --resume FILE ...]
+    python -m tests.wire.run HARNESS VERSION FOLDER [--quick | --asked | --giving-back NAME ... | --resume FILE ...]
 
 It runs itself again in namespaces of its own: a network that has only loopback, a file system at `/mnt` that no other
 process sees, and a host name that says nothing. The program must be installed already. With `--resume`, each scenario
@@ -55,6 +55,9 @@ def _module_of(harness: str) -> Any:
 def _scenarios(harness: str, program: Program, options: Sequence[str]) -> Sequence[Scenario]:
     if options[:1] == ["--resume"]:
         return [_module_of(harness).resumed(Path(name)) for name in options[1:]]
+    if options[:1] == ["--giving-back"]:
+        module = import_module("tests.wire.scenarios.giving_back")
+        return [each for each in module.SCENARIOS if each.name in options[1:]]
     if options == ["--asked"]:
         return [_module_of(harness).ASKED]
     return [each for each in program.scenarios if each.is_quick or "--quick" not in options]

@@ -1,0 +1,227 @@
+"""refold hook."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cli.options import json_option
+
+if TYPE_CHECKING:
+    from compaction.giving_back import GivenBack, Words
+    from eventstore.log import Snapshot, StoredLog
+
+_MARK: Final = "REFOLD_ASKS"
+"""Marks the environment of a program that refold asks: its sessions are none of the user's."""
+_COMPACTED: Final = "Compacted"
+"""The event by which the plugin's module tells of a new summary, which it passes along."""
+_TIMEOUT: Final = 4.0
+
+
+@click.command("hook", epilog="Example:  refold hook --explain @last")
+@click.argument("harness", required=False, type=click.Choice(["claude-code"]))
+@click.option("--event", metavar="JSON", help="The event, instead of standard input.")
+@click.option(
+    "--timeout",
+    default=_TIMEOUT,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="When to give up.",
+)
+@click.option(
+    "--explain", metavar="SESSION", help="Print what would go back behind each compaction, and why."
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    harness: str | None,
+    event: str | None,
+    timeout: float,
+    explain: str | None,
+    as_json: bool,
+) -> None:
+    """Answer an event of a running harness: keep its session, and give back what a compaction drops.
+
+    `refold install claude-code` sets it up. It never fails: if anything goes wrong, it prints nothing, and a line in
+    the file STORE.hook.log says why.
+    """
+    if (harness is None) == (explain is None) or (as_json and explain is None):
+        raise click.UsageError("name a harness, or a session with --explain", ctx)
+    if explain is not None:
+        _explain(ctx, explain, as_json=as_json)
+    elif _MARK not in os.environ:
+        with _failing_open(ctx.obj, timeout) as is_in_time:
+            given = json.loads(sys.stdin.read() if event is None else event)
+            answer = _answer(ctx, given)
+            if is_in_time() and answer:
+                click.echo(answer)
+
+
+@contextmanager
+def _failing_open(store: str | None, timeout: float) -> Iterator[Callable[[], bool]]:
+    """Log every error of the block, and end the process if it takes too long; yield what stops that clock."""
+    import threading
+
+    def give_up() -> None:
+        _log(store, f"gave up after {timeout:g} s")
+        # A lock of the store is waited for outside of Python, where nothing else ends it.
+        os._exit(0)
+
+    timer = threading.Timer(timeout, give_up)
+    timer.daemon = True
+    timer.start()
+
+    def is_in_time() -> bool:
+        timer.cancel()
+        return True
+
+    try:
+        yield is_in_time
+    except Exception as error:  # noqa: BLE001  the harness goes on, whatever it is
+        _log(store, f"{type(error).__name__}: {error}")
+    finally:
+        timer.cancel()
+
+
+def _log(store: str | None, problem: str) -> None:
+    from contextlib import suppress
+    from datetime import UTC, datetime
+
+    from cli.store import store_path
+    from eventstore.addresses import is_postgres
+
+    with suppress(Exception):
+        file = Path(f"{store_path(None if store and is_postgres(store) else store).rstrip('/')}.hook.log")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(problem.split())}\n")
+
+
+def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
+    """Import what is new, and return the answer to an event, "" for none."""
+    from cli.store import opened
+    from compaction.giving_back import words_behind, words_for_summarizer
+    from eventstore.files.importing import import_sessions
+    from projections.context.cursor import resolve_cursor
+
+    name, of_agent = event["hook_event_name"], bool(event.get("agent_id"))
+    is_compacted = name == _COMPACTED or (name == "SessionStart" and event.get("source") == "compact")
+    if not (is_compacted or name in ("PreCompact", "SessionEnd")):
+        return ""
+    with opened(ctx, create=True) as log:
+        session = import_sessions(log, event["transcript_path"])[0].id
+        if of_agent or name == "SessionEnd":
+            return ""
+        with log.snapshot() as snapshot:
+            cursor = resolve_cursor(snapshot, session)
+            if not is_compacted:
+                return words_for_summarizer(snapshot, cursor, _words(for_summarizer=True)).text
+            given = words_behind(snapshot, cursor, _words(), summary=event.get("summary"))
+            leaf = _id_of_leaf(snapshot, session, cursor.leaf)
+        if not given.text:
+            return ""
+        _keep(log, session, leaf, given)
+    if name == _COMPACTED:
+        return given.text
+    return json.dumps(
+        {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": given.text}},
+        ensure_ascii=False,
+    )
+
+
+def _id_of_leaf(snapshot: Snapshot, session: str, leaf: int) -> str:
+    from eventstore.paths import event
+
+    return event(snapshot, session, leaf).id if leaf else ""
+
+
+def _keep(log: StoredLog, session: str, leaf: str, given: GivenBack) -> None:
+    """Append a note of what was given back, about the last entry before the compaction."""
+    import msgspec
+
+    from eventstore.records import Note
+    from eventstore.writing import SessionWriter
+
+    data = {"type": "given-back", **msgspec.to_builtins(given)}
+    SessionWriter(log, session).append(Note(target_id=leaf, data=data))
+
+
+def _words(*, for_summarizer: bool = False) -> Words:
+    from compaction.giving_back import BEHIND, FOR_SUMMARIZER, Words
+    from eventstore.javascript import utf16_length
+    from eventstore.redaction import Masks
+    from eventstore.secrets import find_secrets
+
+    masks = Masks(find_secrets)
+
+    def mask(text: str) -> str:
+        raw = text.encode("utf-8", "replace")
+        masks.learn(raw)
+        return masks.apply(raw, is_json=False).decode("utf-8", "replace")
+
+    return Words(
+        count=lambda text: -(-utf16_length(text) // 4),
+        mask=mask,
+        most=FOR_SUMMARIZER if for_summarizer else BEHIND,
+    )
+
+
+def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
+    from cli.output import console, echo_json, echo_note, paged, print_line
+    from cli.store import opened_session
+    from compaction.giving_back import at_boundaries
+    from eventstore.harnesses import node_of
+    from eventstore.paths import event
+    from projections.context.cursor import resolve_cursor
+
+    with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
+
+        def summary_of(seq: int) -> str:
+            found = node_of(event(snapshot, name, seq)).summary
+            return found.summary if found else ""
+
+        cursor = resolve_cursor(snapshot, name)
+        boundaries = [*at_boundaries(snapshot, cursor, _words(), summary_of)]
+    if as_json:
+        found = [{"event": each, "seq": seq, "given": given} for each, seq, given in boundaries]
+        echo_json({"session": name, "boundaries": found})
+        return
+    if not boundaries:
+        echo_note("the session has no compaction")
+    out = console()
+    with paged(out):
+        for _, seq, given in boundaries:
+            print_line(out, f"#{seq}  {_why(given)}", style="bold")
+            _print_text(given.text)
+
+
+def _print_text(text: str) -> None:
+    from cli.output import console, print_line, safe_line
+
+    for line in text.splitlines():
+        print_line(console(), f"  {safe_line(line)}")
+
+
+def _why(given: GivenBack) -> str:
+    from cli.output import counted
+
+    parts = [
+        (len(given.rules), "of a rule that a model read", "of rules that a model read"),
+        (len(given.messages), "of your messages", "of your messages"),
+        (len(given.in_summary), "left out: the summary has it", "left out: the summary has them"),
+        (len(given.too_much), "left out: over the budget", "left out: over the budget"),
+    ]
+    found = [f"{count:,} {one if count == 1 else many}" for count, one, many in parts if count]
+    return f"{counted(len(given.rules) + len(given.messages), 'quotation')}" + (
+        f" ({', '.join(found)})" if found else ""
+    )

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import pytest
+
+from eventstore import open_store
+from tests.cli.running import PROJECT, Refold
+
+SAID = ("Never touch db/frozen.", "My key is sk-ant-api03-" + "a1B2c3D4" * 11 + "-AAAAAAAA.", "Go on.")
+SESSION = "11111111-1111-4111-8111-111111111111"
+
+
+@pytest.fixture
+def transcript() -> Path:
+    """The file of a session in which a person says three things."""
+    lines, above = [], None
+    for number, text in enumerate(SAID):
+        for kind, content in (("user", text), ("assistant", [{"type": "text", "text": "Understood."}])):
+            each = f"{number}-{kind}"
+            message: dict[str, Any] = {"role": kind, "content": content}
+            if kind == "assistant":
+                message |= {"id": f"m{number}", "type": "message", "model": "claude-sonnet-4-5"}
+            record = {"type": kind, "uuid": each, "parentUuid": above, "message": message}
+            record |= {"sessionId": SESSION, "timestamp": f"2026-11-01T10:0{number}:00.000Z", "cwd": "/p"}
+            lines.append(
+                json.dumps({**record, "version": "2.1.331", "isSidechain": False, "userType": "external"})
+            )
+            above = each
+    path = Path(f"{SESSION}.jsonl").resolve()
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def event(transcript: Path, name: str, **more: Any) -> str:
+    return json.dumps({"hook_event_name": name, "transcript_path": str(transcript), **more})
+
+
+def answer(refold: Refold, given: str, *options: str) -> str:
+    return refold("hook", "claude-code", *options, stdin=given).out
+
+
+def log_of(refold: Refold) -> str:
+    log = Path(f"{refold.store}.hook.log")
+    return log.read_text() if log.exists() else ""
+
+
+def test_the_end_of_a_session_imports_it(refold: Refold, transcript: Path) -> None:
+    assert not answer(refold, event(transcript, "SessionEnd"))
+    assert SESSION in refold("sessions", "--json").out
+
+
+def test_a_summarizer_is_told_the_persons_words(refold: Refold, transcript: Path) -> None:
+    told = answer(refold, event(transcript, "PreCompact"))
+    assert f"#1 {SAID[0]}" in told
+    assert "sk-ant-api03" not in told
+
+
+def test_a_compacted_session_gets_words_back(refold: Refold, transcript: Path) -> None:
+    given = json.loads(answer(refold, event(transcript, "SessionStart", source="compact")))
+    text = given["hookSpecificOutput"]["additionalContext"]
+    assert text.count(SAID[0]) == 1
+    assert len(text) <= 9_800
+    notes = [json.loads(line) for line in refold("log", SESSION, "--json").out.splitlines()]
+    assert "given-back" in refold("show", SESSION, f"#{len(notes)}").out
+
+
+def test_what_a_summary_has_goes_not_back(refold: Refold, transcript: Path) -> None:
+    told = answer(refold, "", "--event", event(transcript, "Compacted", summary=f"Kept: {SAID[0]}"))
+    assert SAID[0] not in told
+    assert SAID[2] in told
+
+
+@pytest.mark.parametrize(
+    "more", [{"source": "startup"}, {"source": "compact", "agent_id": "a"}], ids=["a start", "an agent"]
+)
+def test_other_events_get_no_answer(refold: Refold, transcript: Path, more: dict[str, str]) -> None:
+    assert not answer(refold, event(transcript, "SessionStart", **more))
+    assert not log_of(refold)
+
+
+@pytest.mark.parametrize("given", ["", "[]", "{", '{"hook_event_name": "PreCompact"}'])
+def test_bad_events_cost_a_line(refold: Refold, given: str) -> None:
+    assert not answer(refold, given)
+    assert len(log_of(refold).splitlines()) == 1
+
+
+def test_a_missing_transcript_costs_a_line(refold: Refold) -> None:
+    assert not answer(refold, event(Path("nowhere.jsonl"), "PreCompact"))
+    assert "does not exist" in log_of(refold)
+
+
+def test_a_childs_environment_is_left_alone(
+    refold: Refold, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFOLD_ASKS", "refold-ask-12345678")
+    assert not answer(refold, event(transcript, "PreCompact"))
+    assert not refold.store.exists()
+
+
+def test_a_locked_store_is_not_waited_for(refold: Refold, transcript: Path) -> None:
+    answer(refold, event(transcript, "SessionEnd"))
+    transcript.write_text(transcript.read_text().replace("Go on.", "Go on now."))
+    command = [sys.executable, "-m", "refold", "--store", str(refold.store), "hook", "claude-code"]
+    with lmdb.open(str(refold.store), max_dbs=64).begin(write=True):
+        began = time.monotonic()
+        ran = subprocess.run(
+            [*command, "--timeout", "1.5"],
+            input=event(transcript, "PreCompact").encode(),
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            check=True,
+        )
+    assert time.monotonic() - began < 30
+    assert not ran.stdout
+    assert "gave up" in log_of(refold)
+    with open_store(str(refold.store)) as log, log.snapshot() as snapshot:
+        assert snapshot.head(SESSION).version
+
+
+def test_what_would_go_back_is_explained(refold: Refold) -> None:
+    refold("--store", "demo", "demo")
+    found = refold("--store", "demo", "hook", "--explain", "@last", "--json").json["boundaries"]
+    assert len(found) == 3
+    assert all(len(each["given"]["text"]) <= 4_000 for each in found)
+    assert found[-1]["given"]["rules"]
+    assert found[0]["given"]["inSummary"]
+
+
+@pytest.mark.parametrize("words", [[], ["claude-code", "--explain", "@last"], ["claude-code", "--json"]])
+def test_one_thing_is_asked_for(refold: Refold, words: list[str]) -> None:
+    refold("hook", *words, code=2)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.commands.install import PLUGIN
+from tests.cli.fake_claude import CALLS, put_claude
+from tests.cli.running import Refold
+
+
+def test_the_harnesss_program_installs_the_plugin(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch)
+    shown = refold("install", "claude-code", "--yes").errors
+    assert Path(CALLS).read_text().splitlines() == [
+        f"plugin marketplace add {PLUGIN}",
+        "plugin install refold@refold",
+    ]
+    assert "settings.json" in shown
+    assert "claude plugin install refold@refold" in shown
+
+
+def test_uninstalling_leaves_no_copy(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch)
+    copy = Path("settings/plugins/cache/refold/refold/0.1.0")
+    copy.mkdir(parents=True)
+    refold("install", "claude-code", "--uninstall", "--yes")
+    assert Path(CALLS).read_text().splitlines() == [
+        "plugin uninstall refold@refold",
+        "plugin marketplace remove refold",
+    ]
+    assert [*Path("settings/plugins/cache").iterdir()] == []
+
+
+def test_nothing_is_done_without_consent(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch)
+    assert "--yes" in refold("install", "claude-code", code=2).errors
+    assert not Path(CALLS).exists()
+
+
+def test_a_failing_program_is_named(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch, fails=True)
+    assert "failed: no such thing" in refold("install", "claude-code", "--yes", code=1).errors
+
+
+def test_a_missing_program_is_named(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert "PATH" in refold("install", "claude-code", "--yes", code=1).errors
+
+
+def test_the_plugins_files_name_each_other() -> None:
+    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())
+    assert all((PLUGIN / "hooks" / each).is_file() for each in hooks["modules"])
+    plugin = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
+    market = json.loads((PLUGIN / ".claude-plugin/marketplace.json").read_text())
+    assert [each["name"] for each in market["plugins"]] == [plugin["name"]]

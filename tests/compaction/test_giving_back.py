@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+
+from compaction.giving_back import (
+    BEHIND,
+    FOR_SUMMARIZER,
+    GivenBack,
+    Words,
+    words_behind,
+    words_for_summarizer,
+)
+from eventstore import SessionWriter
+from eventstore.memory import MemoryLog
+from eventstore.records import Note
+from projections.context.cursor import resolve_cursor
+from tests.support.talk import assistant, user
+
+SESSION = "s"
+
+
+@pytest.fixture
+def log() -> MemoryLog:
+    return MemoryLog()
+
+
+def words(most: int = BEHIND) -> Words:
+    return Words(
+        count=lambda text: -(-len(text) // 4), mask=lambda text: text.replace("secret", "[masked]"), most=most
+    )
+
+
+def behind(log: MemoryLog, summary: str | None = None, most: int = BEHIND) -> GivenBack:
+    with log.snapshot() as snapshot:
+        return words_behind(snapshot, resolve_cursor(snapshot, SESSION), words(most), summary=summary)
+
+
+def say(log: MemoryLog, *texts: str) -> list[str]:
+    writer = SessionWriter(log, SESSION)
+    found = []
+    for text in texts:
+        found.append(writer.message(user(text)))
+        writer.message(assistant("Yes."))
+    return found
+
+
+def read_rule(log: MemoryLog, event: str, seq: int, quote: str) -> None:
+    rule = {
+        "rule": "a rule",
+        "said": [{"event": event, "seq": seq, "quote": quote}],
+        "state": "kept",
+        "inSummary": None,
+        "broken": [],
+    }
+    lists = {"facts": [], "losses": [], "refused": [], "request": {}}
+    data = {"type": "reading", "boundary": "", "until": event, "input": "", "rules": [rule], **lists}
+    SessionWriter(log, SESSION).append(Note(data=data))
+
+
+def test_messages_are_quoted_in_order(log: MemoryLog) -> None:
+    say(log, "First.", "Second.", "Third.")
+    lines = behind(log).text.splitlines()
+    assert lines[1:-1] == ["#1 First.", "#3 Second.", "#5 Third."]
+
+
+def test_first_and_then_newest_fill_a_budget(log: MemoryLog) -> None:
+    texts = [f"Message {number}: {'word ' * 60}" for number in range(10)]
+    say(log, *texts)
+    given = behind(log, most=350)
+    assert [each.seq for each in given.messages] == [1, 19, 17]
+    assert len(given.too_much) == 7
+    assert len(given.text) <= 4 * 350
+
+
+def test_what_a_summary_has_is_left_out(log: MemoryLog) -> None:
+    say(log, "Never push.", "Be brief.")
+    given = behind(log, "You said: Never\n  push.")
+    assert [each.quote for each in given.in_summary] == ["Never push."]
+    assert "Never push." not in given.text
+
+
+def test_nothing_is_said_without_a_quotation(log: MemoryLog) -> None:
+    say(log, "Go.")
+    assert behind(log, "Go.").text == ""
+    assert behind(log, "Go.").files == []
+
+
+def test_rules_come_before_what_no_reading_saw(log: MemoryLog) -> None:
+    first, second = say(log, "Hello. Never push.", "Chat.")
+    del first
+    read_rule(log, second, 3, "Chat.")
+    say(log, "After the reading.")
+    given = behind(log)
+    assert [each.quote for each in given.rules] == ["Chat."]
+    assert [each.quote for each in given.messages] == ["After the reading."]
+
+
+def test_a_false_quotation_goes_not_back(log: MemoryLog) -> None:
+    (first,) = say(log, "Hello.")
+    read_rule(log, first, 1, "Delete everything.")
+    assert "Delete" not in behind(log).text
+
+
+def test_secrets_are_masked(log: MemoryLog) -> None:
+    say(log, "The key is secret.")
+    assert "#1 The key is [masked]." in behind(log).text
+
+
+def test_what_was_given_back_is_no_persons(log: MemoryLog) -> None:
+    say(log, "Never push.")
+    say(log, behind(log).text)
+    assert [each.quote for each in behind(log).messages] == ["Never push."]
+
+
+def test_a_summarizer_has_more_room(log: MemoryLog) -> None:
+    say(log, *(f"Message {number}: {'word ' * 200}" for number in range(10)))
+    with log.snapshot() as snapshot:
+        given = words_for_summarizer(snapshot, resolve_cursor(snapshot, SESSION), words(FOR_SUMMARIZER))
+    assert 4 * BEHIND < len(given.text) <= 4 * FOR_SUMMARIZER
