@@ -66,7 +66,9 @@ class Recaller:
                         for each in found
                     ]
                 said = said_messages(snapshot, cursor)
-            lines = [f"#{each.seq}, {_stands(stands=each.stands)}: “{_cut(each.text)}”" for each in said]
+            lines = [
+                f"#{each.seq}, {_stands(stands=each.stands)}: “{self._excerpt(each.text)}”" for each in said
+            ]
             return ["No model has read this session's rules. The person's messages, all of them:", *lines]
 
         return self._answer(session, quoted)
@@ -83,8 +85,8 @@ class Recaller:
                 ]
             losses = [each for reading in found for each in reading.shown_losses]
             lines = [
-                f"{each.weight}, known at #{each.known[0].seq}: “{_cut(each.known[0].quote)}”;"
-                f" trouble at #{each.trouble[0].seq}: “{_cut(each.trouble[0].quote)}”"
+                f"{each.weight}, known at #{each.known[0].seq}: “{self._excerpt(each.known[0].quote)}”;"
+                f" trouble at #{each.trouble[0].seq}: “{self._excerpt(each.trouble[0].quote)}”"
                 for each in losses
             ]
             return lines or ["The readings of this session name no loss with a cost."]
@@ -137,6 +139,10 @@ class Recaller:
             excerpt = Query(query).excerpt(text, _EXCERPT)
             shown = excerpt.text if excerpt is not None else _cut(text)
             return f"{_place(snapshot, hit.session, hit.seq)}, {hit.state}: “{shown}”"
+
+    def _excerpt(self, text: str) -> str:
+        # No rule finds a secret that was cut.
+        return _cut(self._masked(text))
 
     def _masked(self, text: str) -> str:
         masks, raw = Masks(self._find), text.encode("utf-8", "replace")

@@ -21,9 +21,12 @@ from eventstore.errors import BadInputError, CorruptionError
 from eventstore.event import Event, NewEvent
 from eventstore.files.glue import PURGED_PAYLOAD, segment_digests
 from eventstore.frame import decode, header_only, written_in
+from eventstore.harnesses import node_of
+from eventstore.javascript import TooDeepError
 from eventstore.lmdb.data_files import DATA_FILE
 from eventstore.log import Head, Snapshot, StoredLog
 from eventstore.records import Import, ObservedRewrite, embed, embedded, record_of
+from eventstore.views import Text, Thinking, ToolCall
 
 MARK: Final = "[purged]"
 """Stands where the text was."""
@@ -74,9 +77,9 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
     """Return what a purge would change in the whole store: of a text, of events, or of both.
 
     Events are `named` by session and number. A text goes wherever it stands. An event goes as a whole, with its copies
-    in other sessions, and its lines go from what was made from it: summaries, rewrites, titles, notes. Raises
-    BadInputError for a text that is too short, that stands in a name, or that cannot be cut out of one of refold's own
-    records; NotFoundError for no such event.
+    in other sessions, and the lines of its messages go from what was made from it: summaries, rewrites, titles, notes.
+    Raises BadInputError for a text that is too short, that stands in a name, or that cannot be cut out of one of
+    refold's own records; NotFoundError for no such event.
     """
     if text and (len(text) < SHORTEST or text in f"{MARK} refoldPurged"):
         problem = f"a text must have at least {SHORTEST} characters, and be none of {MARK}"
@@ -87,7 +90,7 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
             raise _only_texts(event)
     copies = {body_digest(event.body) for event in whole.values()}
     cut = _Cut([text] if text else [])
-    lines = _Cut([line for event in whole.values() for line in _lines(event.body)])
+    lines = _Cut([line for event in whole.values() for line in _lines(event)])
     found, bodies, payloads = list[PurgedEvent](), dict[tuple[str, int], bytes](), dict[bytes, bytes]()
     position = 0
     for item in snapshot.feed():
@@ -296,15 +299,36 @@ def _decoded(data: bytes) -> Any:
         return None
 
 
-def _lines(body: bytes) -> Iterator[str]:
-    """Yield the lines of a record's texts that are long enough to tell where they come from."""
-    left = [_decoded(body)]
+def _lines(event: Event) -> Iterator[str]:
+    """Yield the lines that an event's messages say, if they are long enough to tell where they come from.
+
+    Its other fields, such as a folder or a session's name, are also those of records that quote nothing of it.
+    """
+    left = [*_values(event)]
     while left:
         value = left.pop()
         if isinstance(value, dict | list):
             left += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
             yield from (line for line in map(str.strip, value.splitlines()) if len(line) >= _SHORTEST_LINE)
+
+
+def _values(event: Event) -> Iterator[Any]:
+    """Yield the texts of an event's messages and the arguments of calls; nothing of an unreadable one."""
+    try:
+        messages = node_of(event).messages
+    except (CorruptionError, TooDeepError):
+        return
+    for message in messages:
+        for block in message.blocks:
+            if isinstance(block, Text | Thinking):
+                yield block.text
+            elif isinstance(block, ToolCall):
+                yield block.decoded
+        if message.shell is not None:
+            yield from (message.shell.command, message.shell.output)
+        if message.extension is not None:
+            yield message.extension.data
 
 
 def _nothing(event: Event) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -18,17 +19,24 @@ _LISTED: Final = 20
 """Events that are listed; --json lists all."""
 
 
+def _given(ctx: click.Context, param: click.Parameter, text: str | None) -> str:
+    """Return a text, or the line of standard input that stands for it; "" for none."""
+    if text == "-":
+        text = os.fsdecode(sys.stdin.buffer.readline()).rstrip("\r\n")
+    return utf8(ctx, param, text) or ""
+
+
 @click.command("purge", epilog="Example:  refold purge @last --match sk-live-4242")
 @click.argument("session")
 @click.argument("events", metavar="[EVENT]...", nargs=-1)
 @click.option(
-    "--match", "text", metavar="TEXT", callback=utf8, help="Purge this text from every session; - reads it."
+    "--match", "text", metavar="TEXT", callback=_given, help="Purge this text from every session; - reads it."
 )
 @click.option("--yes", "-y", is_flag=True, help="Purge without asking.")
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, session: str, events: Sequence[str], *, text: str | None, yes: bool, as_json: bool
+    ctx: click.Context, session: str, events: Sequence[str], *, text: str, yes: bool, as_json: bool
 ) -> None:
     """Take a leaked secret out of the store; first list what will go.
 
@@ -41,15 +49,13 @@ def command(
     from eventstore.purging import plan_purge, purge, still_held
     from projections.search.full_text import remove_index
 
-    if text is None and not events:
+    if not text and not events:
         raise click.UsageError("name an EVENT, or a text with --match", ctx)
-    if text == "-":
-        text = sys.stdin.readline().rstrip("\n")
     with opened(ctx, writes=True) as log:
         name = resolve_session(log, session)
         with log.snapshot() as snapshot:
             named = [(name, snapshot.locate(name, resolve_event(snapshot, name, each))) for each in events]
-            plan = plan_purge(snapshot, text=text or "", named=named)
+            plan = plan_purge(snapshot, text=text, named=named)
             held = still_held(snapshot, log.path, plan.forms)
         if not as_json:
             _print(plan, held)

@@ -111,3 +111,13 @@ def test_secrets_are_masked(long: Refold) -> None:
     ):
         assert "the token is [masked-1" in answer
         assert TOKEN not in answer
+
+
+def test_a_secret_is_masked_before_it_is_cut(told: Refold, tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(header(session="cut") + said(f"{'x ' * 285}{TOKEN} is the token", "s", None))
+    with open_store(told.store) as log:
+        import_file(log, path)
+    answer = asking(told).rules("cut")
+    assert "[masked-1" in answer
+    assert TOKEN[:8] not in answer

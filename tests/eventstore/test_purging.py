@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from eventstore import export_original, import_file, open_store
 from eventstore.chain import body_digest, is_tombstone, shown_of, tombstone
 from eventstore.errors import BadInputError, StoreError
+from eventstore.event import NewEvent
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import StoredLog
 from eventstore.memory import MemoryLog
@@ -23,6 +24,7 @@ from eventstore.purging import Purge, plan_purge, purge, still_held
 from eventstore.transfer import transfer
 from eventstore.verify import verify
 from projections import build_context
+from tests.support import claude_code
 from tests.support.events import NOW, compaction, event, events, message
 from tests.support.examples import examples
 from tests.support.patience import PATIENCE
@@ -171,6 +173,20 @@ def test_a_summary_loses_the_lines_that_it_quotes(store: LmdbLog) -> None:
         (3, "quotes", False),
     ]
     assert b"x\\n[purged]" in plan.bodies[SESSION, 3]
+
+
+def test_a_summary_keeps_what_no_message_said(store: LmdbLog, tmp_path: Path) -> None:
+    lines = claude_code.said("u", None, LONG), claude_code.boundary("b", "u"), claude_code.summary("s", "b")
+    claude_code.bring(store, tmp_path / f"{claude_code.SESSION}.jsonl", *lines)
+    with store.snapshot() as snapshot:
+        number = snapshot.locate(claude_code.SESSION, "u")
+        plan = plan_purge(snapshot, named=[(claude_code.SESSION, number)])
+    assert [each.why for each in plan.events] == ["named"]
+
+
+def test_an_unreadable_event_is_purged(store: LmdbLog) -> None:
+    store.append(SESSION, [NewEvent(id="a", kind="message", body=b"not json", time=NOW, format="pi/3")])
+    assert [each.why for each in planned(store, "", 1).events] == ["named"]
 
 
 def test_a_compaction_is_never_purged_as_a_whole(store: LmdbLog) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Refold
 
 WORD = "Fix the parser"
@@ -21,9 +23,15 @@ def test_the_index_of_search_goes_too(told: Refold) -> None:
     assert told("search", WORD, code=1).out == ""
 
 
-def test_the_text_is_read_from_standard_input(told: Refold) -> None:
-    found = told("purge", "@last", "--match", "-", "--yes", "--json", stdin=f"{WORD}\n").json
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_text_is_read_from_standard_input(told: Refold, end: str) -> None:
+    found = told("purge", "@last", "--match", "-", "--yes", "--json", stdin=f"{WORD}{end}").json
     assert [each["id"] for each in found["events"] if each["why"] == "holds"][:1] == ["u1"]
+
+
+@pytest.mark.parametrize("given", [b"\n", b"\xff secret\n"])
+def test_no_text_on_standard_input_is_refused(told: Refold, given: bytes) -> None:
+    told("purge", "@last", "--match", "-", "--yes", stdin=given, code=2)
 
 
 def test_a_text_that_nothing_holds_ends_well(told: Refold) -> None:
