@@ -300,7 +300,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _lines(event: Event) -> Iterator[str]:
-    """Yield the lines that an event's messages say, if they are long enough to tell where they come from.
+    """Yield the lines of an event's messages that are long enough to tell where they come from.
 
     Its other fields, such as a folder or a session's name, are also those of records that quote nothing of it.
     """
@@ -314,7 +314,7 @@ def _lines(event: Event) -> Iterator[str]:
 
 
 def _values(event: Event) -> Iterator[Any]:
-    """Yield the texts of an event's messages and the arguments of calls; nothing of an unreadable one."""
+    """Yield the texts of an event's messages and calls; nothing of an unreadable one."""
     try:
         messages = node_of(event).messages
     except (CorruptionError, TooDeepError):
