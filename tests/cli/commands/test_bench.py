@@ -16,16 +16,16 @@ from tests.support.gates import Gate
 from tests.support.madeup import format as madeup_format
 from tests.support.patience import PATIENCE
 
-TIMES = ("rebuildSeconds", "openRebuildSeconds", "importSeconds", "parseSeconds")
+TIMES = ("rebuildSeconds", "openRebuildSeconds", "importSeconds", "foldSeconds")
 
 
-def test_a_session_is_measured_beside_its_parsing(told: Refold) -> None:
+def test_a_session_is_measured_beside_its_fold(told: Refold) -> None:
     (found,) = told("bench", "--json").json["sessions"]
     context = told("context", SESSION, "--format", "pi").json
     assert (found["session"], found["messages"]) == (SESSION, len(context["messages"]))
     assert all(found[name] > 0 for name in TIMES)
-    assert found["parseRatio"] == pytest.approx(found["parseSeconds"] / found["rebuildSeconds"])
-    assert found["importRatio"] == pytest.approx(found["importSeconds"] / found["parseSeconds"])
+    assert found["foldRatio"] == pytest.approx(found["foldSeconds"] / found["rebuildSeconds"])
+    assert found["importRatio"] == pytest.approx(found["importSeconds"] / found["foldSeconds"])
 
 
 def test_the_sessions_that_are_named_are_measured_each_once(told: Refold, tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_below_the_table_stands_what_its_columns_mean_and_no_others(
     told.columns = columns
     shown = re.sub(r"\x1b\[[\d;]*m", "", told("bench").out)
     table, explained = shown.split("\n\n")[:2]
-    with_meaning = ("REBUILD", "P99", "STORE OPEN", "PARSING", "SPEED", "IMPORT")
+    with_meaning = ("REBUILD", "P99", "STORE OPEN", "JSON FOLD", "SPEED", "IMPORT")
     words = table.partition(SESSION[:8])[0].split()
     there = [name for name in with_meaning if set(name.split()) <= set(words)]
     assert [line[:10].rstrip() for line in explained.splitlines() if line[:1] != " "] == there
@@ -111,7 +111,7 @@ def test_a_place_in_a_session_can_be_measured(told: Refold) -> None:
 @pytest.mark.parametrize(("faster", "code"), [(1 / 20, 0), (20, 1)])
 def test_a_regression_ends_with_an_error(told: Refold, tmp_path: Path, faster: float, code: int) -> None:
     before = told("bench", SESSION, "--json").json
-    before["sessions"][0]["parseRatio"] *= faster
+    before["sessions"][0]["foldRatio"] *= faster
     (tmp_path / "before.json").write_text(json.dumps(before))
     done = told("bench", SESSION, "--against", "before.json", code=code)
     assert ("as long as in the earlier run" in done.errors) == bool(code)
