@@ -117,21 +117,21 @@ class _Chosen:
         self.tasks: list[Quotation] = []
         self._in_summary: list[Quotation] = []
         self._too_much: list[Quotation] = []
+        self._known: list[str] = []
         self._lines: dict[tuple[int, str], str] = {}
 
     def add(self, offered: Sequence[Quotation], group: list[Quotation]) -> None:
         """Choose what fits and is nowhere else; what was chosen, masked and cut, goes to a group."""
         for each in offered:
-            quote = self._words.mask(each.quote)
-            if len(quote) > _LONGEST_QUOTATION:
-                quote = f"{quote[:_LONGEST_QUOTATION]} […]"
-            line = f"#{each.seq} {quote}"
-            if _folded(each.quote) in self._summary:
+            folded = _folded(each.quote)
+            if folded in self._summary:
                 self._in_summary.append(each)
-            elif any(_folded(each.quote) in _folded(known) for known in self._lines.values()):
+            elif any(folded in known for known in self._known):
                 continue
-            elif self.has_room(line):
-                self._lines[each.seq, each.quote] = line
+            # To look for secrets takes long, and a mask is as long as its secret.
+            elif self.has_room(f"#{each.seq} {_cut(each.quote)}"):
+                self._known.append(folded)
+                self._lines[each.seq, each.quote] = f"#{each.seq} {_cut(self._words.mask(each.quote))}"
                 group.append(each)
             else:
                 self._too_much.append(each)
@@ -185,6 +185,10 @@ def _read(reading: Reading, on_path: set[int]) -> tuple[list[Quotation], list[Qu
     rules = [quote for rule in reading.rules for quote in rule.said]
     tasks = [quote for fact in reading.facts if "task" in fact.kind.casefold() for quote in fact.known]
     return [each for each in rules if each.seq in on_path], [each for each in tasks if each.seq in on_path]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]} […]"
 
 
 def _folded(text: str) -> str:
