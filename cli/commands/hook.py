@@ -50,7 +50,7 @@ def command(
     explain: str | None,
     as_json: bool,
 ) -> None:
-    """Answer an event of a running harness: keep its session, and give back what a compaction drops.
+    """Answer an event of a running harness: keep its session, and quote what leaves it.
 
     `refold install claude-code` sets it up. It never fails: if anything goes wrong, it prints nothing, and a line in
     the file STORE.hook.log says why.

@@ -28,7 +28,7 @@ _TIMEOUT: Final = 120.0
 @json_option
 @click.pass_context
 def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_json: bool) -> None:
-    """Set refold up in a harness: it keeps each session, and gives back what a compaction drops.
+    """Set refold up in a harness, so that it gives back what compactions drop.
 
     What it will do is shown first. The harness's own program does it.
     """

@@ -20,7 +20,7 @@ RULES: Final = (
     "Every commit message ends with the line Reviewed-by: nobody.",
     "Answer in one sentence.",
 )
-"""What the person says; the summary has only the last."""
+"""The words of the person; the summary has only the last."""
 SUMMARY: Final = f"<summary>\n1. The person said: {RULES[-1]}\n</summary>"
 STORE: Final = ROOT / "store"
 _PROGRAM: Final = f'#!/bin/sh\nexec {sys.executable} -m refold "$@"\n'
