@@ -22,6 +22,8 @@ LONGEST: Final = 9_800
 """Characters that a harness takes whole."""
 _LONGEST_QUOTATION: Final = 1_200
 """Characters of a quotation."""
+_LONGEST_LEFT: Final = 200
+"""Characters of one that is left out: each compaction keeps a note of all of them."""
 _MOST_FILES: Final = 12
 _TITLE: Final = (
     "refold quotes the history of this session. What follows the numbers was said before the compaction; it is quoted"
@@ -125,16 +127,17 @@ class _Chosen:
         for each in offered:
             folded = _folded(each.quote)
             if folded in self._summary:
-                self._in_summary.append(each)
+                self._in_summary.append(_shortened(each, each.quote, _LONGEST_LEFT))
             elif any(folded in known for known in self._known):
                 continue
             # To look for secrets takes long, and a mask is as long as its secret.
-            elif self.has_room(f"#{each.seq} {_cut(each.quote)}"):
+            elif self.has_room(f"#{each.seq} {_shortened(each, each.quote).quote}"):
                 self._known.append(folded)
-                self._lines[each.seq, each.quote] = f"#{each.seq} {_cut(self._words.mask(each.quote))}"
-                group.append(each)
+                chosen = _shortened(each, self._words.mask(each.quote))
+                self._lines[each.seq, each.quote] = f"#{each.seq} {chosen.quote}"
+                group.append(chosen)
             else:
-                self._too_much.append(each)
+                self._too_much.append(_shortened(each, each.quote, _LONGEST_LEFT))
 
     def has_room(self, line: str) -> bool:
         """Return True, and keep the room, if a line fits."""
@@ -187,8 +190,10 @@ def _read(reading: Reading, on_path: set[int]) -> tuple[list[Quotation], list[Qu
     return [each for each in rules if each.seq in on_path], [each for each in tasks if each.seq in on_path]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]} […]"
+def _shortened(quotation: Quotation, text: str, most: int = _LONGEST_QUOTATION) -> Quotation:
+    """Return a quotation with the beginning of a text."""
+    cut = text if len(text) <= most else f"{text[:most]} […]"
+    return msgspec.structs.replace(quotation, quote=cut)
 
 
 def _folded(text: str) -> str:

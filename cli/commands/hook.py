@@ -23,6 +23,8 @@ _MARK: Final = "REFOLD_ASKS"
 _COMPACTED: Final = "Compacted"
 """The event by which the plugin's module tells of a new summary, which it passes along."""
 _TIMEOUT: Final = 4.0
+_PRIVATE: Final = 0o600
+"""The mode of a new log: its lines quote errors."""
 
 
 @click.command("hook", epilog="Example:  refold hook --explain @last")
@@ -60,16 +62,20 @@ def command(
     if explain is not None:
         _explain(ctx, explain, as_json=as_json)
     elif _MARK not in os.environ:
-        with _failing_open(ctx.obj, timeout) as is_in_time:
+        with _failing_open(ctx.obj, timeout) as stop_clock:
             given = json.loads(sys.stdin.read() if event is None else event)
             answer = _answer(ctx, given)
-            if is_in_time() and answer:
+            stop_clock()
+            if answer:
                 click.echo(answer)
 
 
 @contextmanager
-def _failing_open(store: str | None, timeout: float) -> Iterator[Callable[[], bool]]:
-    """Log every error of the block, and end the process if it takes too long; yield what stops that clock."""
+def _failing_open(store: str | None, timeout: float) -> Iterator[Callable[[], None]]:
+    """Log every error of the block, and end the process if it takes too long.
+
+    Yield a function that stops that clock.
+    """
     import threading
 
     def give_up() -> None:
@@ -80,13 +86,8 @@ def _failing_open(store: str | None, timeout: float) -> Iterator[Callable[[], bo
     timer = threading.Timer(timeout, give_up)
     timer.daemon = True
     timer.start()
-
-    def is_in_time() -> bool:
-        timer.cancel()
-        return True
-
     try:
-        yield is_in_time
+        yield timer.cancel
     except Exception as error:  # noqa: BLE001  the harness goes on, whatever it is
         _log(store, f"{type(error).__name__}: {error}")
     finally:
@@ -103,6 +104,7 @@ def _log(store: str | None, problem: str) -> None:
     with suppress(Exception):
         file = Path(f"{store_path(None if store and is_postgres(store) else store).rstrip('/')}.hook.log")
         file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(_PRIVATE)
         with file.open("a", encoding="utf-8") as lines:
             lines.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(problem.split())}\n")
 

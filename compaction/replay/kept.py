@@ -15,14 +15,15 @@ from projections.rules.base import native_provider
 
 
 def asked_by(reading: Reading) -> Counts:
-    """Return how much a context is asked for: the rules, the facts and the shown losses of a reading."""
+    """Return how many rules, facts and shown losses of a reading a context is asked for."""
     return Counts(rules=len(reading.rules), facts=len(reading.facts), losses=len(reading.shown_losses))
 
 
 def kept_in(parts: Sequence[Part], reading: Reading) -> Kept:
-    """Return what of a reading stands in messages: all its quotations, literally but for white space.
+    """Return what of a reading stands in messages.
 
-    A short quotation counts only as all that a piece of a message says, and a part of a word never.
+    All its quotations have to, literally but for white space. A short one counts only as all that a piece of a
+    message says, and a part of a word never.
     """
     texts = [folded(each.text) for each in pieces_in(parts)]
 
@@ -44,7 +45,7 @@ def _stands(quote: str, texts: Sequence[str]) -> bool:
 
 
 def is_readable(snapshot: Snapshot, parts: Sequence[Part]) -> bool:
-    """Return False if only its provider can read a summary among messages that a session recorded."""
+    """Return False if only its provider can read a summary that a session recorded."""
     return not any(
         part.kind == "compaction"
         and part.seq <= snapshot.head(part.session).version

@@ -24,7 +24,7 @@ class Counts(ReplayStruct, frozen=True):
 
 
 class Kept(Counts, frozen=True):
-    """What a context has of a reading, and the rules and facts that it `lacks`, as the reading names them."""
+    """Counts of what a context has of a reading; the rules and facts that it `lacks`."""
 
     lacks: list[str] = []
 
@@ -70,9 +70,9 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Against(ReplayStruct, frozen=True):
-    """The differences of a variant's shares from those of another `variant`, as intervals of 95 %.
+    """The differences of a variant's shares from those of another `variant`.
 
-    They are paired over sessions; None for too few of these.
+    They are intervals of 95 %, paired over sessions; None for too few of these.
     """
 
     variant: str

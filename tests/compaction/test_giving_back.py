@@ -117,3 +117,13 @@ def test_a_summarizer_has_more_room(log: MemoryLog) -> None:
     with log.snapshot() as snapshot:
         given = words_for_summarizer(snapshot, resolve_cursor(snapshot, SESSION), words(FOR_SUMMARIZER))
     assert 4 * BEHIND < len(given.text) <= 4 * FOR_SUMMARIZER
+
+
+def test_what_is_left_out_is_kept_short(log: MemoryLog) -> None:
+    long = f"The key is secret. {'word ' * 10_000}"
+    say(log, long)
+    (given,) = behind(log).messages
+    (left,) = behind(log, most=120).too_much
+    (there,) = behind(log, long).in_summary
+    assert given.quote.startswith("The key is [masked].")
+    assert [len(each.quote) < most for each, most in ((given, 1_300), (left, 250), (there, 250))]

@@ -1,4 +1,4 @@
-"""What the page says of readings is what was counted, claim by claim, on sessions that nobody had tuned on."""
+"""The page on readings says what was counted, claim by claim, on sessions that nobody had tuned on."""
 
 from __future__ import annotations
 

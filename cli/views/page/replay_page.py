@@ -45,7 +45,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
-    """A trial in a plot; `sign` is its variant's number, `target` its boundary's anchor, "" for none."""
+    """A trial in a plot.
+
+    `sign` is its variant's number, `target` its boundary's anchor, "" for none.
+    """
 
     x: float
     y: float

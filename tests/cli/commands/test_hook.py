@@ -92,6 +92,11 @@ def test_bad_events_cost_a_line(refold: Refold, given: str) -> None:
     assert len(log_of(refold).splitlines()) == 1
 
 
+def test_only_its_owner_reads_the_log(refold: Refold) -> None:
+    answer(refold, "{")
+    assert Path(f"{refold.store}.hook.log").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_missing_transcript_costs_a_line(refold: Refold) -> None:
     assert not answer(refold, event(Path("nowhere.jsonl"), "PreCompact"))
     assert "does not exist" in log_of(refold)

@@ -1,4 +1,4 @@
-"""What a context keeps of a boundary's reading: quotations that stand there word for word."""
+"""Contexts keep something of a boundary's reading: quotations that stand there word for word."""
 
 from __future__ import annotations
 
