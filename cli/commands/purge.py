@@ -96,7 +96,7 @@ def _print(plan: Purge, held: Sequence[str]) -> None:
     from cli.output import console, counted, echo_note, echo_text, table
 
     if not plan.events and not plan.payloads:
-        echo_text("nothing in the store holds it")
+        echo_text("no record in the store holds it")
     else:
         rows = table("SESSION", "EVENT", "KIND", "GOES", "BECAUSE", right=["EVENT"], shrinks="SESSION")
         for each in plan.events[:_LISTED]:

@@ -35,7 +35,7 @@ def test_no_text_on_standard_input_is_refused(told: Refold, given: bytes) -> Non
 
 
 def test_a_text_that_nothing_holds_ends_well(told: Refold) -> None:
-    assert told("purge", "@last", "--match", "nobody said this").lines == ["nothing in the store holds it"]
+    assert told("purge", "@last", "--match", "nobody said this").lines == ["no record in the store holds it"]
 
 
 def test_a_copy_of_the_store_is_named(told: Refold, tmp_path: Path) -> None:
