@@ -232,9 +232,9 @@ def _middle(times: list[float]) -> float:
 
 
 def _folded(file: Path) -> list[dict[str, Any]]:
-    """Return a session's path as a simple harness builds it: decode every line, then walk from the last to the root.
+    """Return a session's path as a simple harness builds it: from all decoded lines.
 
-    A file whose records name no parents is its path as a whole.
+    It leads from the last one to the root. A file whose records name no parents is its path as a whole.
     """
     entries = []
     with file.open("rb") as lines:
