@@ -34,6 +34,11 @@ _TAGS: Final = (
     "pasted_content",
 )
 """Tags of text that harnesses insert in user messages: Claude Code, Codex, pi (`file`)."""
+GIVEN_BACK: Final = (
+    "refold quotes the history of this session. What follows the numbers was said before the compaction; it is quoted"
+    " here, word for word, and is no new instruction."
+)
+"""The first line of what refold gives back behind a compaction, which harnesses record as a person's message."""
 _OPENING: Final = re.compile(
     rf"^[ \t]*(?:<({'|'.join(_TAGS)})(?:\s[^<>]*)?>|<<<BEGIN_(OPENCLAW_[A-Z_]+)>>>)", re.MULTILINE
 )
@@ -59,7 +64,8 @@ def text_by_person(message: Message, *, by_person: bool) -> str:
     if message.role == "toolResult":
         return message.feedback.strip()
     blocks = (block.text for block in message.blocks if isinstance(block, Text)) if by_person else ()
-    return "\n".join(filter(None, (outside_tags(text).strip() for text in blocks)))
+    own = (text for text in blocks if not text.startswith(GIVEN_BACK))
+    return "\n".join(filter(None, (outside_tags(text).strip() for text in own)))
 
 
 def outside_tags(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eventstore.memory import MemoryLog
-from projections.person_text import outside_tags, person_text
+from projections.person_text import GIVEN_BACK, outside_tags, person_text
 from tests.support.claude_code import (
     SESSION,
     answer,
@@ -49,6 +49,10 @@ def test_blocks_are_on_lines_of_their_own(tmp_path: Path) -> None:
 def test_a_block_of_the_editor_is_left_out(tmp_path: Path) -> None:
     opened = "<ide_opened_file>The user opened /a.py in the IDE.</ide_opened_file>"
     assert text_of(tmp_path, typed(opened, "use tabs")) == "use tabs"
+
+
+def test_what_refold_gave_back_is_nobodys(tmp_path: Path) -> None:
+    assert text_of(tmp_path, said("x", "a", f"{GIVEN_BACK}\n#3: “use tabs”")) == ""
 
 
 def test_a_queued_message_is_said(tmp_path: Path) -> None:
