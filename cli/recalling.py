@@ -39,6 +39,8 @@ class Recaller:
 
     def __init__(self, store: str, folder: str, find: FindSecrets) -> None:
         self._store, self._folder, self._find = store, folder, find
+        # By session: the masks of its secrets, and the number of the newest event that was searched for some.
+        self._learned: dict[str, tuple[Masks, int]] = {}
 
     def recall(self, query: str, session: str, *, only_gone: bool, limit: int) -> str:
         """Return what a session says about words, the newest first."""
@@ -67,7 +69,8 @@ class Recaller:
                     ]
                 said = said_messages(snapshot, cursor)
             lines = [
-                f"#{each.seq}, {_stands(stands=each.stands)}: “{self._excerpt(each.text)}”" for each in said
+                f"#{each.seq}, {_stands(stands=each.stands)}: “{self._excerpt(name, each.text)}”"
+                for each in said
             ]
             return ["No model has read this session's rules. The person's messages, all of them:", *lines]
 
@@ -85,8 +88,8 @@ class Recaller:
                 ]
             losses = [each for reading in found for each in reading.shown_losses]
             lines = [
-                f"{each.weight}, known at #{each.known[0].seq}: “{self._excerpt(each.known[0].quote)}”;"
-                f" trouble at #{each.trouble[0].seq}: “{self._excerpt(each.trouble[0].quote)}”"
+                f"{each.weight}, known at #{each.known[0].seq}: “{self._excerpt(name, each.known[0].quote)}”;"
+                f" trouble at #{each.trouble[0].seq}: “{self._excerpt(name, each.trouble[0].quote)}”"
                 for each in losses
             ]
             return lines or ["The readings of this session name no loss with a cost."]
@@ -99,7 +102,7 @@ class Recaller:
         def quoted(log: StoredLog, name: str) -> Iterable[str]:
             with log.snapshot() as snapshot:
                 seq = snapshot.locate(name, resolve_event(snapshot, name, event))
-                return [f"{_place(snapshot, name, seq)}:\n{self._masked(_text(snapshot, name, seq))}"]
+                return [f"{_place(snapshot, name, seq)}:\n{self._masked(name, _text(snapshot, name, seq))}"]
 
         return self._answer(session, quoted)
 
@@ -113,7 +116,9 @@ class Recaller:
                     if len(candidates) != 1:
                         return _asked(candidates)
                     (name,) = candidates
-                lines = [HEADING.format(session=name), *map(self._masked, quoted(log, name))]
+                self._learn(log, name)
+                lines = [HEADING.format(session=name)]
+                lines += [self._masked(name, line) for line in quoted(log, name)]
         except RefoldError as error:
             return str(error)
         return _bounded(lines)
@@ -135,17 +140,25 @@ class Recaller:
 
     def _hit(self, log: StoredLog, query: str, hit: Hit) -> str:
         with log.snapshot() as snapshot:
-            text = self._masked(_text(snapshot, hit.session, hit.seq))
+            text = self._masked(hit.session, _text(snapshot, hit.session, hit.seq))
             excerpt = Query(query).excerpt(text, _EXCERPT)
             shown = excerpt.text if excerpt is not None else _cut(text)
             return f"{_place(snapshot, hit.session, hit.seq)}, {hit.state}: “{shown}”"
 
-    def _excerpt(self, text: str) -> str:
-        # No rule finds a secret that was cut.
-        return _cut(self._masked(text))
+    def _learn(self, log: StoredLog, session: str) -> None:
+        """Search a session's new events for secrets: one event may tell what another only repeats."""
+        masks, seen = self._learned.get(session, (Masks(self._find), 0))
+        with log.snapshot() as snapshot:
+            for each in paths.events(snapshot, session, first=seen + 1):
+                masks.learn(bytes(each.body))
+            self._learned[session] = masks, snapshot.head(session).version
 
-    def _masked(self, text: str) -> str:
-        masks, raw = Masks(self._find), text.encode("utf-8", "replace")
+    def _excerpt(self, session: str, text: str) -> str:
+        # No rule finds a secret that was cut.
+        return _cut(self._masked(session, text))
+
+    def _masked(self, session: str, text: str) -> str:
+        masks, raw = self._learned[session][0], text.encode("utf-8", "replace")
         masks.learn(raw)
         return masks.apply(raw, is_json=False).decode("utf-8", "replace")
 

@@ -121,3 +121,17 @@ def test_a_secret_is_masked_before_it_is_cut(told: Refold, tmp_path: Path) -> No
     answer = asking(told).rules("cut")
     assert "[masked-1" in answer
     assert TOKEN[:8] not in answer
+
+
+def test_a_secret_is_masked_where_it_is_repeated(told: Refold, tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    recaller = asking(told)
+    texts = ["Xk29vQpL7mZr81 is it.", "export DB_PASSWORD=Xk29vQpL7mZr81"]
+    for number in (1, 2):
+        lines = [said(text, f"e{at}", f"e{at - 1}" if at else None) for at, text in enumerate(texts[:number])]
+        path.write_bytes(header(session="twice") + b"".join(lines))
+        with open_store(told.store) as log:
+            import_file(log, path)
+        answer = recaller.rules("twice")
+    assert answer.count("[masked-1") == 2
+    assert "Xk29vQpL7mZr81" not in answer
