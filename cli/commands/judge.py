@@ -102,14 +102,9 @@ def command(
 
     require_all_or_names(ctx, "reads", sessions, is_all=is_all)
     uses_files = prompts is not None or answers is not None
-    asks = bool(summarizer_options["summarizers"])
-    if asks == uses_files and not dry_run:
+    readers = _readers(ctx, summarizer_options, second_model)
+    if bool(readers) == uses_files and not dry_run:
         raise click.UsageError("name who reads: --summarizer, or --prompts and --answers", ctx)
-    if second_model is not None and not asks:
-        raise click.UsageError("--second-model needs --summarizer", ctx)
-    readers = [summarizer_options] if asks else []
-    if second_model is not None:
-        readers.append({**summarizer_options, "summarizers": (second_model,)})
     found: list[tuple[str, Reading]] = []
     failure = advise_on_failure(ctx, "what was read before it is kept; run it again later")
     with opened(ctx, writes=not dry_run) as log, failure, cancellable(ctx) as interrupt:
@@ -123,7 +118,7 @@ def command(
             echo_note(_estimate(due, limit))
         if dry_run or not due:
             pass
-        elif asks:
+        elif readers:
             from cli.summarizing import build_summarizer_chain
 
             for each in readers:
@@ -139,6 +134,18 @@ def command(
         echo_json({"readings": [{"session": session, "reading": each} for session, each in found]})
     else:
         _print(found)
+
+
+def _readers(
+    ctx: click.Context, options: SummarizerOptions, second_model: str | None
+) -> list[SummarizerOptions]:
+    """Return who reads, and who takes the second looks if that is another; [] for files."""
+    first = [options] if options["summarizers"] else []
+    if second_model is None:
+        return first
+    if not first:
+        raise click.UsageError("--second-model needs --summarizer", ctx)
+    return [options, {**options, "summarizers": (second_model,)}]
 
 
 class Limit:
