@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 from hashlib import sha256
 from itertools import repeat
@@ -117,12 +117,27 @@ def name_of_block(block: Block) -> str:
 
 def without_unanswered(resumable: Resumable, lost: Counter[str]) -> Resumable:
     """Drop calls without a result, and thoughts beside them, whose seal is of the whole answer."""
-    answered = {message.view.tool_call_id for message in resumable.messages}
-    messages = tuple(_answered(message, answered, lost) for message in resumable.messages)
-    return msgspec.structs.replace(resumable, messages=messages)
+    found = with_results(resumable.messages)
+    messages = [
+        each for message, results in found for each in (_answered(message, results, lost), *results.values())
+    ]
+    return msgspec.structs.replace(resumable, messages=tuple(messages))
 
 
-def _answered(message: ResumableMessage, answered: set[str], lost: Counter[str]) -> ResumableMessage:
+def with_results(
+    messages: Sequence[ResumableMessage],
+) -> list[tuple[ResumableMessage, dict[str, ResumableMessage]]]:
+    """Return messages with the results of their calls, by the calls' ids, which may come again later."""
+    found = list[tuple[ResumableMessage, dict[str, ResumableMessage]]]()
+    for message in messages:
+        if message.view.role != "toolResult":
+            found.append((message, {}))
+        elif found:
+            found[-1][1][message.view.tool_call_id] = message
+    return found
+
+
+def _answered(message: ResumableMessage, answered: Collection[str], lost: Counter[str]) -> ResumableMessage:
     if all(call.id in answered for call in message.view.tool_calls):
         return message
     kept = list[tuple[Block, Payload]]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final
 
@@ -25,6 +25,7 @@ from eventstore.harnesses.resumable import (
     Written,
     name_of_block,
     seal_of,
+    with_results,
 )
 from eventstore.imports import observed_rewrites
 from eventstore.javascript import tolerant_json
@@ -96,9 +97,8 @@ class _Document:
         self._count, self._time = 0, 0
         self._session = f"ses_{sha256(resumable.key).hexdigest()[:26]}"
         self._asked, self._folder = "", resumable.folder or "/"
-        self._results = {
-            each.view.tool_call_id: each for each in resumable.messages if each.view.role == "toolResult"
-        }
+        self._results: Mapping[str, ResumableMessage] = {}
+        """Those of the current answer's calls."""
 
     @property
     def info(self) -> Json:
@@ -109,14 +109,14 @@ class _Document:
 
     def messages(self) -> Iterator[Json]:
         """Yield what a compaction kept, the compaction, and what followed it."""
-        said = [each for each in self._resumable.messages if each.view.role != "toolResult"]
-        kept = [each for each in said if each.is_kept] if self._resumable.summary else []
-        made = [message for each in kept for message in self._message(each)]
+        said = with_results(self._resumable.messages)
+        kept = [each for each in said if each[0].is_kept] if self._resumable.summary else []
+        made = [message for each in kept for message in self._message(*each)]
         yield from made
         if summary := self._resumable.summary:
             yield from self._compaction(summary, made[0]["info"]["id"] if made else "")
         for each in said[len(kept) :]:
-            yield from self._message(each)
+            yield from self._message(*each)
 
     def _compaction(self, summary: ResumableSummary, tail: str) -> Iterator[Json]:
         asks = {"type": "compaction", "auto": False, **({"tail_start_id": tail} if tail else {})}
@@ -124,7 +124,8 @@ class _Document:
         named = {"summary": True, "mode": "compaction", "agent": "compaction", "finish": "stop"}
         yield self._answering(summary.time, [{"type": "text", "text": summary.text}], named)
 
-    def _message(self, message: ResumableMessage) -> Iterator[Json]:
+    def _message(self, message: ResumableMessage, results: Mapping[str, ResumableMessage]) -> Iterator[Json]:
+        self._results = results
         is_answer, blocks = message.view.role == "assistant", self._thought_by(message)
         make = self._of_answer if is_answer else self._of_user
         parts = [part for block, payload in blocks for part in self._made(make(block, payload), block)]

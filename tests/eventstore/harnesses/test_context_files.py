@@ -125,6 +125,19 @@ def test_opencode_calls_have_their_results() -> None:
     assert (picture["url"], picture["messageID"]) == ("data:image/png;base64,aGk=", message["info"]["id"])
 
 
+def test_opencode_results_of_one_id_stay_apart() -> None:
+    turns = [each for text in ("one", "two") for each in (answer(call("1")), result("1", Text(text)))]
+    found = of_opencode(written("opencode", *turns))
+    assert [each["parts"][1]["state"]["output"] for each in found] == ["one", "two"]
+
+
+def test_claude_code_gets_no_unanswered_call() -> None:
+    found = written("claude-code", answer(call("1")), result("1", Text("one")), answer(call("1"), Text("ok")))
+    contents = [json.loads(line)["message"]["content"][0]["type"] for line in found.pieces]
+    assert contents == ["tool_use", "tool_result", "text"]
+    assert found.lost == {"calls without a result": 1}
+
+
 def test_opencode_keeps_thoughts_of_the_model_in_use() -> None:
     found = written(
         "opencode",
