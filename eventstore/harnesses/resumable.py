@@ -127,7 +127,7 @@ def without_unanswered(resumable: Resumable, lost: Counter[str]) -> Resumable:
 def with_results(
     messages: Sequence[ResumableMessage],
 ) -> list[tuple[ResumableMessage, dict[str, ResumableMessage]]]:
-    """Return messages with the results of their calls, by the calls' ids, which may come again later."""
+    """Return messages with the results of their calls, by ids, which may come again later."""
     found = list[tuple[ResumableMessage, dict[str, ResumableMessage]]]()
     for message in messages:
         if message.view.role != "toolResult":
