@@ -179,7 +179,7 @@ def _words(*, for_summarizer: bool = False) -> Words:
 
 
 def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
-    from cli.output import console, echo_json, echo_note, paged, print_line
+    from cli.output import console, echo_json, echo_text, paged, print_line
     from cli.store import opened_session
     from compaction.giving_back import at_boundaries
     from eventstore.harnesses import node_of
@@ -199,7 +199,7 @@ def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
         echo_json({"session": name, "boundaries": found})
         return
     if not boundaries:
-        echo_note("the session has no compaction")
+        echo_text("the session has no compaction")
     out = console()
     with paged(out):
         for _, seq, given in boundaries:
