@@ -14,6 +14,7 @@ def command(ctx: click.Context) -> None:
     with quotations and their event numbers, at most 2,000 tokens, secrets masked. It needs the extra refold[mcp]. In
     Claude Code: claude mcp add refold -- refold mcp
     """
+    from importlib.metadata import version
     from pathlib import Path
 
     from cli.recalling import Recaller
@@ -29,7 +30,7 @@ def command(ctx: click.Context) -> None:
             "refold mcp", f"needs a package ({error.name})", "pip install 'refold[mcp]'"
         ) from error
     recaller = Recaller(store_path(ctx.obj), str(Path.cwd()), all_rules())
-    server = MCPServer("refold", instructions=_INSTRUCTIONS)
+    server = MCPServer("refold", version=version("refold"), instructions=_INSTRUCTIONS)
     reads = server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
 
     def recall(query: str, session: str = "", only_gone: bool = True, limit: int = 5) -> str:  # noqa: FBT001, FBT002
