@@ -24,7 +24,7 @@ from eventstore.javascript import utf8_length
 from eventstore.node import NO_HISTORY, REQUESTS, SPLIT_TURN
 from eventstore.records import FileOperations
 from eventstore.views import Message, call_indexes
-from projections.context.parts import view_of_part
+from projections.context.parts import Fate, Part, view_of_part
 from projections.mentions import MentionKind
 from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
 from projections.person_text import text_by_person
@@ -157,7 +157,7 @@ def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellatio
         if is_cancelled():
             raise CancelledError
         view = view_of_part(part)
-        if _is_summary(view):
+        if _is_summary(part, view):
             summaries += [view.text] if view.text not in prompt.previous else []
             continue
         messages.append((view, facts.of_part(part)))
@@ -183,10 +183,12 @@ def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellatio
     )
 
 
-def _is_summary(view: Message) -> bool:
-    """Return True if a message is a summary, or the document of a handoff."""
+def _is_summary(part: Part, view: Message) -> bool:
+    """Return True if a message is a summary, in any harness's form, or the document of a handoff."""
     is_handoff = view.extension is not None and view.extension.type == HANDOFF
-    return is_handoff or view.role in ("compactionSummary", "branchSummary")
+    # Of what takes the place of compacted messages, instructions (`custom`) are no summary.
+    is_sent_as_one = part.fate is Fate.SUMMARY and view.role in ("user", "assistant")
+    return is_handoff or is_sent_as_one or view.role in ("compactionSummary", "branchSummary")
 
 
 def _named(held: Sequence[MessageFacts], kind: MentionKind) -> list[str]:

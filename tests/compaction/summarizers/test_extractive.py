@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from compaction.prompts import serialized_prompt
+from compaction.prompts import live_prompt, serialized_prompt
 from compaction.summarizers import CancelledError
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import (
@@ -23,7 +23,7 @@ from eventstore.node import NO_HISTORY, SPLIT_TURN
 from projections.context.build import build_context
 from projections.mentions.message_facts import SessionFacts
 from tests.compaction.summarizers.prompts import live, never, prompt, template
-from tests.support import claude_code
+from tests.support import claude_code, codex, opencode
 from tests.support.contexts import context_of
 from tests.support.events import NOW
 from tests.support.examples import examples
@@ -340,6 +340,35 @@ def test_a_models_summary_is_quoted_again_and_again(times):
         text = summary("compaction-update", *TALK, previous=text)
     assert f"{Kind.EARLIER}\n" + "\n".join(f"> {line}" for line in NOTES.splitlines()) in text
     assert parse_summaries([text]).earlier == [Quotation(NOTES)]
+
+
+def claude_codes(log, folder):
+    lines = [claude_code.boundary("b1", None), claude_code.summary("u1", "b1", NOTES)]
+    return claude_code.bring(log, folder / "s.jsonl", *lines, claude_code.said("u2", "u1", "go on"))[0].id
+
+
+def codexs(log, folder):
+    history = [codex.said("build it"), codex.said("Be brief.", "developer"), codex.said(NOTES)]
+    file = folder / "rollout.jsonl"
+    file.write_bytes(codex.rollout(codex.compacted(NOTES, *history)))
+    return import_file(log, file).id
+
+
+def opencodes(log, folder):
+    made = opencode.Database(folder)
+    made.begin()
+    made.ask("msg_1", "build it")
+    made.compact("msg_2", "msg_3", NOTES)
+    return import_file(log, made.path).id
+
+
+@pytest.mark.parametrize("compacted", [claude_codes, codexs, opencodes])
+def test_a_harnesss_summary_in_the_context_is_quoted(compacted, tmp_path):
+    log = MemoryLog(clock=lambda: NOW)
+    parts = build_context(log, compacted(log, tmp_path)).parts
+    found = parse_summaries([summarize(live_prompt(template("handoff"), parts, system="", max_tokens=4_000))])
+    assert found.earlier[-1] == Quotation(NOTES)
+    assert Quotation("Be brief.") not in found.earlier
 
 
 def test_a_split_turns_parts_are_carried_on():
