@@ -13,6 +13,7 @@ from eventstore import paths
 from eventstore.as_of import as_of_event
 from eventstore.event import Event
 from eventstore.harnesses import node_of
+from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
 from eventstore.views import Message, Usage
 from projections.audit.measure import EventRef
@@ -138,8 +139,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     """A session at a leaf, read for a report.
 
     By event number: `path` are the entries from root to leaf, `fates` those of messages in the context,
-    `views` and `tokens` those of every message, `exchanges` one per replacement of the audit. `calls` are all
-    model calls in log order.
+    `views` and `tokens` those of every message, `exchanges` one per replacement of the audit. `calls` are the
+    session's own model calls in log order: a fork has none of those that it shares with its original.
     """
 
     view: AuditView
@@ -162,6 +163,7 @@ def read_material(
     with log.snapshot() as newest:
         snapshot = as_of_event(newest, session, as_of)
         cursor = resolve_cursor(snapshot, session, leaf=leaf, as_of=as_of)
+        copied = copied_through(snapshot, session)
         events = [event.decode() for event in paths.events(snapshot, session, last=cursor.as_of)]
         views = {event.seq: view for event in events if (view := node_of(event).message) is not None}
         return Material(
@@ -182,7 +184,8 @@ def read_material(
             calls=[
                 call
                 for answer in answers(snapshot, cursor)
-                if (call := billed_call(answer.event, answer.message, prices))
+                if answer.event.seq > copied
+                and (call := billed_call(answer.event, answer.message, prices)) is not None
             ],
         )
 

@@ -20,12 +20,13 @@ from cli.views.page.material import (
     read_material,
     total_cost,
 )
-from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
+from compaction import fork, move_to, record_branch_summary, record_compaction, record_rewrite
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
 from eventstore.harnesses import node_of
 from eventstore.records import Decision, ModelChange, TextReplacement, Undone
 from eventstore.views import Usage
+from eventstore.writing import SessionWriter
 from projections.audit.prices import FilePrices, Price, library_prices
 from projections.audit.session import audit
 from projections.context.parts import Fate
@@ -34,6 +35,7 @@ from projections.message_text import message_text
 from projections.tokens import counter
 from tests.cli.views.page.reading import material_of
 from tests.support.claude_code import SESSION, answer, bring, said
+from tests.support.native import message
 from tests.support.talk import Json, PiSession, Story, assistant, call, result, user
 
 PRICES = FilePrices(
@@ -218,6 +220,15 @@ def test_a_message_of_several_records_is_one_call(store: EventLog, tmp_path: Pat
     )
     found = material_of(store, SESSION)
     assert [(call.seq, call.usage.output) for call in found.calls] == [(3, 5)]
+    assert len(found.calls) == found.view.audit.cost.spent.calls
+
+
+def test_a_fork_has_no_calls_of_its_original(chat: Story) -> None:
+    fork(chat.log, "s", name="fork")
+    assert material_of(chat.log, "fork").calls == []
+    SessionWriter(chat.log, "fork").append(message(assistant("ok", tokens=60)))
+    found = material_of(chat.log, "fork")
+    assert [call.usage.input for call in found.calls] == [53]
     assert len(found.calls) == found.view.audit.cost.spent.calls
 
 
