@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -140,4 +141,6 @@ def _names_in(folders: Iterable[Path]) -> list[str]:
 
 
 def _unknown_policy(name: str, names: Iterable[str]) -> NotFoundError:
-    return NotFoundError("policy", name, f"there are: {', '.join(sorted(names))}; or give a TOML file")
+    close = get_close_matches(name, known := sorted(names), 1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return NotFoundError("policy", name, f"there are: {', '.join(known)}; or give a TOML file{meant}")

@@ -119,6 +119,13 @@ class TestNew:
         error = refold.refused(NotFoundError, "policies", "new", "mine", "--from", "nope")
         assert (error.what, error.name, ", ".join(preset_names()) in error.remedy) == ("policy", "nope", True)
 
+    @pytest.mark.parametrize(
+        ("name", "meant"), [("claude-code", "claude-code-2.1"), ("codex", "codex-0.169")]
+    )
+    def test_a_name_like_a_policys_is_suggested(self, refold: Refold, name: str, meant: str) -> None:
+        error = refold.refused(NotFoundError, "policies", "show", name)
+        assert error.remedy.endswith(f"; did you mean {meant}?")
+
     def test_one_of_ones_own_is_nothing_to_extend(self, refold: Refold, own: Path) -> None:
         (own / "first.toml").write_text('name = "first"\n')
         error = refold.refused(BadInputError, "policies", "new", "mine", "--from", "first")

@@ -131,7 +131,8 @@ def test_mask_asks_no_model():
 def test_a_policy_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(NotFoundError) as refused:
         load_preset("ohmypi")
-    assert sentences.names(refused.value.remedy, preset_names()) == PRESETS
+    listed, _, meant = refused.value.remedy.rpartition("; ")
+    assert (sentences.names(listed, preset_names()), meant) == (PRESETS, "did you mean oh-my-pi?")
 
 
 def own(folder, name, text):
@@ -159,7 +160,8 @@ def test_a_policy_that_is_not_there_is_reported_with_a_persons_own_ones(tmp_path
     with pytest.raises(NotFoundError) as refused:
         find_policy("mien", [tmp_path / "a", tmp_path / "nowhere"])
     there_are = ["layered", "mask", "mine", "oh-my-pi", "opencode", "pi", "refold"]
-    assert sentences.names(refused.value.remedy, there_are) == there_are
+    listed, _, meant = refused.value.remedy.rpartition("; ")
+    assert (sentences.names(listed, there_are), meant) == (there_are, "did you mean mine?")
 
 
 def test_a_name_leads_out_of_no_folder(tmp_path):
