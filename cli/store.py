@@ -149,7 +149,7 @@ def explain_missing(log: StoredLog, session: str) -> Iterator[None]:
         if error.what != "event":
             raise
         require_sound(log, session)
-        listed = f"the session's events are listed by: {shell_command('log', session)}"
+        listed = f"take an id or #N from: {shell_command('log', session)}"
         raise NotFoundError(error.what, error.name, listed) from None
 
 
