@@ -12,6 +12,7 @@ from cli.commands.bench import _speed
 from tests.cli import long_talk
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
+from tests.support import codex
 from tests.support.gates import Gate
 from tests.support.madeup import format as madeup_format
 from tests.support.patience import PATIENCE
@@ -98,6 +99,15 @@ def test_a_session_of_any_harness_is_measured(refold: Refold, tmp_path: Path) ->
     (found,) = refold("bench", "one", "--json").json["sessions"]
     assert found["rebuildSeconds"] > 0
     assert refold("bench", "one").code == 0
+
+
+def test_a_session_of_codex_is_measured(refold: Refold, tmp_path: Path) -> None:
+    said = (codex.said("Go."), codex.called("c1"), codex.output("c1"), codex.answered("Done."))
+    (tmp_path / codex.name_of()).write_bytes(codex.rollout(*said))
+    refold("sync", codex.name_of())
+    (found,) = refold("bench", "--json").json["sessions"]
+    assert found["messages"] == len(said)
+    assert refold("bench").code == 0
 
 
 def test_a_place_in_a_session_can_be_measured(told: Refold) -> None:
