@@ -56,7 +56,7 @@ class Conversation:
     """The turns of a request, built message by message.
 
     A message depends only on those before it, and a call only on what follows up to the assistant's next
-    message. So a growing conversation keeps its prefix, and with it the provider's cache.
+    message that no call begins. So a growing conversation keeps its prefix, and with it the provider's cache.
     """
 
     def __init__(self, repairs: Repairs) -> None:
@@ -73,8 +73,13 @@ class Conversation:
             self._users_turn().others.extend(blocks)
 
     def assistant(self, event: str, blocks: list[Block | ToolUse]) -> None:
-        """Add an assistant message. Earlier calls without a result get a placeholder result."""
-        self._answer_the_waiting()
+        """Add an assistant message. Earlier calls without a result get a placeholder result.
+
+        Except that a call directly behind the assistant's turn is parallel: Codex records each call by itself.
+        """
+        is_behind = bool(self._turns) and self._turns[-1].role == "assistant"
+        if not (is_behind and isinstance(blocks[0], ToolUse)):
+            self._answer_the_waiting()
         if not self._turns and not _is_compaction(blocks[0]):
             self._repairs.of(event)(RepairRule.FIRST_MESSAGE, "a user message replaces the missing beginning")
             self.user([plain_text(_BEGINNING)])

@@ -123,6 +123,35 @@ def test_a_call_without_a_result_before_the_assistant_goes_on_is_answered_betwee
     ]
 
 
+def test_calls_in_a_row_of_messages_are_parallel():
+    calls = [assistant("b", call("bash", "c1")), assistant(call("bash", "c2")), assistant(call("bash", "c3"))]
+    talk = [user("a"), *calls, *(result("found", call_id=each) for each in ("c1", "c2", "c3"))]
+    assert sent(*talk)[1:] == [
+        {"role": "assistant", "content": [text("b"), used("c1"), used("c2"), used("c3")]},
+        {"role": "user", "content": [answered("found", call_id=each) for each in ("c1", "c2", "c3")]},
+    ]
+    assert repaired(*talk) == []
+
+
+def test_of_calls_in_a_row_only_the_one_without_a_result_is_answered_by_an_error():
+    talk = [
+        user("a"),
+        assistant(call("bash", "c1")),
+        assistant(call("bash", "c2")),
+        result("found", call_id="c2"),
+    ]
+    assert sent(*talk)[2:] == [
+        {"role": "user", "content": [answered("found", call_id="c2"), unanswered("c1")]},
+    ]
+    assert repaired(*talk) == [("missing-result", "e2")]
+
+
+def test_a_call_behind_what_the_user_said_begins_a_turn():
+    talk = [user("a"), assistant(call("bash", "c1")), user("stop"), assistant(call("bash", "c2"))]
+    assert [message["role"] for message in sent(*talk)] == ["user", "assistant"] * 2 + ["user"]
+    assert repaired(*talk) == [("missing-result", "e2"), ("missing-result", "e4")]
+
+
 def test_a_message_of_the_assistants_without_content_parts_no_call_from_its_result():
     talk = [user("a"), assistant(call("bash")), assistant(stop="aborted"), result("found")]
     assert sent(*talk)[2]["content"] == [answered("found")]

@@ -97,8 +97,15 @@ def test_a_conversation_that_went_well_says_what_it_said_in_its_order(said):
 @given(said=any_talk, data=st.data())
 def test_a_conversation_that_goes_on_keeps_all_messages_but_its_last(said, data):
     cut = data.draw(st.integers(0, len(said)))
-    beginning, whole = (body_of(render(context_of(*some)))["messages"] for some in (said[:cut], said))
-    assert beginning[:-1] == whole[: len(beginning[:-1])]
+    before = render(context_of(*said[:cut]))
+    beginning, whole = body_of(before)["messages"], body_of(render(context_of(*said)))["messages"]
+    kept = beginning[:-1]
+    if before.repairs and before.repairs[-1].rule == RepairRule.MISSING_RESULT:
+        # Calls may join an open one.
+        *kept, open_calls = kept
+        grown = whole[len(kept)]
+        assert open_calls == {**grown, "content": grown["content"][: len(open_calls["content"])]}
+    assert kept == whole[: len(kept)]
 
 
 @given(said=any_talk, data=st.data())
