@@ -93,15 +93,18 @@ def _is_agreed() -> bool:
 
 def _print(plan: Purge, held: Sequence[str]) -> None:
     """Print what will go, and the files that keep it."""
-    from cli.output import console, counted, echo_note, echo_text, table
+    from cli.output import console, counted, echo_note, echo_text, safe_line, table
+    from cli.store import short_names
 
     if not plan.events and not plan.payloads:
         echo_text("no record in the store holds it")
     else:
-        rows = table("SESSION", "EVENT", "KIND", "GOES", "BECAUSE", right=["EVENT"], shrinks="SESSION")
+        columns = ("SESSION", "EVENT", "KIND", "GOES", "BECAUSE")
+        rows = table(*columns, right=["EVENT"], drops=["KIND", "BECAUSE"])
+        names = short_names([each.session for each in plan.events])
         for each in plan.events[:_LISTED]:
             goes = "the record" if each.is_whole else "the text"
-            rows.add_row(each.session, f"#{each.seq}", each.kind, goes, _BECAUSE[each.why])
+            rows.add_row(safe_line(names[each.session]), f"#{each.seq}", each.kind, goes, _BECAUSE[each.why])
         console().print(rows)
         if len(plan.events) > _LISTED:
             echo_text(f"… {counted(len(plan.events) - _LISTED, 'more event')}")
@@ -109,7 +112,10 @@ def _print(plan: Purge, held: Sequence[str]) -> None:
             echo_text(f"and {counted(len(plan.payloads), 'run')} of bytes between records")
     for path in held:
         echo_note(f"{path} holds it and stays as it is")
-    echo_note("backups and other stores elsewhere are not looked at: purge there, too, and change the secret")
+    if plan.events or plan.payloads or held:
+        echo_note(
+            "backups and other stores elsewhere are not looked at: purge there, too, and change the secret"
+        )
 
 
 _BECAUSE: Final = {

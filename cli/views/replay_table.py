@@ -46,7 +46,7 @@ def print_replay(
     out.print()
     kept = ("RULES KEPT", "FACTS KEPT", "LOSSES AVOIDED") if any(each.judged for each in summaries) else ()
     numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT", *kept)
-    listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED", "BOUNDARIES"))
+    listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED", "BOUNDARIES", "LOSSES AVOIDED"))
     for each in summaries:
         figures = (thousands(each.trials), thousands(each.failed), percent(each.size))
         listing.add_row(safe_line(each.variant), *figures, *(kept_by(each) if kept else ()))

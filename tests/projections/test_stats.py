@@ -15,7 +15,10 @@ def test_an_empty_log_holds_nothing(log):
 def test_kinds_are_counted_over_all_sessions_those_with_most_bytes_first(log):
     log.append("s", [event("e1", "novelty", n=1), event("e2", "novelty", n=22)])
     log.append("t", [event("e1", "custom", data="x" * 100)])
-    sizes = [len(b'{"type": "custom", "data": ""}') + 100, len(b'{"type": "novelty", "n": }') * 2 + 3]
+    sizes = [
+        len(b'{"type": "custom", "customType": "x", "data": ""}') + 100,
+        len(b'{"type": "novelty", "n": }') * 2 + 3,
+    ]
     assert stats(log) == Stats(
         sessions=2,
         events=3,
