@@ -184,7 +184,7 @@ def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellatio
 
 
 def _is_summary(part: Part, view: Message) -> bool:
-    """Return True if a message is a summary, in any harness's form, or the document of a handoff."""
+    """Return True if a message is a summary of any harness, or the document of a handoff."""
     is_handoff = view.extension is not None and view.extension.type == HANDOFF
     # Of what takes the place of compacted messages, instructions (`custom`) are no summary.
     is_sent_as_one = part.fate is Fate.SUMMARY and view.role in ("user", "assistant")
