@@ -31,7 +31,7 @@ OF_A_SESSION: Final = (
     "check SESSION",
     "rules SESSION",
     "export SESSION -o -",
-    "export SESSION -o - --format pi",
+    "export SESSION -o - --format pi --yes",
     "export SESSION -o - --format markdown",
 )
 OF_A_STORE: Final = (
