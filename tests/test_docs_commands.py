@@ -213,7 +213,7 @@ def example_of(name: str) -> str:
 
 def run_as_shown(refold: Refold, script: str, folder: Path) -> None:
     """Run what a person with a session at home would type: in a shell, which takes longer, only if it needs one."""
-    if script.endswith("refold mcp"):
+    if script.rstrip().endswith("refold mcp"):
         pytest.importorskip("mcp", reason="the extra refold[mcp] is not installed")
     sessions = folder / "home" / ".pi" / "agent" / "sessions" / "project"
     sessions.mkdir(parents=True)
