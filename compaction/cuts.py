@@ -168,6 +168,16 @@ def _is_pi_turn(item: WindowItem) -> bool:
     return item.kind in _OWN_KINDS or item.role in ("user", "bashExecution")
 
 
+def _places_of_pi(window: Window, *, extension: str) -> list[int]:
+    """Return where pi and oh-my-pi may cut; `extension` is the role of messages of extensions."""
+    roles = {*_PI_STARTS, extension}
+    return [
+        at
+        for at, item in enumerate(window.items)
+        if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
+    ]
+
+
 class PiRecent(_Recent, frozen=True, tag="pi-recent"):
     """Cut as pi 0.73.1 does: keep messages from the one that fills `tokens`, or the next place.
 
@@ -189,12 +199,7 @@ class PiRecent(_Recent, frozen=True, tag="pi-recent"):
         """Return the cut of a window, None if nothing is to be summarized."""
         del limits
         items = window.items
-        roles = {*_PI_STARTS, "custom"}
-        places = [
-            at
-            for at, item in enumerate(items)
-            if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
-        ]
+        places = _places_of_pi(window, extension="custom")
         if window.is_compacted or not places:
             return None
         sizes = [item.tokens if item.kind == "message" else 0 for item in items]
@@ -223,12 +228,7 @@ class Pi87Recent(_Recent, frozen=True, tag="pi-0.87-recent"):
     def cut(self, window: Window, limits: Limits) -> Cut | None:
         """Return the cut of a window, None if nothing is to be summarized."""
         del limits
-        roles = {*_PI_STARTS, "custom"}
-        places = [
-            at
-            for at, item in enumerate(window.items)
-            if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
-        ]
+        places = _places_of_pi(window, extension="custom")
         if window.is_compacted or not places:
             return None
         full = sum(size >= self.tokens for size in _tokens_from(window)) - 1
@@ -248,12 +248,7 @@ class OhMyPiRecent(_Recent, frozen=True, tag="oh-my-pi-recent"):
     def cut(self, window: Window, limits: Limits) -> Cut | None:
         """Return the cut of a window, None if nothing is to be summarized."""
         del limits
-        roles = {*_PI_STARTS, "hookMessage"}
-        places = [
-            at
-            for at, item in enumerate(window.items)
-            if item.begins and (item.kind in _OWN_KINDS or item.role in roles)
-        ]
+        places = _places_of_pi(window, extension="hookMessage")
         if window.is_compacted or not places:
             return None
         budget = scale_budget(self.tokens, measured=window.last_measured or 0, estimate=window.tokens)

@@ -92,7 +92,7 @@ def test_a_change_at_either_end_is_found(
     assert original(log) == changed
 
 
-def test_a_change_between_is_found_by_a_full_look(
+def test_a_full_look_finds_a_change_between(
     log: MemoryLog, path: Path, follow: Callable[[bytes], ImportResult]
 ) -> None:
     changed = FIRST.replace(b"text 9", b"TEXT 9") + ENTRIES[20]

@@ -123,7 +123,7 @@ def test_what_was_purged_can_be_pushed(place: str, tmp_path: Path) -> None:
         assert events(copy, SESSION)[0].body == events(log, SESSION)[0].body
 
 
-def test_no_form_of_the_text_is_in_the_file(tmp_path: Path) -> None:
+def test_no_form_of_it_is_in_the_file(tmp_path: Path) -> None:
     place = str(tmp_path / "store")
     with open_store(place) as log:
         import_file(log, session_file(tmp_path, f"the key is {SECRET}.", json.dumps({"key": SECRET})))
@@ -196,7 +196,7 @@ def test_a_compaction_is_never_purged_as_a_whole(store: LmdbLog) -> None:
 
 
 @pytest.mark.parametrize("text", ["short", "[purged]", "Purged"])
-def test_a_text_that_stands_in_too_much_is_refused(store: LmdbLog, text: str) -> None:
+def test_a_text_found_too_often_is_refused(store: LmdbLog, text: str) -> None:
     with pytest.raises(BadInputError, match="at least 6 characters"):
         planned(store, text)
 

@@ -159,7 +159,7 @@ for thread in threads:
 
 
 class TestForks:
-    def test_a_child_closes_what_threads_of_its_parent_use(self, tmp_path: Path) -> None:
+    def test_a_child_closes_what_parent_threads_use(self, tmp_path: Path) -> None:
         assert output_of(CLOSE_WHILE_THREADS_USE_IT, tmp_path / "store") == ""
 
     @pytest.mark.parametrize("durability", ["each", "batch"])

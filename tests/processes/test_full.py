@@ -260,7 +260,7 @@ class TestFullDisk:
     ) -> None:
         assert json.loads(output_of(FILL_FROM_THREADS, small_disk)) == [4, True, 1]
 
-    def test_a_full_disk_keeps_no_result_and_refuses_no_reader(self, small_disk: Path) -> None:
+    def test_a_full_disk_refuses_no_reader(self, small_disk: Path) -> None:
         assert json.loads(output_of(KEEP_WHEN_FULL, small_disk)) == [1, None]
 
     @pytest.mark.parametrize("room", [0, 4096, 16_384, 40_960, 65_536])

@@ -94,7 +94,7 @@ def test_programs_send_contexts_of_real_files(corpus: Path, harness: str) -> Non
     assert {each.path.name: each.differences for each in found} == {path.name: set() for path in files}
 
 
-def test_a_program_may_add_only_what_the_list_has() -> None:
+def test_a_program_adds_only_listed_content() -> None:
     prompt = [Block("user", "text", "go\n"), Block("user", "text", "Where were we?")]
     answer = Block("assistant", "text", "No response requested.")
     assert as_added("claude-code", "messages", prompt)[0].text == "go"

@@ -172,7 +172,7 @@ def test_a_session_that_was_never_compacted_has_no_recorded_boundary(refold: Ref
     )
 
 
-def test_what_was_kept_is_counted_where_a_model_read(refold: Refold) -> None:
+def test_claims_are_counted_where_a_model_read(refold: Refold) -> None:
     store_lossy(refold)
     run = ("replay", LOSSY, "--at", "recorded", "--with", "recorded")
     assert (
@@ -190,7 +190,7 @@ def test_what_was_kept_is_counted_where_a_model_read(refold: Refold) -> None:
 
 
 @pytest.mark.slow
-def test_the_table_of_the_docs_is_what_the_demo_shows(refold: Refold) -> None:
+def test_the_docs_table_is_what_demo_shows(refold: Refold) -> None:
     page = (PROJECT / "docs" / "improve-your-template.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", page, re.MULTILINE)
     variants = [name for name, *_ in rows]
@@ -208,7 +208,7 @@ def test_few_sessions_have_no_intervals(refold: Refold) -> None:
     assert "no intervals: what was read is of 1 session, and they need 8" in refold(*run).out
 
 
-def test_a_file_of_the_user_is_not_replaced_by_a_page(told: Refold, tmp_path: Path) -> None:
+def test_no_page_replaces_a_users_file(told: Refold, tmp_path: Path) -> None:
     notes = tmp_path / "notes.html"
     notes.write_text("mine")
     told.refused(BadInputError, "replay", "--all", "-o", notes)

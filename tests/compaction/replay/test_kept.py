@@ -161,7 +161,7 @@ def test_recorded_counts_are_those_of_its_context() -> None:
     assert kept_in(whole, reading) == Kept(*msgspec.structs.astuple(asked_by(reading)))
 
 
-def test_what_only_a_provider_can_read_is_not_counted(tmp_path: Path) -> None:
+def test_sealed_summaries_are_not_counted(tmp_path: Path) -> None:
     def recorded(*, native: bool) -> Trial:
         log = MemoryLog()
         session = bring(log, tmp_path, *EARLY, compacted(first=1, native=native), *LATE)
@@ -191,7 +191,7 @@ def result(session: str, *kept: Kept | None) -> ReplayResult:
     return ReplayResult(boundary=boundary, trials=trials, summaries={})
 
 
-def test_a_boundary_that_one_cannot_answer_counts_for_none() -> None:
+def test_what_one_cannot_answer_counts_for_none() -> None:
     results = [result("a", Kept(rules=1), Kept(rules=4)), result("b", None, Kept(rules=4))]
     first, second = summaries(results, ["0", "1"])
     assert (first.judged, first.asked.rules, first.kept.rules) == (1, 4, 1)

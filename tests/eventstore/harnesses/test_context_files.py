@@ -72,7 +72,7 @@ def test_codex_items_are_sent_as_recorded() -> None:
     assert payloads(written("codex", message), "response_item") == [json.loads(recorded)]
 
 
-def test_codex_has_items_for_all_but_seals_of_others() -> None:
+def test_codex_has_items_for_all_but_foreign_seals() -> None:
     found = written(
         "codex",
         user(Text("look"), Image("image/png", 4), Opaque("document", 9)),

@@ -318,14 +318,14 @@ def test_calls_name_the_files_that_they_touch(tmp_path: Path) -> None:
 def test_relative_and_absolute_names_are_one_file(tmp_path: Path) -> None:
     database, log = Database(tmp_path), MemoryLog()
     database.begin()
-    database.message("msg_1", "assistant", path={"cwd": "/work"})
+    database.message("msg_1", "assistant", path={"cwd": "/home/user"})
     patch = "*** Begin Patch\n*** Update File: src/a.py\n*** End Patch"
-    for tool, given in (("read", {"filePath": "/work/src/a.py"}), ("apply_patch", {"patchText": patch})):
+    for tool, given in (("read", {"filePath": "/home/user/src/a.py"}), ("apply_patch", {"patchText": patch})):
         state = {"status": "completed", "input": given, "output": ""}
         database.part("msg_1", f"prt_{tool}", type="tool", tool=tool, callID=tool, state=state)
     import_sessions(log, database.path)
     found = file_operations(log, SESSION)
-    assert (found.read_files, found.modified_files) == ([], ["/work/src/a.py"])
+    assert (found.read_files, found.modified_files) == ([], ["/home/user/src/a.py"])
 
 
 def test_copies_of_a_fork_count_no_tokens(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_calls_in_a_row_of_messages_are_parallel():
     assert repaired(*talk) == []
 
 
-def test_of_calls_in_a_row_only_the_one_without_a_result_is_answered_by_an_error():
+def test_only_a_call_without_result_gets_an_error():
     talk = [
         user("a"),
         assistant(call("bash", "c1")),
@@ -146,7 +146,7 @@ def test_of_calls_in_a_row_only_the_one_without_a_result_is_answered_by_an_error
     assert repaired(*talk) == [("missing-result", "e2")]
 
 
-def test_a_call_behind_what_the_user_said_begins_a_turn():
+def test_a_call_behind_user_text_begins_a_turn():
     talk = [user("a"), assistant(call("bash", "c1")), user("stop"), assistant(call("bash", "c2"))]
     assert [message["role"] for message in sent(*talk)] == ["user", "assistant"] * 2 + ["user"]
     assert repaired(*talk) == [("missing-result", "e2"), ("missing-result", "e4")]
@@ -227,7 +227,7 @@ def test_white_space_at_the_end_stays_where_something_follows():
     assert repaired(*talk) == []
 
 
-def test_an_orphans_reference_to_a_tool_is_left_out():
+def test_an_orphans_tool_reference_is_left_out():
     orphan = result({"type": "tool_reference", "tool_name": "read"}, text("done"), call_id="c9")
     (message,) = sent(orphan)
     assert [block["type"] for block in message["content"]] == ["text", "text"]
