@@ -234,7 +234,7 @@ class TestFamilies:
         self, store: EventLog, tmp_path: Path
     ) -> None:
         for name in ("parent", "other", "sub"):
-            bring(store, tmp_path / f"{name}.jsonl", pi_session(name, folder="/work"))
+            bring(store, tmp_path / f"{name}.jsonl", pi_session(name, folder="/home/user"))
         linked(store, "sub", "subagent", "parent")
         assert [each.overview.name for each in families(overviews(store))] == ["other", "parent"]
 
@@ -242,7 +242,7 @@ class TestFamilies:
         self, store: EventLog, tmp_path: Path
     ) -> None:
         for name, above in (("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")):
-            bring(store, tmp_path / f"{name}.jsonl", pi_session(name, folder="/work"))
+            bring(store, tmp_path / f"{name}.jsonl", pi_session(name, folder="/home/user"))
             linked(store, name, "subagent", above)
         found = families(overviews(store))
         assert sorted(one.name for each in found for one in each.members) == ["a", "b", "c", "d"]
@@ -287,7 +287,7 @@ class TestGenerations:
         for version in (1, 2, 3):
             message = {"role": "assistant", "content": [], "usage": used(10, cost=version)}
             lines = [entry(f"{version}-{at}", None, "message", message=message) for at in range(5)]
-            bring(store, tmp_path / "s.jsonl", header(session="s", cwd="/work") + b"".join(lines))
+            bring(store, tmp_path / "s.jsonl", header(session="s", cwd="/home/user") + b"".join(lines))
         Story(store, "sub").says(assistant("hi", usage=used(1, cost=7)))
         linked(store, "sub", "subagent", "s")
         return store
@@ -441,7 +441,7 @@ class TestCached:
         assert reads == ["s", "s"]
 
     def test_a_title_that_has_no_utf_8_form_is_shown(self, store: EventLog, tmp_path: Path) -> None:
-        text = pi_session("s", folder="/work", text="half \ud83d")
+        text = pi_session("s", folder="/home/user", text="half \ud83d")
         bring(store, tmp_path / "s.jsonl", text)
         assert [the(store).first_request for _ in range(2)] == ["half \ud83d"] * 2
 

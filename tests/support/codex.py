@@ -18,7 +18,7 @@ def line(type_: Any, payload: Any, *, at: int = 0, **beside: Any) -> bytes:
 
 
 def meta(thread: str = THREAD, **more: Any) -> bytes:
-    return line("session_meta", {"id": thread, "cwd": "/work", "model_provider": "openai", **more})
+    return line("session_meta", {"id": thread, "cwd": "/home/user", "model_provider": "openai", **more})
 
 
 def item(type_: str, **fields: Any) -> Json:
@@ -128,7 +128,7 @@ _RECORDS: Final = (
     _of_payload("compacted", {"message": "", "replacement_history": _HISTORY}),
     _of_payload("compacted", {"message": "A summary.", "replacement_history": [said("A summary.")]}),
     _of_payload("compacted", {"message": "A summary."}),
-    _of_payload("turn_context", {"model": "m", "effort": "high", "cwd": "/work"}),
+    _of_payload("turn_context", {"model": "m", "effort": "high", "cwd": "/home/user"}),
     _of_payload("token_usage_record", {"usage": usage(100, 50)}),
     _of_payload("event_msg", {"type": "token_count", "info": {"last_token_usage": usage(100)}}),
     _of_payload("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),

@@ -46,7 +46,7 @@ class Database:
     def begin(self, session: str = SESSION, version: str = "1.18.33", **more: Any) -> None:
         info = {
             "id": session,
-            "directory": "/work",
+            "directory": "/home/user",
             "title": "New session - 2026-01-01T00",
             "version": version,
         }
@@ -131,7 +131,7 @@ def call_part(tool: str, argument: str, name: str, value: str, output: str) -> J
 
 
 def exported(messages: list[Json], title: str) -> bytes:
-    info = {"id": SESSION, "title": title, "version": "1.18.33", "directory": "/work"}
+    info = {"id": SESSION, "title": title, "version": "1.18.33", "directory": "/home/user"}
     return json.dumps({"info": info, "messages": messages}, indent=2).encode()
 
 

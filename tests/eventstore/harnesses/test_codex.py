@@ -133,7 +133,7 @@ def test_without_the_library_one_line_says_so(tmp_path: Path, monkeypatch: pytes
     ("item", "kind", "role"),
     [
         (codex.said("Fix it."), "message", "user"),
-        (codex.said("# AGENTS.md instructions for /work"), "custom_message", "custom"),
+        (codex.said("# AGENTS.md instructions for /home/user"), "custom_message", "custom"),
         (codex.said("<environment_context>\n</environment_context>"), "custom_message", "custom"),
         (codex.said("Be good.", "developer"), "custom_message", "custom"),
         (codex.answered("Done."), "message", "assistant"),

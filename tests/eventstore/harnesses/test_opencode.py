@@ -201,7 +201,7 @@ def test_rows_without_events_are_messages(tmp_path: Path) -> None:
     database, log = Database(tmp_path, has_events=False), MemoryLog()
     row = {
         "id": SESSION,
-        "directory": "/work",
+        "directory": "/home/user",
         "title": "A title",
         "version": "1.15.5",
         "time_created": START,
