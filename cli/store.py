@@ -211,8 +211,9 @@ def chosen_sessions(
 def resolve_session(log: EventLog, name: str) -> str:
     """Return a session's id, given `@last`, an id or its prefix, a file, an agent or a title.
 
-    A prefix of a session and of its subagents means the session. These are tried in this order. If a name could
-    mean several generations of one session, it means the newest, and a note says so; `PREFIX~N` is the Nth.
+    A session without a title has its first request instead. A prefix of a session and of its subagents
+    means the session. These are tried in this order. If a name could mean several generations of one session, it
+    means the newest, and a note says so; `PREFIX~N` is the Nth.
     Raises NotFoundError, AmbiguousError, and for a file what an import raises.
     """
     from cli.output import echo_note
@@ -277,7 +278,7 @@ def _similar_titles(log: EventLog, name: str, names: Sequence[str]) -> str:
     from projections import descriptions
 
     with log.snapshot() as snapshot:
-        titles = dict.fromkeys(descriptions.title(snapshot, each) for each in names)
+        titles = dict.fromkeys(descriptions.heading(snapshot, each) for each in names)
     shown = {title.casefold(): title for title in titles if title}
     wanted = name.casefold()
     close = get_close_matches(wanted, shown, _CLOSE) or [each for each in shown if wanted and wanted in each]
@@ -288,7 +289,7 @@ def _similar_titles(log: EventLog, name: str, names: Sequence[str]) -> str:
 def _titled(snapshot: Snapshot, title: str, names: Sequence[str]) -> list[str]:
     from projections import descriptions
 
-    return [each for each in names if descriptions.title(snapshot, each) == title]
+    return [each for each in names if descriptions.heading(snapshot, each) == title]
 
 
 def _agent(name: str) -> str:

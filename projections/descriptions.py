@@ -52,6 +52,11 @@ def first_request(log: EventLog | Snapshot, session: str) -> str:
         return " ".join(task.text.split()) if task and is_subagent else ""
 
 
+def heading(log: EventLog | Snapshot, session: str) -> str:
+    """Return what a session is listed by: its title, or without one its first request. "" for neither."""
+    return title(log, session) or first_request(log, session)
+
+
 CONTINUATION: Final = "continuation"
 """The name of a continuation after a compaction: its role is "user", but no user wrote it."""
 _BEGINNING: Final = re.compile(r".{0,80}\S{0,400}")

@@ -34,7 +34,7 @@ from projections.context.cursor import Cursor, Leaf, path, resolve_cursor
 from projections.context.incremental import IncrementalContexts
 from projections.context.overlay import resolve_targets
 from projections.context.parts import Context, has_message
-from projections.descriptions import first_request, title
+from projections.descriptions import heading
 from projections.files import abandoned_entries, beside, claimed_files, files_elsewhere, files_of
 from projections.replacement import Replacement, end_of_change, replacement_between, start_of_change
 from projections.rules import rules_at
@@ -222,7 +222,7 @@ def audit(
             session=session,
             earlier=earlier_generation(snapshot, session),
             original=original_of(snapshot, session) if copied_through(snapshot, session) else None,
-            title=title(snapshot, session) or first_request(snapshot, session),
+            title=heading(snapshot, session),
             leaf=context.leaf,
             events=cursor.as_of,
             entries=snapshot.head(session).entries,

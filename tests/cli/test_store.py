@@ -49,6 +49,10 @@ def test_a_misspelt_title_gets_the_titles_like_it(two: Refold) -> None:
     assert "titles like it: 'The parser'" in two.refused(NotFoundError, "tree", "the parsr").remedy
 
 
+def test_a_session_without_title_has_its_request(two: Refold) -> None:
+    assert meant(two, "hello") == OTHER
+
+
 def test_a_session_is_meant_by_its_id(two: Refold) -> None:
     assert meant(two, SESSION) == SESSION
 
