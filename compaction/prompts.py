@@ -137,9 +137,10 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     A serialized prompt holds its messages inside the text. `max_tokens` limits the answer. `parts` are the
     messages to summarize, in either shape. `previous` is the summary to update, "" for none. `tools` are the
-    definitions before a live prefix, a JSON list; with `forbids_tools` the model may not call them.
-    `is_reminder` means that it follows an incomplete answer. `masked` counts the secrets that are masked in it; then
-    `unmasked` is the digest of the prompt that has them.
+    definitions before a live prefix, a JSON list; with `forbids_tools` the model may not call them. `schema` is the
+    JSON schema of an answer, for APIs that have such, empty for text. `is_reminder` means that it follows an
+    incomplete answer. `masked` counts the secrets that are masked in it; then `unmasked` is the digest of the prompt
+    that has them.
     """
 
     template: Template
@@ -151,6 +152,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = False
     tools: bytes = b""
     forbids_tools: bool = False
+    schema: bytes = b""
     is_reminder: bool = False
     masked: int = 0
     unmasked: str = ""
@@ -166,7 +168,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         if self.unmasked:
             return self.unmasked
         texts = (text.encode("utf-8", "surrogatepass") for text in (self.system, self.text))
-        pieces = (*texts, *([self.tools] if self.tools else []), *(part.raw for part in self.prefix))
+        pieces = (*texts, *filter(None, (self.tools, self.schema)), *(part.raw for part in self.prefix))
         digest = hashlib.sha256()
         for piece in pieces:
             digest.update(len(piece).to_bytes(8, "big") + piece)

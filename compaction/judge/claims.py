@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
+
+from eventstore.javascript import stringify
+from projections.audit.readings import RuleState, Verdict
 
 MOST_FACTS: Final = 25
 MOST_STATEMENTS: Final = 25
@@ -14,6 +17,11 @@ _LONGEST: Final = 1 << 20
 """Characters of an answer that are read."""
 _MOST_STARTS: Final = 1_000
 """Places at which no object begins, after which the search for one ends."""
+
+
+def _one_of(*values: str) -> msgspec.Meta:
+    """Return what a schema says of a text. Another one is left to the checks."""
+    return msgspec.Meta(extra_json_schema={"enum": [*map(str, values)]})
 
 
 class Quoted(msgspec.Struct, frozen=True):
@@ -28,7 +36,7 @@ class ClaimedRule(msgspec.Struct, frozen=True):
 
     rule: str
     said: list[Quoted]
-    state: str = ""
+    state: Annotated[str, _one_of(RuleState.KEPT, RuleState.WEAKENED, RuleState.GONE, RuleState.BROKEN)] = ""
     in_summary: str | None = None
     broken: list[Quoted] = []
 
@@ -63,22 +71,49 @@ class ClaimedStatement(msgspec.Struct, frozen=True):
 class Look(msgspec.Struct, frozen=True):
     """The answer of a second look: a verdict, the words that it rests on, and a person's."""
 
-    verdict: str
+    verdict: Annotated[
+        str, _one_of(Verdict.LOST, Verdict.NOT_HEEDED, Verdict.NEVER_KNOWN, Verdict.NOT_NEEDED)
+    ]
     because: Quoted
     person: Quoted | None = None
 
 
-class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims of an answer. `malformed` are those of another shape, as JSON."""
+class Lists(msgspec.Struct, frozen=True, kw_only=True):
+    """The claims of an answer."""
 
     rules: list[ClaimedRule]
     facts: list[ClaimedFact]
     losses: list[ClaimedLoss]
     statements: list[ClaimedStatement]
+
+
+class Claims(Lists, frozen=True, kw_only=True):
+    """The claims of an answer. `malformed` are those of another shape, as JSON."""
+
     malformed: list[str]
 
 
+def schema_of(shape: type[Lists | Look]) -> bytes:
+    """Return the JSON schema of an answer in which each property is given, and no other."""
+    _, parts = msgspec.json.schema_components([shape], ref_template="#/$defs/{name}")
+    found = {name: _strict(part) for name, part in parts.items()}
+    return stringify({**found.pop(shape.__name__), "$defs": found}).encode()
+
+
+def _strict(schema: object) -> Any:
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _strict(value) for key, value in schema.items() if key not in _UNNEEDED}
+    if "properties" in found:
+        found |= {"required": [*found["properties"]], "additionalProperties": False}
+    return found
+
+
 T = TypeVar("T")
+_UNNEEDED: Final = frozenset({"default", "description", "title"})
+"""Keys of a schema that the template says better."""
 
 
 def claims_in(answer: str) -> Claims | None:

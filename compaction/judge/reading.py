@@ -24,9 +24,11 @@ from compaction.judge.claims import (
     MOST_STATEMENTS,
     ClaimedStatement,
     Claims,
+    Lists,
     Look,
     claims_in,
     look_in,
+    schema_of,
 )
 from compaction.judge.material import Material, Said, cut, fitting
 from compaction.prompts import Prompt, escape_tags, wrap_in_tag
@@ -79,7 +81,7 @@ def find_templates(sources: Sequence[Source]) -> Templates:
 def prompts_of(material: Material, template: Template) -> list[Prompt]:
     """Return the requests that read a boundary: one, or several for a long one."""
     most = 4 * LARGEST - len(SYSTEM) - len(template.text) - 2
-    return [_prompt(template, text) for text in material.texts_within(most)]
+    return [_prompt(template, text, Lists) for text in material.texts_within(most)]
 
 
 class LimitReachedError(Exception):
@@ -110,7 +112,8 @@ def judge(
         *(PossibleLoss(claim=rule.rule, known=rule.said, trouble=rule.broken) for rule in broken),
     ]
     asking.chain = second or chain
-    looks = asking.ask([_prompt(templates.look, _second_text(each, material)) for each in possible], look_in)
+    second_texts = [_second_text(each, material) for each in possible]
+    looks = asking.ask([_prompt(templates.look, text, Look) for text in second_texts], look_in)
     losses, refused, upheld = list[Loss](), [*checked.refused], set[str]()
     for each, look in zip(possible, looks, strict=True):
         try:
@@ -199,13 +202,14 @@ class _Asking:
         return recording_failed_attempt(self._writer, prompt.template.name, answered=self.requests)
 
 
-def _prompt(template: Template, text: str) -> Prompt:
+def _prompt(template: Template, text: str, shape: type[Lists | Look]) -> Prompt:
     return Prompt(
         template=template,
         system=SYSTEM,
         text=f"{text}\n\n{template.text}",
         max_tokens=MAX_TOKENS,
         parts=(),
+        schema=schema_of(shape),
     )
 
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     import anthropic
 
 
+ANSWER: Final = "answer"
+"""The tool by whose call a model answers a prompt with a schema."""
 DEFAULT_MODEL: Final = "claude-haiku-4-5"
 _CONNECTING: Final = 10.0
 """Timeout of a connection attempt in seconds."""
@@ -160,7 +162,9 @@ class AnthropicSummarizer:
         """Return an answer with text or a regular end. Raises SummarizerError."""
         if answer is None:
             raise self._failed(f"the answer is not an event stream of the Messages API; check {self._where}")
-        text = "".join(block.text for block in answer.content if block.type == "text")
+        called = [block for block in answer.content if block.type == "tool_use" and block.name == ANSWER]
+        said = (block.text for block in answer.content if block.type == "text")
+        text = stringify(called[0].input) if called else "".join(said)
         usage = _usage(answer.usage)
         if not answer.stop_reason:
             raise self._failed("the answer broke off", is_transient=True, usage=usage)
@@ -226,8 +230,8 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
     """Return the request to send: the prefix if any, then the prompt's text as a user message.
 
     A live prefix starts with the same bytes as the context's own rendering. `is_cached` means that the
-    provider should read it from its cache; it contains no cache marks of its own. Raises BadInputError unless
-    tools are a JSON list of objects.
+    provider should read it from its cache; it contains no cache marks of its own. A prompt with a schema is answered
+    by a call of a tool that has it. Raises BadInputError unless tools are a JSON list of objects.
     """
     return render(
         Context(
@@ -241,11 +245,18 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
         model=model,
         max_tokens=prompt.max_tokens,
         system=prompt.system,
-        tools=prompt.tools or None,
+        tools=_answering(prompt.schema) if prompt.schema else prompt.tools or None,
         forbids_tools=prompt.forbids_tools,
+        calls=ANSWER if prompt.schema else "",
         caches_messages=is_cached,
         streams=True,
     )
+
+
+def _answering(schema: bytes) -> bytes:
+    """Return the definition of the only tool of a prompt whose answer has a schema."""
+    fields = b'"name":"%s","description":"Give the answer.","strict":true' % ANSWER.encode()
+    return b'[{%s,"input_schema":%s}]' % (fields, schema)
 
 
 def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:

@@ -75,6 +75,20 @@ def calls_tool(exchange: Exchange) -> None:
     exchange.end()
 
 
+def answers_by_tool(given: object) -> Reply:
+    """Return a call of the tool by which answers with a schema are given."""
+    block = {"type": "tool_use", "id": "toolu_1", "name": "answer", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
+
+    def reply(exchange: Exchange) -> None:
+        exchange.begin()
+        for event in (*_begun(), *_block(0, block, [delta]), *_ended("tool_use")):
+            exchange.send(event)
+        exchange.end()
+
+    return reply
+
+
 def streams(*events: Any) -> Reply:
     """Any events, as they are given, each an object with its type."""
 

@@ -96,6 +96,7 @@ def render(
     tools: bytes | None = None,
     cache_breakpoints: int = 0,
     forbids_tools: bool = False,
+    calls: str = "",
     caches_messages: bool = False,
     streams: bool = False,
 ) -> Rendered:
@@ -104,8 +105,9 @@ def render(
     The same context gives the same bytes. `model` defaults to the context's; another must be one of Anthropic's.
     `system` and `tools`, a JSON list of definitions, are not in the log; a blank prompt is left out.
     `cache_breakpoints` is the number of breakpoints to set; `caches_messages` lets the API set one itself.
-    `forbids_tools`: the model may call none. `streams`: the answer arrives as events. What no repair can fix
-    becomes a violation: no messages, no model, too large. Raises BadInputError for invalid tools.
+    `forbids_tools`: the model may call none. `calls`: it must call this one. `streams`: the answer arrives as
+    events. What no repair can fix becomes a violation: no messages, no model, too large.
+    Raises BadInputError for invalid tools.
     """
     system = None if system is None or is_blank(system) else system
     messages, left_out = since_compaction([read_part(part) for part in context.parts])
@@ -130,6 +132,8 @@ def render(
     fields.append(b'"messages":[%s]' % b",".join(_messages(turns, marks)))
     if definitions and forbids_tools:
         fields.append(b'"tool_choice":{"type":"none"}')
+    if calls:
+        fields.append(b'"tool_choice":{"type":"tool","name":%s}' % encode_text(calls, unnoted))
     if caches_messages:
         fields.append(b'"cache_control":{"type":"ephemeral"}')
     if streams:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.judge.claims import Look, schema_of
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.anthropic import body_to_send, messages_request
 from compaction.summarizers.chain import SummarizersFailedError
@@ -15,7 +17,7 @@ from projections.requests.anthropic import render
 from projections.settings import Model
 from tests.compaction.summarizers.prompts import MODEL, Saying, chain, claude, live, never, prompt
 from tests.support.contexts import context_of
-from tests.support.messages_api import says
+from tests.support.messages_api import answers_by_tool, says
 from tests.support.talk import assistant, call, image, result, shell, thinking, user
 from tests.support.validator import validate
 from tests.support.wild_talk import any_talk, compacted_talk, good_talk
@@ -45,6 +47,23 @@ def arrived(messages_api):
         return api.requests[0].body
 
     return arrived
+
+
+def test_an_answer_with_a_schema_is_a_call(messages_api):
+    """Strict: each property is required, and no other allowed."""
+    api = messages_api(answers_by_tool({"verdict": "lost"}))
+    sent = msgspec.structs.replace(prompt(), schema=schema_of(Look))
+    told = claude(api).summarize(sent, is_cancelled=never)
+    body = json.loads(api.requests[0].body)
+    (tool,) = body["tools"]
+    objects = [tool["input_schema"], *tool["input_schema"]["$defs"].values()]
+    assert json.loads(told.text) == {"verdict": "lost"}
+    assert (tool["strict"], body["tool_choice"]) == (True, {"type": "tool", "name": tool["name"]})
+    assert all(
+        each["required"] == [*each["properties"]] and each["additionalProperties"] is False
+        for each in objects
+    )
+    assert not problems(api.requests[0].body)
 
 
 def messages_of(body):
