@@ -193,6 +193,8 @@ def _print_remarks(out: Console, view: AuditView) -> None:
     for line in found[:REMARKS]:
         print_line(out, wrapped(line, min(out.width, _WIDE), hanging=2), style="bold red")
     _print_rest(out, len(found) - REMARKS, "remark")
+    if view.worst and not found:
+        print_line(out, "no condition holds", style="dim")
 
 
 def _print_rest(out: Console, count: int, one: str) -> None:

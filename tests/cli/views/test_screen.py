@@ -158,6 +158,14 @@ def test_remarks_are_shown_with_the_replacement_that_they_are_about() -> None:
     ]
 
 
+def test_that_no_condition_holds_is_said() -> None:
+    said = [
+        [line.strip() for line in printed(print_screen, audit_view(seen))].count("no condition holds")
+        for seen in (audit(compaction(1)), audit(compaction(1, conditions=["no-gain"])), audit())
+    ]
+    assert said == [1, 0, 0]
+
+
 def test_remarks_on_what_was_undone_are_not_told() -> None:
     assert remarks(compaction(3, undone=True, conditions=["no-gain"])) == []
 
