@@ -197,8 +197,8 @@ def summarizer_options_with(
         metavar="NAME|MODEL",
         multiple=True,
         shell_complete=_complete_summarizer,
-        help=f"Who {task}: anthropic, command, extractive, http, recorded, or a model of Anthropic by its name; repeat"
-        f" to name models to try next.  [default: {default}]",
+        help=f"Who {task}: anthropic, command, extractive, http, openai:MODEL, recorded, or a model of Anthropic by its"
+        f" name; repeat to name models to try next.  [default: {default}]",
     )
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -229,25 +229,21 @@ def choose_summarizer(
 
     Raises UsageError for a summarizer among others, and NotFoundError for an unknown one in the policy.
     """
-    from compaction.summarizers.registry import (
-        ANTHROPIC,
-        SUMMARIZERS,
-        default_summarizer,
-        summarizer_named,
-    )
+    from compaction.summarizers.registry import SUMMARIZERS, default_summarizer, summarizer_named
     from eventstore.errors import NotFoundError
 
     named = [summarizer_named(each) for each in summarizer_options["summarizers"]]
     models = tuple(model for _, model in named if model)
-    if len(named) > 1 and len(models) < len(named):
-        alone = next(name for name, model in named if not model)
-        raise click.UsageError(f"--summarizer {alone} excludes others: only models can be tried in turn", ctx)
+    if len(named) > 1 and (len(models) < len(named) or len({name for name, _ in named}) > 1):
+        alone = next((name for name, model in named if not model), named[0][0])
+        problem = "only models of one summarizer can be tried in turn"
+        raise click.UsageError(f"--summarizer {alone} excludes others: {problem}", ctx)
     by_policy = policy.prompting.summarizer if policy is not None else ""
     choice = named[0][0] if named else by_policy
     chosen = choice or default_summarizer()
     if chosen not in SUMMARIZERS:
         raise NotFoundError("summarizer", chosen, f"choose from: {', '.join(SUMMARIZERS)}")
-    if not models and policy is not None and chosen == ANTHROPIC:
+    if not models and policy is not None and SUMMARIZERS[chosen].asks_models:
         models = policy.prompting.models
     return SummarizerChoice(chosen, models, is_chosen=bool(choice))
 

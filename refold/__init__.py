@@ -413,7 +413,7 @@ class Session:
 
     def _summarizers(self, policy: Policy, chosen: Summarizer | str | None) -> list[Summarizer]:
         from compaction.summarizers.registry import (
-            ANTHROPIC,
+            SUMMARIZERS,
             SummarizerContext,
             default_summarizer,
             make_summarizer,
@@ -427,7 +427,7 @@ class Session:
                 raise BadInputError("argument 'summarizer'", problem, "see docs/summaries.md")
             return [chosen]
         name = policy.prompting.summarizer or default_summarizer() if chosen is None else chosen
-        models = policy.prompting.models if name == ANTHROPIC else ()
+        models = policy.prompting.models if name in SUMMARIZERS and SUMMARIZERS[name].asks_models else ()
         return [
             make_summarizer(name, SummarizerContext(log=self._log, session=self.id, model=model))
             for model in models or ("",)

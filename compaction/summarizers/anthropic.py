@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, RedirectError, SummarizerError
+from compaction.summarizers.bodies import body_to_send, context_of
 from compaction.summarizers.refusals import (
     TOO_LARGE,
     connection_problem,
@@ -21,17 +22,13 @@ from compaction.summarizers.refusals import (
     single_line_message,
     strip_credentials,
 )
-from compaction.summarizers.transport import CancellableTransport, run_cancellable
-from eventstore.errors import BadInputError
+from compaction.summarizers.transport import CONNECTING, CancellableTransport, run_cancellable
 from eventstore.event import epoch_milliseconds
 from eventstore.javascript import stringify
-from eventstore.records import FORMAT
 from eventstore.views import Message, Thinking, Usage
-from projections.context.parts import Context, Fate, Part, view_of_part
-from projections.requests.anthropic import REQUEST_SIZE, render
-from projections.requests.rendered import Rendered, Violation
-from projections.rules import rules_of_format
-from projections.settings import ModelSettings
+from projections.context.parts import Part, view_of_part
+from projections.requests.anthropic import render
+from projections.requests.rendered import Rendered
 from projections.usage import CACHE_LIFETIME
 
 if TYPE_CHECKING:
@@ -41,8 +38,6 @@ if TYPE_CHECKING:
 ANSWER: Final = "answer"
 """The tool by whose call a model answers a prompt with a schema."""
 DEFAULT_MODEL: Final = "claude-haiku-4-5"
-_CONNECTING: Final = 10.0
-"""Timeout of a connection attempt in seconds."""
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
 _NOT_FOUND: Final = 404
 _UNAUTHORIZED: Final = (401, 403)
@@ -79,7 +74,7 @@ class AnthropicSummarizer:
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the model's answer. Raises SummarizerError, CancelledError."""
         is_cached = may_be_cached(prompt, model=self.model, now=self._now())
-        body = body_to_send(prompt, self.model, summarizer=self.name, is_cached=is_cached)
+        body = body_to_send(self.name, lambda: messages_request(prompt, self.model, is_cached=is_cached))
         line = CancellableTransport(self.name)
         try:
             with self._client(line) as client:
@@ -110,7 +105,7 @@ class AnthropicSummarizer:
                 base_url=self._base_url,
                 api_key=self._api_key,
                 max_retries=0,
-                timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, _CONNECTING)),
+                timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECTING)),
                 http_client=anthropic.DefaultHttpxClient(event_hooks=line.hooks, follow_redirects=False),
             )
         except (httpx2.InvalidURL, ValueError):
@@ -234,14 +229,7 @@ def messages_request(prompt: Prompt, model: str, *, is_cached: bool = False) -> 
     by a call of a tool that has it. Raises BadInputError unless tools are a JSON list of objects.
     """
     return render(
-        Context(
-            session="",
-            leaf=None,
-            as_of=0,
-            rules=rules_of_format(FORMAT).name,
-            parts=(*prompt.prefix, _user_message(prompt.text)),
-            settings=ModelSettings(),
-        ),
+        context_of(prompt),
         model=model,
         max_tokens=prompt.max_tokens,
         system=prompt.system,
@@ -257,43 +245,6 @@ def _answering(schema: bytes) -> bytes:
     """Return the definition of the only tool of a prompt whose answer has a schema."""
     fields = b'"name":"%s","description":"Give the answer.","strict":true' % ANSWER.encode()
     return b'[{%s,"input_schema":%s}]' % (fields, schema)
-
-
-def body_to_send(prompt: Prompt, model: str, *, summarizer: str, is_cached: bool = False) -> bytes:
-    """Return the body of the request that `summarizer` is about to send.
-
-    Raises SummarizerError with the first violation, and how many more there are, if the API would refuse the
-    body. One that is only too large counts as too long, because a shorter one would pass.
-    """
-    try:
-        sent = messages_request(prompt, model, is_cached=is_cached)
-    except BadInputError as error:
-        raise SummarizerError(summarizer, f"nothing was sent: {error}", is_sent=False) from None
-    if sent.violations:
-        is_too_long = all(violation.rule == REQUEST_SIZE for violation in sent.violations)
-        problem = _refusal(sent.violations)
-        raise SummarizerError(summarizer, problem, is_too_long=is_too_long, is_sent=False)
-    return sent.body
-
-
-def _refusal(violations: Sequence[Violation]) -> str:
-    first, *others = violations
-    where = f"{first.path}: " if first.path else ""
-    more = f"; and {len(others)} more" if others else ""
-    return f"nothing was sent, because the API would refuse it: {where}{first.problem} ({first.rule}){more}"
-
-
-def _user_message(text: str) -> Part:
-    raw = stringify({"role": "user", "content": text}).encode()
-    return Part(
-        seq=0,
-        id="prompt",
-        kind="message",
-        role="user",
-        fate=Fate.INJECTED,
-        raw=raw,
-        format=FORMAT,
-    )
 
 
 _CUT: Final = ("max_tokens", "model_context_window_exceeded")

@@ -152,6 +152,17 @@ def single_line_message(text: str) -> str:
     return line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH].rstrip()}…"
 
 
+def error_message(reply: str) -> str:
+    """Return the message in a server's JSON error, else the whole reply."""
+    try:
+        found = json.loads(reply)
+    except (ValueError, RecursionError):
+        return reply
+    while isinstance(found, dict):
+        found = next((found[name] for name in ("error", "message", "detail") if found.get(name)), None)
+    return found if isinstance(found, str) else reply
+
+
 def connection_problem(error: BaseException) -> str:
     """Describe a connection error for people, without error numbers and raw bytes."""
     problem = _NUMBERED.sub("", str(error)) or type(error).__name__

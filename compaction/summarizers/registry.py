@@ -18,7 +18,7 @@ from eventstore.errors import BadInputError, NotFoundError
 from eventstore.log import EventLog
 
 ANTHROPIC: Final = "anthropic"
-"""The summarizer that asks models by their names."""
+"""The summarizer that asks models by their names alone."""
 COMMAND_VARIABLE: Final = "REFOLD_SUMMARIZER_COMMAND"
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _MODEL: Final = re.compile(r"[^\s,]*[-.:/\d][^\s,]*")
@@ -34,13 +34,15 @@ class SummarizerContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummarizerKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of summarizer: its constructor, and whether it follows instructions.
+    """A kind of summarizer.
 
-    The environment variable `endpoint_variable` has its address, "" if it takes none.
+    `asks_models`: it asks the model that is named. `follows_instructions`: those in the prompt. The
+    environment variable `endpoint_variable` has its address, "" if it takes none.
     """
 
     make: Callable[[SummarizerContext], Summarizer]
     endpoint_variable: str = ""
+    asks_models: bool = False
     follows_instructions: bool = True
 
 
@@ -52,6 +54,12 @@ def _anthropic(choice: SummarizerContext) -> Summarizer:
         # The client also finds keys elsewhere, but takes long to load.
         summarizer.require_key()
     return summarizer
+
+
+def _openai(choice: SummarizerContext) -> Summarizer:
+    from compaction.summarizers.openai import OpenAISummarizer  # noqa: PLC0415  its renderer
+
+    return OpenAISummarizer(model=choice.model, base_url=endpoint_of("openai"))
 
 
 def _http(choice: SummarizerContext) -> Summarizer:
@@ -90,10 +98,11 @@ def _recorded(choice: SummarizerContext) -> Summarizer:
 
 
 SUMMARIZERS: Final = {
-    ANTHROPIC: SummarizerKind(make=_anthropic, endpoint_variable="ANTHROPIC_BASE_URL"),
+    ANTHROPIC: SummarizerKind(make=_anthropic, endpoint_variable="ANTHROPIC_BASE_URL", asks_models=True),
     "command": SummarizerKind(make=_command),
     "extractive": SummarizerKind(make=_extractive, follows_instructions=False),
     "http": SummarizerKind(make=_http, endpoint_variable="REFOLD_SUMMARIZER_ENDPOINT"),
+    "openai": SummarizerKind(make=_openai, endpoint_variable="OPENAI_BASE_URL", asks_models=True),
     "recorded": SummarizerKind(make=_recorded),
 }
 
@@ -101,14 +110,19 @@ SUMMARIZERS: Final = {
 def summarizer_named(given: str) -> tuple[str, str]:
     """Return the summarizer and the model ("" for none) that a name stands for.
 
-    `anthropic` asks every model. Raises NotFoundError for other words: a misspelt `extractive` must not
-    send anything.
+    `anthropic` asks every model but `openai:MODEL`. Raises NotFoundError for other words: a misspelt `extractive`
+    must not send anything.
     """
-    if given in SUMMARIZERS:
-        return given, ""
+    name, _, model = given.partition(":")
+    if given in SUMMARIZERS or (model and name in SUMMARIZERS and SUMMARIZERS[name].asks_models):
+        return name, model
     if not _MODEL.fullmatch(given):
         known = ", ".join(SUMMARIZERS)
-        raise NotFoundError("summarizer", given, f"choose from: {known}; or a model such as claude-haiku-4-5")
+        raise NotFoundError(
+            "summarizer",
+            given,
+            f"choose from: {known}; or a model such as claude-haiku-4-5, or openai:gpt-5-mini",
+        )
     return ANTHROPIC, given
 
 

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
 import httpx2
 
-from compaction.summarizers import AnswerTooLargeError, Cancellation, CancelledError
-from compaction.summarizers.refusals import find_secrets
+from compaction.summarizers import (
+    AnswerTooLargeError,
+    Cancellation,
+    CancelledError,
+    RedirectError,
+    SummarizerError,
+)
+from compaction.summarizers.refusals import (
+    TOO_LARGE,
+    connection_problem,
+    error_message,
+    find_secrets,
+    has_connected,
+    is_context_overflow,
+    is_transient,
+    mask_secrets,
+    seconds_to_wait,
+    single_line_message,
+    strip_credentials,
+)
 
 T = TypeVar("T")
 _LOOK_EVERY: Final = 0.05
@@ -62,8 +80,6 @@ class CancellableTransport:
         self.secrets = find_secrets(str(request.url), request.headers)
 
     def _bound(self, response: Any) -> None:
-        from compaction.summarizers.transport import limit_response  # noqa: PLC0415  heavy
-
         limit_response(response, self._summarizer)
 
     def _opened(self, event: str, info: dict[str, Any]) -> None:
@@ -99,6 +115,85 @@ def _settle(waiting: Future[T], request: Callable[[], T]) -> None:
         waiting.set_result(request())
     except BaseException as error:  # noqa: BLE001  raised again by who waits
         waiting.set_exception(error)
+
+
+CONNECTING: Final = 10.0
+"""Timeout of a connection attempt in seconds."""
+
+
+class JsonService:
+    """An address that takes JSON in POST requests.
+
+    Redirects are not followed, because the key would go along. `name` is its summarizer's, `timeout` is in seconds,
+    for each wait. `advice` is added to an error by its status.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        *,
+        timeout: float,
+        key: str = "",
+        advice: Mapping[int, str] | None = None,
+    ) -> None:
+        self._name, self._address, self._timeout, self._advice = name, address, timeout, advice or {}
+        self._headers = {"content-type": "application/json"} | (
+            {"authorization": f"Bearer {key}"} if key else {}
+        )
+
+    def post(self, body: bytes, *, is_cancelled: Cancellation, read: Callable[[bytes], T]) -> T:
+        """Return what `read` makes of the answer to a body.
+
+        Raises SummarizerError, in which keys are masked, CancelledError.
+        """
+        line = CancellableTransport(self._name)
+        timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout, CONNECTING))
+        try:
+            with httpx2.Client(timeout=timeout, event_hooks=line.hooks, follow_redirects=False) as client:
+                response = run_cancellable(
+                    lambda: self._send(client, body), is_cancelled=is_cancelled, line=line
+                )
+            if not response.is_success:
+                raise self._refused(response, line.secrets)
+            return read(response.content)
+        except SummarizerError as error:
+            error.hide(line.secrets | find_secrets(self._address, self._headers))
+            raise
+
+    def failed(self, problem: str, **more: Any) -> SummarizerError:
+        """Return an error that names the address; `more` are the arguments of SummarizerError."""
+        return SummarizerError(
+            self._name, f"{strip_credentials(self._address)}: {' '.join(problem.split())}", **more
+        )
+
+    def _send(self, client: httpx2.Client, body: bytes) -> httpx2.Response:
+        try:
+            return client.post(self._address, content=body, headers=self._headers)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            # If a password ends the host too early, the error quotes a part of it as the port.
+            problem = "it is not an address" if "@" in self._address else str(error)
+            problem = f"{problem}; give an address with http:// or https://"
+            raise self.failed(problem, is_sent=False) from None
+        except httpx2.HTTPError as error:
+            is_passing = isinstance(error, httpx2.TransportError)
+            raise self.failed(
+                connection_problem(error), is_transient=is_passing, is_sent=has_connected(error)
+            ) from None
+
+    def _refused(self, response: httpx2.Response, secrets: Iterable[str]) -> SummarizerError:
+        status = response.status_code
+        if response.has_redirect_location:
+            moved = strip_credentials(response.headers["location"])
+            return RedirectError(self._name, strip_credentials(self._address), moved)
+        reply = mask_secrets(response.text, secrets)
+        said = single_line_message(error_message(reply))
+        return self.failed(
+            f"answered {status}" + (f": {said}" if said else "") + self._advice.get(status, ""),
+            is_transient=is_transient(status, response.headers),
+            retry_after=seconds_to_wait(response.headers),
+            is_too_long=status == TOO_LARGE or is_context_overflow(reply),
+        )
 
 
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+REQUEST_SIZE: Final = "request-size"
+"""The rule of a body that is too large; a shorter context would pass."""
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ class TestSummarizerName:
         "name", ["nobody", "extractve", "Extractive", "extractive ", "http,recorded", ""]
     )
     def test_another_word_is_no_model_but_reported(self, ctx: click.Context, name: str) -> None:
-        with pytest.raises(NotFoundError, match="anthropic, command, extractive, http, recorded"):
+        with pytest.raises(NotFoundError, match="anthropic, command, extractive, http, openai, recorded"):
             choose_summarizer(ctx, asking(name))
 
     def test_every_name_is_in_the_help(self, refold: Refold) -> None:
@@ -176,7 +176,7 @@ class TestAsker:
     def test_it_can_be_called_off(self, ctx: click.Context, store: LmdbLog) -> None:
         assert build_summarizer_chain(ctx, store, ASKING, never).is_cancelled is never
 
-    @pytest.mark.parametrize("names", [("extractive", "a-1"), ("a-1", "http"), ("http", "recorded")])
+    @pytest.mark.parametrize("names", [("extractive", "a-1"), ("a-1", "http"), ("a-1", "openai:b")])
     def test_a_summarizer_excludes_others(
         self, ctx: click.Context, store: LmdbLog, names: tuple[str, ...]
     ) -> None:
@@ -184,7 +184,7 @@ class TestAsker:
             build_summarizer_chain(ctx, store, asking(*names), never)
 
     @pytest.mark.parametrize("address", ["notaurl", "127.0.0.1:9", "http://", "ftp://x", "http://me:pa/ss@x"])
-    @pytest.mark.parametrize("name", ["anthropic", "http"])
+    @pytest.mark.parametrize("name", ["anthropic", "http", "openai:m"])
     def test_a_bad_address_is_refused_without_its_password(
         self,
         ctx: click.Context,
@@ -193,7 +193,7 @@ class TestAsker:
         name: str,
         address: str,
     ) -> None:
-        variable = registry.SUMMARIZERS[name].endpoint_variable
+        variable = registry.SUMMARIZERS[name.partition(":")[0]].endpoint_variable
         monkeypatch.setenv(variable, address)
         with pytest.raises(BadInputError, match=f"^{variable}: is not an address") as info:
             build_summarizer_chain(ctx, store, asking(name), never)
@@ -285,7 +285,7 @@ class TestAPolicysSummarizer:
         with pytest.raises(NotFoundError) as info:
             self.of(ctx, store, 'summarizer = "nobody"')
         assert (info.value.what, info.value.name) == ("summarizer", "nobody")
-        assert "anthropic, command, extractive, http, recorded" in info.value.remedy
+        assert "anthropic, command, extractive, http, openai, recorded" in info.value.remedy
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ NO_SERVER: Final = "http://127.0.0.1:1"
 
 def name_server(patch: pytest.MonkeyPatch, address: str) -> None:
     """Let the environment name a server to all summarizers that ask one."""
-    for variable in ("ANTHROPIC_BASE_URL", "REFOLD_SUMMARIZER_ENDPOINT"):
+    for variable in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "REFOLD_SUMMARIZER_ENDPOINT"):
         patch.setenv(variable, address)
 
 

@@ -25,14 +25,13 @@ from projections.requests.anthropic.conversation import Conversation, RequestMes
 from projections.requests.anthropic.native import RenderedMessage, read_part, since_compaction
 from projections.requests.author import Author, author_of
 from projections.requests.encoded_text import encode_text, is_blank
-from projections.requests.rendered import Rendered, Violation
+from projections.requests.rendered import REQUEST_SIZE, Rendered, Violation
 from projections.requests.repairs import Note, RepairRule, Repairs, unnoted
 from projections.requests.tool_calls import tool_name
 
 MOST_BREAKPOINTS: Final = 4
 MOST_MESSAGES: Final = 100_000
 LARGEST_BODY: Final = 32 * 2**20
-REQUEST_SIZE: Final = "request-size"
 """The rule of a body that a shorter conversation would not break."""
 
 

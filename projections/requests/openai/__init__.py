@@ -67,10 +67,13 @@ def render_chat(
     max_tokens: int | None = None,
     system: str | None = None,
     tools: bytes | None = None,
+    forbids_tools: bool = False,
+    schema: bytes = b"",
 ) -> Rendered:
     """Return the body of the Chat Completions request that a model is sent at a context's leaf.
 
     It is made of the items of `render_responses`; reasoning, which this API takes from nobody, is left out.
+    `forbids_tools`: the model may call none. `schema`: the answer is JSON by this schema.
     """
     repairs, author = Repairs([]), author_of(context, model, provider=_PROVIDER)
     messages = chat_messages(paired(items_of(context, author, repairs), repairs), repairs)
@@ -83,6 +86,13 @@ def render_chat(
             for tool in _tools(tools)
         ]
         body.append(b'"tools":%s' % msgspec.json.encode(functions))
+        if functions and forbids_tools:
+            body.append(b'"tool_choice":"none"')
+    if schema:
+        body.append(
+            b'"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":%s}}'
+            % schema
+        )
     if max_tokens is not None:
         body.append(b'"max_completion_tokens":%d' % max_tokens)
     return Rendered(

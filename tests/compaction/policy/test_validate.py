@@ -106,5 +106,6 @@ def test_a_summarizer_that_is_not_there_is_reported():
         "command",
         "extractive",
         "http",
+        "openai",
         "recorded",
     ]

@@ -15,7 +15,7 @@ from tests.support.messages_api import MessagesApi
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch, tmp_path):
     """Hide the configuration of the person who runs the tests."""
-    for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "OPENAI_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

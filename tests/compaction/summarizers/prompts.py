@@ -8,8 +8,10 @@ from compaction.prompts import Prompt, live_prompt, serialized_prompt
 from compaction.summarizers import Answer, Cancellation, Summarizer
 from compaction.summarizers.anthropic import AnthropicSummarizer
 from compaction.summarizers.chain import SummarizerChain
+from compaction.summarizers.openai import OpenAISummarizer
 from compaction.templates import Template, load_built_in
 from tests.support.contexts import context_of
+from tests.support.local_http import LocalServer
 from tests.support.messages_api import MessagesApi
 from tests.support.talk import Json, user
 
@@ -38,6 +40,12 @@ def claude(api: MessagesApi | str, **options: Any) -> AnthropicSummarizer:
     """The real client, at a server on this machine."""
     url = api if isinstance(api, str) else api.url
     return AnthropicSummarizer(**{"base_url": url, "api_key": "key", "model": MODEL, **options})
+
+
+def chat(api: LocalServer | str, **options: Any) -> OpenAISummarizer:
+    """Chat Completions at a server on this machine."""
+    url = api if isinstance(api, str) else api.url
+    return OpenAISummarizer(**{"base_url": url, "api_key": "key", "model": MODEL, **options})
 
 
 def never() -> bool:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from compaction.judge.claims import Look, schema_of
 from compaction.summarizers import SummarizerError
-from compaction.summarizers.anthropic import body_to_send, messages_request
+from compaction.summarizers.anthropic import messages_request
+from compaction.summarizers.bodies import body_to_send
 from compaction.summarizers.chain import SummarizersFailedError
 from projections.requests.anthropic import render
 from projections.settings import Model
@@ -182,8 +183,9 @@ def test_invalid_tools_fail_before_a_request(messages_api, tools):
 
 
 def test_a_request_of_more_than_32_mb_is_too_long_before_it_is_sent():
+    large = prompt("short", system="x" * 33 * 2**20)
     with pytest.raises(SummarizerError) as raised:
-        body_to_send(prompt("short", system="x" * 33 * 2**20), MODEL, summarizer="anthropic")
+        body_to_send("anthropic", lambda: messages_request(large, MODEL))
     assert raised.value.is_too_long
     assert ("32 MB" in raised.value.problem, "(request-size)" in raised.value.problem) == (True, True)
 
@@ -198,8 +200,9 @@ def test_a_request_without_a_model_says_why(messages_api):
 
 @pytest.mark.slow
 def test_a_request_that_is_too_large_and_wrong_besides_is_not_too_long_for_a_shorter_one_is_wrong_too():
+    large = prompt("short", system="x" * 33 * 2**20)
     with pytest.raises(SummarizerError) as raised:
-        body_to_send(prompt("short", system="x" * 33 * 2**20), "", summarizer="anthropic")
+        body_to_send("anthropic", lambda: messages_request(large, ""))
     assert not raised.value.is_too_long
     assert raised.value.problem.endswith("; and 1 more")
 

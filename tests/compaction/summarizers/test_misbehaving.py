@@ -18,7 +18,7 @@ from compaction.summarizers import (
 )
 from compaction.summarizers.chain import SummarizersFailedError
 from compaction.summarizers.http import HttpSummarizer
-from tests.compaction.summarizers.prompts import Clock, Saying, chain, claude, never, prompt
+from tests.compaction.summarizers.prompts import Clock, Saying, chain, chat, claude, never, prompt
 from tests.support.local_http import answers
 from tests.support.patience import PATIENCE
 
@@ -35,10 +35,11 @@ def _bound_is_near(monkeypatch):
     monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", MOST)
 
 
-@pytest.fixture(params=["anthropic", "http"])
+@pytest.fixture(params=["anthropic", "http", "openai"])
 def summarizer(request):
     """From an address to a summarizer that asks there."""
-    return (lambda url: claude(url, api_key=KEY)) if request.param == "anthropic" else HttpSummarizer
+    by_key = {"anthropic": claude, "openai": chat}.get(request.param)
+    return (lambda url: by_key(url, api_key=KEY)) if by_key else HttpSummarizer
 
 
 def failure(summarizer):
@@ -223,8 +224,9 @@ def echoes_in_short(exchange):
 
 @pytest.mark.parametrize("reply", [echoes, echoes_in_short])
 @pytest.mark.parametrize("key", [KEY, "sk-ant-api03-abcdefghijklmnop", "tiny7"])
-def test_a_key_that_an_error_echoes_is_masked(server, reply, key):
-    problem = asking_failure(claude(server(reply).url, api_key=key))
+@pytest.mark.parametrize("asking", [chat, claude])
+def test_a_key_that_an_error_echoes_is_masked(server, asking, reply, key):
+    problem = asking_failure(asking(server(reply).url, api_key=key))
     assert key[:5] not in f"{problem} {problem.failures} {problem.requests}"
 
 
@@ -247,8 +249,8 @@ def test_a_key_in_an_error_within_a_stream_is_masked(server):
     assert KEY not in str(failure(claude(server(reply).url, api_key=KEY)))
 
 
-def test_a_key_in_the_address_of_a_redirect_is_masked(server):
-    problem = failure(claude(server(moved(307, f"http://localhost/{KEY}")).url, api_key=KEY))
+def test_a_key_in_the_address_of_a_redirect_is_masked(server, summarizer):
+    problem = failure(summarizer(server(moved(307, f"http://localhost/{KEY}")).url + f"?key={KEY}"))
     assert KEY not in str(problem)
 
 
