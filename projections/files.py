@@ -69,7 +69,7 @@ def _files_on_path(
     counted = (
         entry for entry in (*on_path, *beside(snapshot, on_path)) if before is None or entry.seq < before
     )
-    own = files_of((entry.decode() for entry in counted if _may_touch(entry)), snapshot)
+    own = files_of(filter(_may_touch, counted), snapshot)
     return files_elsewhere(snapshot, root, behind=behind) | own
 
 
@@ -89,11 +89,11 @@ def beside(snapshot: Snapshot, on_path: Sequence[LazyEvent | Event]) -> list[Laz
     return [paths.event(snapshot, newest.session, seq) for seq in sorted((*finder.found, *finder.lost))]
 
 
-def _may_touch(entry: LazyEvent) -> bool:
+def _may_touch(entry: Event | LazyEvent) -> bool:
     return entry.kind in _SUMMARIES or (entry.kind == "message" and entry.role == "assistant")
 
 
-def files_of(entries: Iterable[Event], snapshot: Snapshot) -> FileSets:
+def files_of(entries: Iterable[Event | LazyEvent], snapshot: Snapshot) -> FileSets:
     """Return the files that entries touched, including the branches that their summaries cover."""
     read: set[str] = set()
     modified: set[str] = set()
@@ -128,7 +128,7 @@ def _located(name: str, folder: str) -> str:
     return normpath(join(folder, name)) if isabs(folder) and not isabs(name) else name
 
 
-def _has_messages_above(event: Event, snapshot: Snapshot) -> bool:
+def _has_messages_above(event: Event | LazyEvent, snapshot: Snapshot) -> bool:
     return any(paths.path_of_kinds(snapshot, event.session, event.parent_seq, {"message"}))
 
 
@@ -180,13 +180,13 @@ def without_selector(name: str, tools: Tools) -> str:
     return tools.selector.sub("", name) if tools.selector else name
 
 
-def claimed_files(event: Event) -> FileSets | None:
+def claimed_files(event: Event | LazyEvent) -> FileSets | None:
     """Return the files that a summary's record lists; None if none or if an extension wrote it."""
     summary = node_of(event).summary
     return summary.files if summary else None
 
 
-def abandoned_entries(event: Event, snapshot: Snapshot) -> list[Event]:
+def abandoned_entries(event: Event | LazyEvent, snapshot: Snapshot) -> list[Event]:
     """Return the entries that a branch summary covers, up to where its own path joins.
 
     A refold record names the leaf that was left. A pi record does not: there it is the entry before the

@@ -61,7 +61,7 @@ def command(
         _explain(ctx, explain, as_json=as_json)
     else:
         with _failing_open(ctx.obj, timeout) as stop_clock:
-            from compaction.summarizers.command import MARK
+            from compaction.processes import MARK
 
             if MARK in os.environ:
                 return
@@ -123,7 +123,7 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
     if not (is_compacted or name in ("PreCompact", "SessionEnd")):
         return ""
     with opened(ctx, create=True) as log:
-        session = import_sessions(log, event["transcript_path"])[0].id
+        session = import_sessions(log, event["transcript_path"], harness="claude-code")[0].id
         if of_agent or name == "SessionEnd":
             return ""
         with log.snapshot() as snapshot:

@@ -9,14 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from compaction.processes import ProgramError, end_marked, run_program, words_of
+from compaction.processes import MARK, ProgramError, end_marked, run_program, words_of
 from compaction.prompts import Prompt
 from compaction.summarizers import Answer, Cancellation, CancelledError, SummarizerError
 from compaction.summarizers.http import text_of_prompt
 from projections.asked import FOLDER
 
-MARK: Final = "REFOLD_ASKS"
-"""Marks the environment of a program that refold asks; the value is the name of its folder."""
 _TIMEOUT: Final = 600.0
 _GIVEN: Final = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|TERM|TMPDIR|TZ|LANG|LC_\w+|XDG_\w+|SSL_CERT_\w+|OLLAMA_HOST"

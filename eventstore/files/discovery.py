@@ -26,14 +26,14 @@ class ForeignSessionError(BadInputError):
         self.harness = harness
 
 
-def open_source(source: Source) -> SourceContents:
+def open_source(source: Source, harness: str = "") -> SourceContents:
     """Open a source with the format that recognizes it best.
 
-    Raises NoSessionError for a file that is none, ForeignSessionError for one of another harness, and
-    BadInputError for one without a session.
+    That of `harness` is asked first, and loaded alone if it is sure. Raises NoSessionError for a file that is none,
+    ForeignSessionError for one of another harness, and BadInputError for one without a session.
     """
     refused: BadInputError | None = None
-    for each in _claims(source):
+    for each in _claims(source, harness):
         try:
             contents = each.open(source)
         except BadInputError as error:
@@ -57,10 +57,10 @@ def _names(conjunction: str) -> str:
     return f"{', '.join(others)} {conjunction} {last}" if others else last
 
 
-def _claims(source: Source) -> Iterator[Format]:
+def _claims(source: Source, first: str) -> Iterator[Format]:
     """Yield the formats that recognize a source, most certain first; each is asked on demand."""
     beginning, possible = source.beginning(), list[Format]()
-    for each in harnesses():
+    for each in harnesses(first):
         certainty = each.recognize(beginning, source.path)
         if certainty is Certainty.SURE:
             yield each

@@ -110,8 +110,11 @@ def import_sessions(
     name: str | None = None,
     progress: Progress = lambda *_: None,
     followed: FollowedFiles | None = None,
+    harness: str = "",
 ) -> list[ImportResult]:
     """Import all sessions of a file; see `import_file`. `name` needs a file with one session.
+
+    `harness` probably wrote it: its reader is tried first, which saves loading the others.
 
     Of a file in `followed`, only both ends of what is known are read again, and what is new.
 
@@ -127,7 +130,7 @@ def import_sessions(
             problem = f"holds {len(contents.sessions):,} sessions"
             raise BadInputError(source.name, problem, "import it without another name")
 
-    return _import(log, path, check, name, progress, followed)
+    return _import(log, path, check, name, progress, followed, harness)
 
 
 def _import(  # noqa: PLR0917  its callers pass on what they were given
@@ -137,10 +140,11 @@ def _import(  # noqa: PLR0917  its callers pass on what they were given
     name: str | None,
     progress: Progress,
     followed: FollowedFiles | None = None,
+    harness: str = "",
 ) -> list[ImportResult]:
     def read() -> list[ImportResult]:
         with opened_source(path, followed) as source:
-            contents = open_source(source)
+            contents = open_source(source, harness)
             check(source, contents)
             return _Importing(log, source, contents, name, progress).run()
 

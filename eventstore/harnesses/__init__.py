@@ -55,9 +55,10 @@ def all_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(version.partition("/")[0] for version in reversed(FORMATS)))
 
 
-def harnesses() -> tuple[Format, ...]:
-    """Return the formats of all harnesses, without refold's own."""
-    return tuple(harness(name) for name in all_names() if name != _REFOLD)
+def harnesses(first: str = "") -> Iterator[Format]:
+    """Yield the formats of all harnesses, without refold's own; each is loaded when it is its turn."""
+    names = sorted(all_names(), key=lambda name: name != first)
+    return (harness(name) for name in names if name != _REFOLD)
 
 
 def node_of(event: Event | LazyEvent, snapshot: Snapshot | None = None) -> Node:

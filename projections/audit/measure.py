@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from projections.replacement import Replacement
-from projections.tokens import Counter
+if TYPE_CHECKING:
+    from projections.replacement import Replacement
+    from projections.tokens import Counter
 
 
 class MetricStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

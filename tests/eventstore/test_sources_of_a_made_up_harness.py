@@ -415,10 +415,10 @@ class TestRecognition:
         assert (ours.format, pis.format, pis.id) == ("madeup/1", "pi/3", SESSION)
 
     def test_the_registry_has_a_line_for_it(self) -> None:
-        assert harnesses()[0].name == "madeup"
+        assert next(harnesses()).name == "madeup"
 
     def test_a_harness_says_where_its_sessions_lie(self) -> None:
-        (place,) = harnesses()[0].places
+        (place,) = next(harnesses()).places
         assert place.folder({}) == "~/.madeup"
         assert place.folder({"MADEUP_HOME": "/data"}) == "/data/kept"
 
