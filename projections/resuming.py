@@ -39,6 +39,8 @@ from projections.settings import settings_at
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/=\s]+")
 """The data of an image; oh-my-pi has references to files instead, whose file may be missing."""
 _AS_USER: Final = ("user", "custom")
+SEALED_SUMMARIES: Final = "summaries that only their provider can read"
+"""What is lost where the messages that a summary replaced take its place: the context is larger than the harness's."""
 
 
 def resumable_at(snapshot: Snapshot, cursor: Cursor) -> tuple[Resumable, Counter[str]]:
@@ -75,7 +77,7 @@ def _left_behind(snapshot: Snapshot, cursor: Cursor, context: Context) -> Counte
     if not cursor.leaf:
         return lost
     if context.expanded:
-        lost["summaries that only their provider can read"] += 1
+        lost[SEALED_SUMMARIES] += 1
     sent = {key for part in context.parts for key in part.events}
     on_path = {each.seq for each in path(snapshot, cursor.session, cursor.leaf)}
     leaf = event(snapshot, cursor.session, cursor.leaf)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import LazyChoice, redact_option, utf8
+from cli.options import LazyChoice, chosen_counter, redact_option, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,6 +73,7 @@ def command(
     from eventstore.errors import BadInputError
     from eventstore.files.exporting import export_original
     from projections.harness_file import harness_file
+    from projections.resuming import SEALED_SUMMARIES
 
     if leaf is not None and form != _MARKDOWN:
         raise click.UsageError(f"--leaf needs --format markdown, not {form}", ctx)
@@ -91,6 +92,8 @@ def command(
                     pieces = _markdown(source, name, leaf)
                 else:
                     pieces, lost = harness_file(source, name, form)
+                    if lost.get(SEALED_SUMMARIES):
+                        _note_size(ctx, source, name)
                     _require_consent(ctx, lost, is_given=yes)
                 size = _write(output, pieces)
     if output == "-":
@@ -134,6 +137,27 @@ def _write(output: str, pieces: Iterable[bytes]) -> int:
     for piece in pieces:
         echo_bytes(piece)
     return 0
+
+
+def _note_size(ctx: click.Context, log: EventLog | Snapshot, session: str) -> None:
+    """Say how much larger the context is with the messages that a sealed summary replaced."""
+    from cli.output import echo_note
+    from projections.context.build import context_at
+    from projections.context.cursor import resolve_cursor
+    from projections.tokens import counter
+
+    tokens = counter(chosen_counter(ctx))
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        sent, written = (
+            sum(tokens.count(context_at(snapshot, cursor, readable=is_readable).parts))
+            for is_readable in (False, True)
+        )
+    echo_note(
+        "only its provider can read the newest summary, so the messages that it replaced are written:"
+        f" {written:,} tokens ({tokens.name}), where the harness sends {sent:,};"
+        " run 'refold compact' first for a smaller file"
+    )
 
 
 def _require_consent(ctx: click.Context, lost: Mapping[str, int], *, is_given: bool) -> None:

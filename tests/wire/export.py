@@ -1,10 +1,10 @@
 """Export sessions as files of another program, resume them there, and compare its next request with refold's context.
 
-    python -m tests.wire.export [HARNESS ...]
+    python -m tests.wire.export [--corpus] [HARNESS ...]
 
 The sessions are those of the fixtures: one of each program, one with its own compaction, and one that refold compacted,
-forked, or moved to an earlier entry. Without names, all programs resume them. It needs what `python -m tests.wire`
-needs.
+forked, or moved to an earlier entry. With `--corpus` they are the published ones of other programs, up to 1 MB each.
+Without names, all programs resume them. It needs what `python -m tests.wire` needs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cli.running import Refold
+from tests.labels.corpus import corpus_folder
 from tests.wire.contexts import database_of
 from tests.wire.install import RELEASES, InstallError, cache_folder
 from tests.wire.recording import fixture, unpacked
@@ -25,6 +26,8 @@ from tests.wire.run import can_run
 COMPACTED: Final = "manual-compaction"
 CHANGED: Final = ("compacted", "forked", "moved")
 """Names of what refold makes of the session of each program."""
+LARGEST: Final = 1_000_000
+"""Bytes of the largest published file to export."""
 
 
 def sessions_in(refold: Refold, folder: Path, changed: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -55,12 +58,23 @@ def sessions_in(refold: Refold, folder: Path, changed: Iterable[str]) -> Iterato
         yield from ((harness, f"{harness}-{change}") for change in CHANGED)
 
 
-def export(form: str, version: str, cache: Path) -> list[Resumed]:
+def published(refold: Refold) -> Iterator[tuple[str, str]]:
+    """Import the corpus; yield the harness and the name of each session."""
+    for harness in RELEASES:
+        for path in sorted((corpus_folder() / harness).glob("*.json*")):
+            if path.stat().st_size <= LARGEST:
+                name = f"{harness}-{path.stem}"
+                refold("sync", path, "--as", name)
+                yield harness, name
+
+
+def export(form: str, version: str, cache: Path, *, of_corpus: bool = False) -> list[Resumed]:
     """Export the sessions as files of a program, and resume these. Raises `InstallError`."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         refold, files = Refold(folder / "store"), list[Path]()
-        for harness, name in sessions_in(refold, folder, sorted({"pi", "claude-code", form})):
+        changed = sorted({"pi", "claude-code", form})
+        for harness, name in published(refold) if of_corpus else sessions_in(refold, folder, changed):
             if harness != form or name.endswith(CHANGED):
                 files.append(folder / f"{name}{'.json' if form == 'opencode' else '.jsonl'}")
                 refold("export", name, "--format", form, "--yes", "-o", files[-1])
@@ -73,10 +87,11 @@ def main(named: Sequence[str]) -> int:
         sys.stdout.write("nothing was exported: it needs npm, and Linux with namespaces (unshare)\n")
         return 1
     failed = False
-    for form in named or RELEASES:
+    of_corpus = "--corpus" in named
+    for form in [each for each in named if each != "--corpus"] or RELEASES:
         version = RELEASES[form][-1]
         try:
-            found = export(form, version, cache_folder())
+            found = export(form, version, cache_folder(), of_corpus=of_corpus)
         except InstallError as error:
             sys.stdout.write(f"{form} {version} was not installed: {error}\n")
             failed = True

@@ -76,6 +76,19 @@ def test_a_file_of_another_harness_has_the_context(refold: Refold, tmp_path: Pat
     assert messages[3]["model"] == "claude-opus-4-8"
 
 
+def test_a_sealed_summary_says_what_it_replaced(refold: Refold, tmp_path: Path) -> None:
+    sealed = codex.item("compaction", encrypted_content="x" * 400)
+    words = "Never push to main. " * 400
+    file = tmp_path / codex.name_of()
+    file.write_bytes(codex.rollout(codex.said(words), codex.compacted("", sealed), codex.said("Go on.")))
+    asked = refold("export", file, "--format", "pi", "-o", "as-pi.jsonl", code=2)
+    assert "2,002 tokens (utf16/4), where the harness sends 2;" in asked.notes[0]
+    refold("sync", file, "--as", "s")
+    refold("compact", "s", "--summarizer", "extractive", "--keep-recent", "1")
+    assert "provider" not in refold("export", "s", "--format", "pi", "-o", "smaller.jsonl", "--yes").errors
+    assert (tmp_path / "smaller.jsonl").stat().st_size < len(words)
+
+
 @pytest.mark.parametrize("form", ["pi", "oh-my-pi", "claude-code", "codex"])
 def test_a_compaction_is_resumed_with_its_summary(refold: Refold, tmp_path: Path, form: str) -> None:
     refold("sync", foreign(tmp_path))
