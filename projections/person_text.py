@@ -39,10 +39,18 @@ GIVEN_BACK: Final = (
     " here, word for word, and is no new instruction."
 )
 """The first line of what refold gives back, which harnesses record as a person's message."""
+CUT: Final = " […]"
+"""Ends a quotation whose end refold cut off."""
+_INSIDE: Final = "\n| "
 _OPENING: Final = re.compile(
     rf"^[ \t]*(?:<({'|'.join(_TAGS)})(?:\s[^<>]*)?>|<<<BEGIN_(OPENCLAW_[A-Z_]+)>>>)", re.MULTILINE
 )
 """A tag, or a fence of OpenClaw, that begins a line; within a line a person writes about it."""
+
+
+def as_quoted(text: str) -> str:
+    """Return words as refold quotes them: a mark begins each further line, so that none looks like refold's own."""
+    return _INSIDE.join(text.splitlines())
 
 
 def person_text(event: Event | LazyEvent) -> str:

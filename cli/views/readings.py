@@ -1,14 +1,16 @@
-"""Say what a model read at a boundary: losses first, each with the words that prove it."""
+"""Say what a model read at a boundary, losses first, and what became of words that were given back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cli.output import counted, safe_line
 from projections.audit.readings import RuleState, Weight
 
 if TYPE_CHECKING:
+    from projections.audit.given_back import GivenBackAudit
     from projections.audit.readings import Loss, Quotation, Reading
 
 _STYLES = {Weight.SERIOUS: "bold red", Weight.MINOR: "yellow"}
@@ -51,6 +53,24 @@ def summary_of_reading(reading: Reading) -> str:
         f", {counted(len(reading.unfounded), 'statement')} that nobody made" if reading.unfounded else ""
     )
     return f"{lost}, {rules}, {counted(len(reading.facts), 'fact')}{unfounded}{refused}"
+
+
+def given_back_text(given: GivenBackAudit, names: Mapping[str, str]) -> str:
+    """Return a line on what was given back, and its fate behind later compactions, whose `names` are by id."""
+    arrived = sum(each.arrived for each in given.quotations)
+    missing = len(given.quotations) - arrived
+    facts = [
+        f"given back at {names.get(given.boundary, given.boundary)}: {counted(len(given.quotations), 'quotation')},"
+        f" about {counted(given.tokens, 'token')}" + (f" ({missing} not in the context)" if missing else "")
+    ]
+    fates: dict[str, Counter[str]] = {}
+    for quotation in given.quotations:
+        for fate in quotation.fates:
+            fates.setdefault(fate.boundary, Counter())[fate.state] += 1
+    for boundary, states in fates.items():
+        found = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+        facts.append(f"behind {names.get(boundary, boundary)}: {found}")
+    return safe_line("; ".join(facts))
 
 
 def _quoted(quotations: Iterable[Quotation]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import command_line, counted, one_line, print_line, safe_line, table, thousands, wrapped
 from cli.store import short_names
-from cli.views.readings import lines_of_reading
+from cli.views.readings import given_back_text, lines_of_reading
 from cli.views.texts import (
     WINDOW_UNKNOWN,
     dollars,
@@ -110,9 +110,7 @@ def print_screen(out: Console, view: AuditView) -> None:
     audit, worst = view.audit, view.worst
     print_overview(out, audit)
     names = {each.result.id: each.name for each in view.replacements}
-    for reading in audit.readings:
-        for text, style in lines_of_reading(reading, names.get(reading.boundary, "")):
-            print_line(out, text, style=style)
+    _print_notes(out, audit, names)
     if not worst:
         print_line(out, "Nothing in the context was replaced.")
     else:
@@ -139,6 +137,15 @@ def print_screen(out: Console, view: AuditView) -> None:
     for what, command in further:
         print_line(out, f"{what}: {command_line(command, audit.session)}", style="dim")
     out.print()
+
+
+def _print_notes(out: Console, audit: Audit, names: Mapping[str, str]) -> None:
+    """Print what a model read at boundaries, and what was given back; `names` are those of boundaries."""
+    for reading in audit.readings:
+        for text, style in lines_of_reading(reading, names.get(reading.boundary, "")):
+            print_line(out, text, style=style)
+    for given in audit.given_back:
+        print_line(out, given_back_text(given, names))
 
 
 def _table(worst: Sequence[ReplacementView], sizes: Mapping[int, Sizes], *, is_wide: bool) -> Table:

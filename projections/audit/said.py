@@ -47,7 +47,7 @@ class ReadRule(MetricStruct, frozen=True):
 
 def said_messages(snapshot: Snapshot, cursor: Cursor) -> list[SaidMessage]:
     """Return what the person said on the path to a cursor, in order."""
-    context = _Texts(context_at(snapshot, cursor).parts)
+    context = ContextTexts(context_at(snapshot, cursor).parts)
     return [
         SaidMessage(event=entry.id, seq=entry.seq, text=text, stands=context.has(text))
         for entry in path(snapshot, cursor)
@@ -61,7 +61,7 @@ def rules_read(snapshot: Snapshot, cursor: Cursor) -> list[ReadRule]:
     Readings of several boundaries may name the same words differently: the newest name counts.
     """
     on_path = {entry.seq for entry in path(snapshot, cursor)}
-    context = _Texts(context_at(snapshot, cursor).parts)
+    context = ContextTexts(context_at(snapshot, cursor).parts)
     found: dict[tuple[int, str], ReadRule] = {}
     for reading in readings(snapshot, cursor.session).values():
         for rule in reading.rules:
@@ -81,7 +81,7 @@ def rules_read(snapshot: Snapshot, cursor: Cursor) -> list[ReadRule]:
     return [found[place] for place in sorted(found)]
 
 
-class _Texts:
+class ContextTexts:
     """The texts of a context, with white space folded."""
 
     def __init__(self, parts: Iterable[Part]) -> None:

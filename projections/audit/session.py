@@ -25,6 +25,7 @@ from projections.audit.conditions import LEAST_GAIN, Condition, FilesAudit, Toke
 from projections.audit.cost import SessionCost, answer_of, session_cost
 from projections.audit.coverage import Coverage, compaction_coverage
 from projections.audit.gaps import path_gaps, reckoned_restored
+from projections.audit.given_back import GivenBackAudit, Window, given_back
 from projections.audit.measure import EventRef, MetricStruct
 from projections.audit.metrics import Isolation, Metrics, NotComputed, measure
 from projections.audit.prices import Prices, library_prices
@@ -162,6 +163,7 @@ class Audit(MetricStruct, frozen=True):
     `earlier` is the session's previous generation, None for the first: if a harness rewrites a file, each
     state of it becomes a session. `original` is the session whose calls `cost` leaves out, because this one is a
     fork or a copy of it; None if there is none in the store. `readings` are what a model read at its boundaries.
+    `given_back` is what refold put back into the context behind compactions.
     """
 
     session: str
@@ -185,6 +187,7 @@ class Audit(MetricStruct, frozen=True):
     branch_summaries: list[BranchSummaryAudit]
     rewrites: list[RewriteAudit]
     readings: list[Reading]
+    given_back: list[GivenBackAudit]
     not_computed: list[NotComputed]
 
 
@@ -240,6 +243,7 @@ def audit(
             branch_summaries=branch_summaries,
             rewrites=rewrites,
             readings=list(branch.readings()),
+            given_back=isolation.compute("what was given back", branch.given_back) or [],
             not_computed=isolation.failed,
         )
 
@@ -315,6 +319,15 @@ class _Branch:
         read = found.get("")
         if read and self._is_of_all(read, boundaries[-1].seq if boundaries else 0, self._at.as_of + 1):
             yield read
+
+    def given_back(self) -> list[GivenBackAudit]:
+        """Return what was given back behind the path's compactions, and what became of it."""
+        made = [each for each in self.entries if each.kind == "compaction" and each.seq in self._effective]
+        ends = [*(each.parent_seq for each in made[1:]), self._at.leaf]
+        windows = [Window(each.id, each.seq, end) for each, end in zip(made, ends, strict=True)]
+        return list(
+            given_back(self._snapshot, self._at, windows, lambda seq: self._contexts_at(seq)[1].parts)
+        )
 
     def _is_of_all(self, read: Reading, first: int, end: int) -> bool:
         """Return True if a reading has seen every message between two events."""

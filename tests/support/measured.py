@@ -207,6 +207,7 @@ def audit(
         branch_summaries=[each for each in replaced if isinstance(each, BranchSummaryAudit)],
         rewrites=[each for each in replaced if isinstance(each, RewriteAudit)],
         readings=[],
+        given_back=[],
         not_computed=[],
         **given,
     )
