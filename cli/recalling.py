@@ -7,7 +7,6 @@ from typing import Final
 
 from cli.store import resolve_event, resolve_session
 from eventstore import open_store, paths
-from eventstore.errors import RefoldError
 from eventstore.harnesses import node_of
 from eventstore.imports import earlier_generations, origin_of
 from eventstore.log import Snapshot, StoredLog
@@ -107,20 +106,17 @@ class Recaller:
         return self._answer(session, quoted)
 
     def _answer(self, session: str, quoted: Callable[[StoredLog, str], Iterable[str]]) -> str:
-        """Return an answer that says what it is and ends at its limit; an error is one, too."""
-        try:
-            with open_store(self._store, read_only=True) as log:
-                name = resolve_session(log, session) if session else ""
-                if not name:
-                    candidates = self._here(log)
-                    if len(candidates) != 1:
-                        return _asked(candidates)
-                    (name,) = candidates
-                self._learn(log, name)
-                lines = [HEADING.format(session=name)]
-                lines += [self._masked(name, line) for line in quoted(log, name)]
-        except RefoldError as error:
-            return str(error)
+        """Return an answer that says what it is and ends at its limit. Raises RefoldError."""
+        with open_store(self._store, read_only=True) as log:
+            name = resolve_session(log, session) if session else ""
+            if not name:
+                candidates = self._here(log)
+                if len(candidates) != 1:
+                    return _asked(candidates)
+                (name,) = candidates
+            self._learn(log, name)
+            lines = [HEADING.format(session=name)]
+            lines += [self._masked(name, line) for line in quoted(log, name)]
         return _bounded(lines)
 
     def _here(self, log: StoredLog) -> list[str]:

@@ -181,7 +181,7 @@ def _known(
 
 
 def _said(snapshot: Snapshot, cursor: Cursor, end: int) -> Iterator[Quotation]:
-    """Yield a person's messages behind entry `end`: the first, then the newest ones, each read on demand."""
+    """Yield a person's messages behind entry `end`: the first, then the newest, on demand."""
     first = next(_quoted(paths.behind(snapshot, cursor.session, cursor.leaf, end)), None)
     if first is not None:
         newest = _quoted(paths.upward(snapshot, cursor.session, cursor.leaf))

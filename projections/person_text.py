@@ -49,7 +49,7 @@ _OPENING: Final = re.compile(
 
 
 def as_quoted(text: str) -> str:
-    """Return words as refold quotes them: a mark begins each further line, so that none looks like refold's own."""
+    """Quote words: a mark begins each further line, so that none looks like refold's own."""
     return _INSIDE.join(text.splitlines())
 
 

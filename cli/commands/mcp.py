@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 
@@ -50,8 +53,26 @@ def command(ctx: click.Context) -> None:
         return recaller.show(event, session)
 
     for tool in (recall, rules, lost, show):
-        reads(tool)
+        reads(_failing(tool))
     server.run()
+
+
+def _failing(tool: Callable[..., str]) -> Callable[..., str]:
+    """Return a tool whose clients read what is wrong, and that it is an error."""
+    from functools import wraps
+
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    from eventstore.errors import RefoldError
+
+    @wraps(tool)
+    def failing(**arguments: Any) -> str:
+        try:
+            return tool(**arguments)
+        except RefoldError as error:
+            raise ToolError(str(error)) from None
+
+    return failing
 
 
 _INSTRUCTIONS = (

@@ -1,4 +1,4 @@
-"""Say what a model read at a boundary, losses first, and what became of words that were given back."""
+"""Tell what a model read at a boundary, losses first, and the fate of what was given back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def summary_of_reading(reading: Reading) -> str:
 
 
 def given_back_text(given: GivenBackAudit, names: Mapping[str, str]) -> str:
-    """Return a line on what was given back, and its fate behind later compactions, whose `names` are by id."""
+    """Return a line on a return and its fate behind later compactions; `names` are by id."""
     arrived = sum(each.arrived for each in given.quotations)
     missing = len(given.quotations) - arrived
     facts = [

@@ -140,7 +140,7 @@ def print_screen(out: Console, view: AuditView) -> None:
 
 
 def _print_notes(out: Console, audit: Audit, names: Mapping[str, str]) -> None:
-    """Print what a model read at boundaries, and what was given back; `names` are those of boundaries."""
+    """Print what a model read and what was given back at boundaries; `names` are by id."""
     for reading in audit.readings:
         for text, style in lines_of_reading(reading, names.get(reading.boundary, "")):
             print_line(out, text, style=style)

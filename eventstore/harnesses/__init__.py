@@ -56,7 +56,7 @@ def all_names() -> tuple[str, ...]:
 
 
 def harnesses(first: str = "") -> Iterator[Format]:
-    """Yield the formats of all harnesses, without refold's own; each is loaded when it is its turn."""
+    """Yield the formats of all harnesses, without refold's own, each loaded on demand."""
     names = sorted(all_names(), key=lambda name: name != first)
     return (harness(name) for name in names if name != _REFOLD)
 

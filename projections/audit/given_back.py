@@ -1,4 +1,4 @@
-"""Follow what was given back behind compactions: what the contexts of later windows have of it."""
+"""Follow quotations that refold gave back: the contexts of later windows have them or not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReturnedQuotation(Quotation, frozen=True):
 
 
 class GivenBackAudit(MetricStruct, frozen=True):
-    """What was given back at one compaction, as a note says.
+    """Words and files that went back at one compaction, as a note says.
 
     `boundary` is the compaction, `seq` its number. `tokens` is an estimate: four UTF-16 units each.
     """
@@ -76,7 +76,7 @@ class Window(msgspec.Struct, frozen=True):
 def given_back(
     snapshot: Snapshot, cursor: Cursor, windows: Sequence[Window], parts_at: Callable[[int], Sequence[Part]]
 ) -> Iterator[GivenBackAudit]:
-    """Yield what was given back at the compactions of a path, in order.
+    """Yield the returns at the compactions of a path, in order.
 
     `parts_at` returns the context at an entry's number.
     """

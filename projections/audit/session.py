@@ -323,7 +323,7 @@ class _Branch:
     def given_back(self) -> list[GivenBackAudit]:
         """Return what was given back behind the path's compactions, and what became of it."""
         made = [each for each in self.entries if each.kind == "compaction" and each.seq in self._effective]
-        ends = [*(each.parent_seq for each in made[1:]), self._at.leaf]
+        ends = [*(each.parent_seq for each in made), self._at.leaf][1:]
         windows = [Window(each.id, each.seq, end) for each, end in zip(made, ends, strict=True)]
         return list(
             given_back(self._snapshot, self._at, windows, lambda seq: self._contexts_at(seq)[1].parts)

@@ -8,6 +8,7 @@ import pytest
 
 from cli.recalling import MOST_TOKENS, Recaller
 from eventstore import import_file, open_store
+from eventstore.errors import NotFoundError
 from eventstore.secrets import find_secrets
 from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import Refold
@@ -54,8 +55,9 @@ def test_no_session_of_a_folder_is_said(told: Refold) -> None:
     assert asking(told, "/elsewhere").rules("").startswith("No session of this folder")
 
 
-def test_an_error_is_an_answer(told: Refold) -> None:
-    assert asking(told).show("#999", SESSION).startswith("no event '#999'")
+def test_a_missing_event_is_an_error(told: Refold) -> None:
+    with pytest.raises(NotFoundError, match="no event '#999'"):
+        asking(told).show("#999", SESSION)
 
 
 def test_rules_are_quoted_with_their_fate(refold: Refold) -> None:

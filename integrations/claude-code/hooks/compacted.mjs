@@ -2,8 +2,9 @@
 
 async function answer($, event) {
   try {
-    const argv = ['refold', 'hook', 'claude-code', '--event', JSON.stringify(event)];
-    const run = await $.process.run(argv, { timeoutMs: 6000 });
+    const argv = ['refold', 'hook', 'claude-code'];
+    // Other users of the machine could see an argument.
+    const run = await $.process.run(argv, { stdin: JSON.stringify(event), timeoutMs: 6000 });
     return run.exitCode === 0 ? run.stdout.trim() : '';
   } catch (error) {
     return '';

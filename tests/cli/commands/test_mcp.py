@@ -13,8 +13,8 @@ from tests.cli.tale import SESSION
 mcp = pytest.importorskip("mcp", reason="the extra refold[mcp] is not installed")
 
 
-async def _asked(store: Path, tool: str, **arguments: str) -> tuple[list[str], str]:
-    """Return the tools that do more than read, and an answer."""
+async def _asked(store: Path, tool: str, **arguments: str) -> tuple[list[str], str, bool]:
+    """Return the tools that do more than read, an answer, and if it is an error."""
     from mcp.client.stdio import stdio_client  # noqa: PLC0415  it may not be here
 
     server = mcp.StdioServerParameters(
@@ -26,16 +26,23 @@ async def _asked(store: Path, tool: str, **arguments: str) -> tuple[list[str], s
         await session.initialize()
         tools = (await session.list_tools()).tools
         answer = await session.call_tool(tool, arguments)
-        return [each.name for each in tools if not each.annotations.read_only_hint], answer.content[0].text
+        writing = [each.name for each in tools if not each.annotations.read_only_hint]
+        return writing, answer.content[0].text, answer.is_error
 
 
 def test_a_client_asks_for_an_event(told: Refold) -> None:
-    writing, answer = asyncio.run(_asked(told.store, "show", event="u1", session=SESSION))
-    assert writing == []
+    writing, answer, is_error = asyncio.run(_asked(told.store, "show", event="u1", session=SESSION))
+    assert (writing, is_error) == ([], False)
     assert answer.endswith("#1 user:\nFix the parser.")
 
 
 def test_every_tool_answers(told: Refold) -> None:
     for tool, arguments in {"recall": {"query": "parser"}, "rules": {}, "lost": {}}.items():
-        _, answer = asyncio.run(_asked(told.store, tool, session=SESSION, **arguments))
+        _, answer, _ = asyncio.run(_asked(told.store, tool, session=SESSION, **arguments))
         assert answer.startswith("Quotations from the history of session")
+
+
+def test_a_missing_event_is_an_error(told: Refold) -> None:
+    _, answer, is_error = asyncio.run(_asked(told.store, "show", event="#999", session=SESSION))
+    assert is_error
+    assert "#999" in answer

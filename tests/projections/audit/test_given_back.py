@@ -1,4 +1,4 @@
-"""What was given back, and what later contexts have of it."""
+"""Later contexts have what was given back, or have lost it."""
 
 from __future__ import annotations
 
