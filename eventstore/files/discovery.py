@@ -11,8 +11,8 @@ import msgspec
 
 from eventstore.errors import BadInputError, NoSessionError
 from eventstore.harnesses import harnesses
-from eventstore.harnesses.base import Certainty, Format
-from eventstore.harnesses.source import BEGINNING_BYTES, SessionLocation, Source, SourceContents
+from eventstore.harnesses.base import Certainty, Format, SessionLocation
+from eventstore.harnesses.source import BEGINNING_BYTES, Source, SourceContents
 from eventstore.harnesses.unread import UNREAD, unread_harness
 
 
@@ -41,6 +41,7 @@ def open_source(source: Source, harness: str = "") -> SourceContents:
         else:
             if not contents.sessions:
                 raise BadInputError(source.name, "holds no session", "there is nothing to import")
+            source.format = each
             return contents
     if harness := unread_harness(source.beginning()):
         raise ForeignSessionError(source.name, harness) from refused
@@ -59,6 +60,8 @@ def _names(conjunction: str) -> str:
 
 def _claims(source: Source, first: str) -> Iterator[Format]:
     """Yield the formats that recognize a source, most certain first; each is asked on demand."""
+    if source.format is not None:
+        yield source.format
     beginning, possible = source.beginning(), list[Format]()
     for each in harnesses(first):
         certainty = each.recognize(beginning, source.path)

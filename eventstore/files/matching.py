@@ -192,7 +192,7 @@ class ImportTarget:
 
     def go_on(self, head: Head, snapshot: Snapshot, shared: ComparisonResult, before: str | None) -> None:
         """Continue the log's session with this head."""
-        self.session, self.newest_seq = head.name, head.import_seq
+        self.session, self.newest_seq, self.version = head.name, head.import_seq, head.version
         self.since, self.is_new = head.import_seq or head.version, False
         self.newest = newest_import(snapshot, head)
         self.shared = shared
@@ -389,7 +389,10 @@ class SessionMatcher:
         """Continue an import of the first session, and those of the others with it."""
         self.continued = newest
         self._stay(snapshot, head, known)
-        self._compare_chosen(snapshot, newest.resume, known)
+        # Where nothing followed an import of whole lines, the log has none of those behind them.
+        is_whole = newest.resume.offset == newest.size
+        if not is_whole or any(each.is_new or each.version != each.newest_seq for each in self.targets):
+            self._compare_chosen(snapshot, newest.resume, known)
 
     def _keep(self, snapshot: Snapshot, known: list[list[Head]]) -> None:
         """Choose the newest generation of each session: rows never make another generation."""

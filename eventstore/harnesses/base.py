@@ -6,16 +6,18 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import msgspec
 
 from eventstore.event import OWN_PLACE, Event, NewEvent, Place
-from eventstore.harnesses.resumable import Resumable, Written
-from eventstore.harnesses.source import SessionLocation, Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.node import Node
 from eventstore.views import ApiMessage, Message, Payload
+
+if TYPE_CHECKING:
+    from eventstore.harnesses.resumable import Resumable, Written
+    from eventstore.harnesses.source import Source, SourceContents
 
 
 class Editor(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,29 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
 
 NO_TOOLS: Final = Tools(reads={}, modifies={})
 """The tools of messages that hold no calls."""
+
+
+class SessionLocation(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder in which a harness keeps its sessions.
+
+    `environment` maps variables that name a folder to the place in that folder; the first nonempty one
+    counts. `default` is the place without one. `pattern` matches the session files below it.
+    """
+
+    environment: Mapping[str, str]
+    default: str
+    pattern: str
+
+    def folder(self, environment: Mapping[str, str]) -> str:
+        """Return the folder, with "~" expanded to the home folder."""
+        from pathlib import Path  # noqa: PLC0415  commands that read a store need none
+
+        named = (
+            Path(environment[name], place)
+            for name, place in self.environment.items()
+            if environment.get(name)
+        )
+        return str(next(named, self.default))
 
 
 class Certainty(IntEnum):

@@ -71,7 +71,7 @@ class _LineReader(BufferedReader):
 class _Prefix(msgspec.Struct, frozen=True):
     """The first `size` bytes of a file: digests of both ends, and by the bytes left out.
 
-    `found` is what the file's format found in them.
+    `format` opened the file, and `found` is what it found in them.
     """
 
     device: int
@@ -79,6 +79,7 @@ class _Prefix(msgspec.Struct, frozen=True):
     size: int
     ends: bytes
     digests: dict[int, Any]
+    format: Any
     found: Any
 
 
@@ -91,7 +92,8 @@ class Source:
 
     `file` ends where it ended when it was opened. A harness may write on meanwhile, but every part of an import has to
     see the same records, and the rest of a torn line is no line. Of a file in `followed`, only both ends of the bytes
-    that are known are read again, if they are as they were; `found` is then what its format had found in them.
+    that are known are read again, if they are as they were; `format` is then what had opened it, and `found` what that
+    had found in them.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Source:
         self.file: BinaryIO = _LineReader(_Beginning(file.fileno(), self.size), name)
         self._digests: dict[int, tuple[int, Any]] = {}
         self._known = self._known_part()
+        self.format: Any = self._known.format if self._known is not None else None
         self.found: Any = self._known.found if self._known is not None else None
 
     def _known_part(self) -> _Prefix | None:
@@ -172,7 +175,8 @@ class Source:
         if self._followed is not None:
             device, inode, ends = self.stat.st_dev, self.stat.st_ino, self._ends(size)
             copies = {skip: digest.copy() for skip, digest in digests.items()}
-            self._followed[source_path(self.path)] = _Prefix(device, inode, size, ends, copies, self.found)
+            known = _Prefix(device, inode, size, ends, copies, self.format, self.found)
+            self._followed[source_path(self.path)] = known
 
     def _ends(self, size: int) -> bytes:
         """Return a digest of both ends of the first `size` bytes; keep the file's position."""
@@ -416,26 +420,3 @@ class SourceContents(Protocol):
 
     def read(self, resume: Resume, known: KnownEvents) -> SessionReader:
         """Start to read where an earlier reading ended."""
-
-
-class SessionLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder in which a harness keeps its sessions.
-
-    `environment` maps variables that name a folder to the place in that folder; the first nonempty one
-    counts. `default` is the place without one. `pattern` matches the session files below it.
-    """
-
-    environment: Mapping[str, str]
-    default: str
-    pattern: str
-
-    def folder(self, environment: Mapping[str, str]) -> str:
-        """Return the folder, with "~" expanded to the home folder."""
-        from pathlib import Path  # noqa: PLC0415  commands that read a store need none
-
-        named = (
-            Path(environment[name], place)
-            for name, place in self.environment.items()
-            if environment.get(name)
-        )
-        return str(next(named, self.default))

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from eventstore.harnesses.source import SessionLocation
+from eventstore.harnesses.base import SessionLocation
 
 _SESSION: Final = re.compile(rb'\s*\{\s*"id"\s*:\s*"ses_')
 

@@ -13,7 +13,7 @@ from weakref import WeakSet, WeakValueDictionary
 import lmdb
 
 from eventstore.errors import StoreError, StoreOptionsError
-from eventstore.lmdb import opening, rewriting
+from eventstore.lmdb import opening
 from eventstore.lmdb.data_files import Identity, data_identity
 from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.keys import Transaction
@@ -176,7 +176,9 @@ class Environment:
                     transaction = env.begin(write=True, buffers=True)
                     try:
                         self.files.check()
-                        rewriting.replace_data(self.path, transaction, self.dbs, rows, position)
+                        from eventstore.lmdb.rewriting import replace_data  # noqa: PLC0415  few programs do this
+
+                        replace_data(self.path, transaction, self.dbs, rows, position)
                     finally:
                         transaction.abort()
                 with self._mapping:

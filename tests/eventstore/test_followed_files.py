@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from eventstore.files import discovery
 from eventstore.files.importing import ImportResult, import_sessions
 from eventstore.harnesses import source as sources
+from eventstore.harnesses.pi.session_file import PiReading
 from eventstore.harnesses.source import FollowedFiles, Source, source_path
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
@@ -65,6 +67,22 @@ def test_growth_in_any_cut_is_followed(
     assert leaf(log, SESSION) == "e29"
     assert verify(log).findings == []
     assert look(log, path).added == 0
+
+
+def test_new_lines_of_followed_file_are_read_once(
+    follow: Callable[[bytes], ImportResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, whole = list[bytes](), PiReading.whole
+
+    def noted(reading: PiReading, text: bytes, offset: int) -> object:
+        read.append(text)
+        return whole(reading, text, offset)
+
+    monkeypatch.setattr(PiReading, "whole", noted)
+    # Nobody has to recognize it again.
+    monkeypatch.setattr(discovery, "harnesses", lambda: pytest.fail("asked who wrote it"))
+    assert follow(FIRST + ENTRIES[20]).added == 1
+    assert read == [ENTRIES[20][:-1]]
 
 
 def test_a_followed_file_is_not_digested_again(

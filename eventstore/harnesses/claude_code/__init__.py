@@ -5,26 +5,24 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from eventstore.event import Event, NewEvent, Place
-from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.event import Place
+from eventstore.harnesses.base import Certainty, Export, Format, SessionLocation, Tools
 from eventstore.harnesses.claude_code.api_message import read, view_of
 from eventstore.harnesses.claude_code.meaning import node_of
 from eventstore.harnesses.claude_code.record import VERSION, fields_of, kind_of, place_of
-from eventstore.harnesses.claude_code.transcript_context import written
-from eventstore.harnesses.claude_code.transcript_file import (
-    SNAPSHOT,
-    ClaudeCodeFile,
-    export_file,
-    exported_line,
-)
-from eventstore.harnesses.claude_code.transcript_lines import parse
-from eventstore.harnesses.resumable import Resumable, Written
-from eventstore.harnesses.source import SessionLocation, Source, SourceContents
-from eventstore.log import Snapshot
+from eventstore.harnesses.claude_code.transcript_lines import SNAPSHOT, parse
 from eventstore.node import Node
 from eventstore.views import ApiMessage, Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eventstore.event import Event, NewEvent
+    from eventstore.harnesses.resumable import Resumable, Written
+    from eventstore.harnesses.source import Source, SourceContents
+    from eventstore.log import Snapshot
 
 _BEGINNINGS: Final = re.compile(
     rb'\{\s*(?:"parentUuid"\s*:[^{}]*"isSidechain"\s*:|"type"\s*:\s*"%b")' % SNAPSHOT.encode()
@@ -47,6 +45,12 @@ TOOLS: Final = Tools(
 )
 
 
+def _export(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    from eventstore.harnesses.claude_code.transcript_file import export_file  # noqa: PLC0415  reading a store needs none
+
+    return export_file(snapshot, session)
+
+
 class ClaudeCodeFormat(Format):
     """Read and write Claude Code's session files."""
 
@@ -60,7 +64,7 @@ class ClaudeCodeFormat(Format):
             pattern="**/*.jsonl",
         ),
     )
-    exports: Mapping[str, Export] = {"claude-code": export_file}
+    exports: Mapping[str, Export] = {"claude-code": _export}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return node_of(kind, fields_of(record), parent)
@@ -85,12 +89,18 @@ class ClaudeCodeFormat(Format):
         return Certainty.SURE if _BEGINNINGS.match(beginning) else Certainty.NONE
 
     def open(self, source: Source) -> SourceContents:
+        from eventstore.harnesses.claude_code.transcript_file import ClaudeCodeFile  # noqa: PLC0415  reading a store needs none
+
         return ClaudeCodeFile(source)
 
     def written(self, resumable: Resumable) -> Written:
+        from eventstore.harnesses.claude_code.transcript_context import written  # noqa: PLC0415  reading a store needs none
+
         return written(resumable)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
+        from eventstore.harnesses.claude_code.transcript_file import exported_line  # noqa: PLC0415  reading a store needs none
+
         # A later read of the file may bring a parent that was missing in the first.
         return event.body == exported_line(stored)
 

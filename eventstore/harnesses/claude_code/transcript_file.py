@@ -23,7 +23,7 @@ from eventstore.harnesses.claude_code.record import (
     VERSION,
     Fields,
 )
-from eventstore.harnesses.claude_code.transcript_lines import parse
+from eventstore.harnesses.claude_code.transcript_lines import SNAPSHOT, parse
 from eventstore.harnesses.claude_code.transcript_reader import TranscriptReader
 from eventstore.harnesses.names import is_name
 from eventstore.harnesses.source import (
@@ -43,8 +43,6 @@ _PLAIN: Final = re.compile(r"[\w.-]+", re.ASCII)
 _BLOCK: Final = 256 << 10
 """Bytes of a file to search at a time."""
 _REMEDY: Final = "name a session file of Claude Code"
-SNAPSHOT: Final = "file-history-snapshot"
-"""The type of a record of files' states; it can precede any message, and names no session."""
 
 
 class _Scan:

@@ -12,6 +12,9 @@ from eventstore.harnesses.claude_code.record import Fields, fields_of
 from eventstore.harnesses.lines import TOO_DEEP, TORN, is_whole_object, objects_in, trimmed
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 
+SNAPSHOT: Final = "file-history-snapshot"
+"""The type of a record of files' states; it can precede any message, and names no session."""
+
 
 class _Beginnings:
     """The beginnings of Claude Code's records. New types may appear at any time.
@@ -26,7 +29,7 @@ class _Beginnings:
         return isinstance(decoded.get("type"), str) and (is_of_session or decoded["type"] in _WITHOUT_SESSION)
 
 
-_WITHOUT_SESSION: Final = frozenset({"file-history-snapshot", "fork-context-ref", "summary"})
+_WITHOUT_SESSION: Final = frozenset({SNAPSHOT, "fork-context-ref", "summary"})
 """Types of records that may name neither a session nor a parent."""
 
 

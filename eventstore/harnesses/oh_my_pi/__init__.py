@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from eventstore.event import Event, NewEvent
-from eventstore.harnesses.base import Certainty, Export
+from eventstore.harnesses.base import Certainty, Export, SessionLocation
 from eventstore.harnesses.oh_my_pi.dialect import DIALECT, as_sent
 from eventstore.harnesses.oh_my_pi.titled_file import TitledFile, export_titled, has_marks, written
 from eventstore.harnesses.oh_my_pi.wording import worded
@@ -19,7 +19,7 @@ from eventstore.harnesses.pi.export import is_exported
 from eventstore.harnesses.pi.file import PI
 from eventstore.harnesses.pi.message import message_view
 from eventstore.harnesses.resumable import Resumable, Written
-from eventstore.harnesses.source import SessionLocation, Source, SourceContents
+from eventstore.harnesses.source import Source, SourceContents
 from eventstore.log import Snapshot
 from eventstore.views import ApiMessage, Message
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from eventstore.event import Event, NewEvent, Place
-from eventstore.harnesses.base import Certainty, Export, Format, Tools
-from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase
-from eventstore.harnesses.opencode.document import BEGINNING, PLACE, OpencodeDocument
-from eventstore.harnesses.opencode.document_export import export_document, written
-from eventstore.harnesses.opencode.event_table import moved
+from eventstore.event import Place
+from eventstore.harnesses.base import Certainty, Export, Format, SessionLocation, Tools
 from eventstore.harnesses.opencode.message_nodes import node_of, payloads, view_of
 from eventstore.harnesses.opencode.session_records import KEEPS_BEFORE, VERSION, record_of
-from eventstore.harnesses.resumable import Resumable, Written
-from eventstore.harnesses.source import SessionLocation, Source, SourceContents
-from eventstore.log import Snapshot
 from eventstore.node import Node
 from eventstore.views import Message, Payload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eventstore.event import Event, NewEvent
+    from eventstore.harnesses.resumable import Resumable, Written
+    from eventstore.harnesses.source import Source, SourceContents
+    from eventstore.log import Snapshot
 
 TOOLS: Final = Tools(
     reads={"read": ("filePath",)},
@@ -31,6 +32,12 @@ TOOLS: Final = Tools(
     ranges=("offset", "limit"),
 )
 _MOVES: Final = b'"to":'
+
+
+def _export(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    from eventstore.harnesses.opencode.document_export import export_document  # noqa: PLC0415  reading a store needs none
+
+    return export_document(snapshot, session)
 
 
 class OpencodeFormat(Format):
@@ -47,12 +54,14 @@ class OpencodeFormat(Format):
             pattern="opencode*.db",
         ),
     )
-    exports: Mapping[str, Export] = {"opencode": export_document}
+    exports: Mapping[str, Export] = {"opencode": _export}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:
         return node_of(version, kind, record, parent)
 
     def written(self, resumable: Resumable) -> Written:
+        from eventstore.harnesses.opencode.document_export import written  # noqa: PLC0415  reading a store needs none
+
         return written(resumable)
 
     def message(self, raw: bytes) -> Message:
@@ -62,9 +71,15 @@ class OpencodeFormat(Format):
         return payloads(raw)
 
     def place(self, version: str, event_id: str, record: bytes) -> Place:  # noqa: ARG002
+        from eventstore.harnesses.opencode.document import PLACE  # noqa: PLC0415  reading a store needs none
+        from eventstore.harnesses.opencode.event_table import moved  # noqa: PLC0415
+
         return moved(record_of(record).to) if _MOVES in record else PLACE
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
+        from eventstore.harnesses.opencode.database import MAGIC  # noqa: PLC0415  reading a store needs none
+        from eventstore.harnesses.opencode.document import BEGINNING  # noqa: PLC0415
+
         if BEGINNING.match(beginning):
             return Certainty.SURE
         name = os.path.basename(os.fsdecode(path))  # noqa: PTH119  no Path for each of many files
@@ -78,6 +93,9 @@ class OpencodeFormat(Format):
         )
 
     def open(self, source: Source) -> SourceContents:
+        from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase  # noqa: PLC0415  reading a store needs none
+        from eventstore.harnesses.opencode.document import OpencodeDocument  # noqa: PLC0415
+
         return OpencodeDatabase(source) if source.beginning().startswith(MAGIC) else OpencodeDocument(source)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002

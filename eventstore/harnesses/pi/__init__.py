@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from eventstore.event import Event, NewEvent, Place
-from eventstore.harnesses.base import Certainty, Editor, Export, Format, Tools
-from eventstore.harnesses.pi.context_file import written
+from eventstore.event import Place
+from eventstore.harnesses.base import Certainty, Editor, Export, Format, SessionLocation, Tools
 from eventstore.harnesses.pi.entry import entry_of
-from eventstore.harnesses.pi.export import export_file, is_exported
 from eventstore.harnesses.pi.file import IN_ORDER, NAMED, PI
 from eventstore.harnesses.pi.message import message_view, payloads
-from eventstore.harnesses.pi.session_file import PiFile
-from eventstore.harnesses.resumable import Resumable, Written
-from eventstore.harnesses.source import SessionLocation, Source, SourceContents
-from eventstore.log import Snapshot
 from eventstore.node import Node
 from eventstore.views import Message, Payload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eventstore.event import Event, NewEvent
+    from eventstore.harnesses.resumable import Resumable, Written
+    from eventstore.harnesses.source import Source, SourceContents
+    from eventstore.log import Snapshot
 
 _PATHS: Final = ("path", "file_path", "filePath", "notebook_path")
 _SCRIPTS: Final = ("command", "cmd")
@@ -66,6 +68,12 @@ TOOLS: Final = Tools(
 _HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
 
 
+def _export(snapshot: Snapshot, session: str) -> Iterator[bytes]:
+    from eventstore.harnesses.pi.export import export_file  # noqa: PLC0415  reading a store needs none
+
+    return export_file(snapshot, session)
+
+
 class PiFormat(Format):
     """Everything about how pi writes its sessions."""
 
@@ -80,12 +88,14 @@ class PiFormat(Format):
             pattern="*/*.jsonl",
         ),
     )
-    exports: Mapping[str, Export] = {"pi": export_file}
+    exports: Mapping[str, Export] = {"pi": _export}
 
     def node(self, version: str, kind: str, record: bytes, parent: bytes | None = None) -> Node:  # noqa: ARG002
         return self.dialect.node(version, kind, entry_of(record))
 
     def written(self, resumable: Resumable) -> Written:
+        from eventstore.harnesses.pi.context_file import written  # noqa: PLC0415  reading a store needs none
+
         return written(resumable)
 
     def message(self, raw: bytes) -> Message:
@@ -102,9 +112,13 @@ class PiFormat(Format):
         return Certainty.SURE if _HEADER.match(beginning) else Certainty.POSSIBLE
 
     def open(self, source: Source) -> SourceContents:
+        from eventstore.harnesses.pi.session_file import PiFile  # noqa: PLC0415  reading a store needs none
+
         return PiFile(source, self.dialect)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:
+        from eventstore.harnesses.pi.export import is_exported  # noqa: PLC0415  reading a store needs none
+
         return is_exported(snapshot, event, stored, self.dialect)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -18,10 +18,12 @@ from eventstore.harnesses.lines import REPEAT, TOO_DEEP, TORN, count_type, objec
 from eventstore.harnesses.names import is_name, is_reserved, stored_id
 from eventstore.harnesses.pi.entry import KINDS, PI_READERS, Entry, Reader, entry_of, node_of_entry
 from eventstore.harnesses.pi.message import measure
-from eventstore.harnesses.source import SeenRecords
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
 from eventstore.kinds import CODE_OF_KIND
 from eventstore.node import Node, facts_of_node
+
+if TYPE_CHECKING:
+    from eventstore.harnesses.source import SeenRecords
 
 NEWEST_VERSION: Final = 3
 _NEWEST: Final = f"/{NEWEST_VERSION}"

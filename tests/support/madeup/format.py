@@ -17,14 +17,13 @@ import pytest
 from eventstore import append, frame, harnesses
 from eventstore.errors import BadInputError
 from eventstore.event import Absent, Event, KeptMessages, NewEvent, Place
-from eventstore.harnesses.base import Certainty, Export, Format, Tools
+from eventstore.harnesses.base import Certainty, Export, Format, SessionLocation, Tools
 from eventstore.harnesses.refold.events import compose
 from eventstore.harnesses.source import (
     DerivedEvent,
     Glue,
     KnownEvents,
     Piece,
-    SessionLocation,
     SessionReader,
     Source,
     SourceContents,
