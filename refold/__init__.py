@@ -417,6 +417,7 @@ class Session:
             SummarizerContext,
             default_summarizer,
             make_summarizer,
+            summarizer_named,
         )
 
         if chosen is not None and not isinstance(chosen, str):
@@ -426,8 +427,9 @@ class Session:
                 problem = "it has no `name` or no method `summarize`"
                 raise BadInputError("argument 'summarizer'", problem, "see docs/summaries.md")
             return [chosen]
-        name = policy.prompting.summarizer or default_summarizer() if chosen is None else chosen
-        models = policy.prompting.models if name in SUMMARIZERS and SUMMARIZERS[name].asks_models else ()
+        by_default = policy.prompting.summarizer or default_summarizer()
+        name, model = summarizer_named(by_default if chosen is None else chosen)
+        models = (model,) if model else policy.prompting.models if SUMMARIZERS[name].asks_models else ()
         return [
             make_summarizer(name, SummarizerContext(log=self._log, session=self.id, model=model))
             for model in models or ("",)

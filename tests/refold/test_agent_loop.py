@@ -56,6 +56,7 @@ def run(call: ResponseFunctionToolCall) -> dict[str, object]:
 """
 MOST_LINES: Final = 15
 CALLS: Final = 4
+SUMMARY: Final = "Some tests were read."
 
 
 def answer(exchange: Exchange) -> None:
@@ -88,7 +89,11 @@ def answer(exchange: Exchange) -> None:
 
 
 def answer_openai(exchange: Exchange) -> None:
-    """Answer the loop of OpenAI's API as `answer` does; refuse what the API would."""
+    """Answer the loop of OpenAI's API as `answer` does, and its summarizer; refuse what the API would."""
+    if exchange.request.path == "/chat/completions":
+        choice = {"message": {"role": "assistant", "content": SUMMARY}, "finish_reason": "stop"}
+        answers({"model": "gpt-5.2", "choices": [choice]})(exchange)
+        return
     sent = exchange.request.json["input"]
     problems = problems_of_responses(exchange.request.body)
     if problems:
@@ -194,6 +199,7 @@ def test_the_loop_talks_to_openai_and_compacts(loop: str, tmp_path: Path) -> Non
         assert seal["encrypted_content"] == "seal"
         (compaction,) = store[name].audit().compactions
         assert context.parts[0].id == compaction.id
+        assert SUMMARY in view_of_part(context.parts[0]).text
         answered = [view_of_part(part) for part in context.parts if part.role == "assistant"]
         assert {(each.provider, each.model) for each in answered} == {("openai", "gpt-5.2")}
         assert answered[-1].usage.prompt % 60_000 == 0
