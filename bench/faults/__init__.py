@@ -1,7 +1,7 @@
 """Attack a store and its importers, and count what held: `python -m bench.faults --help`.
 
-An attack takes dice and an empty folder, and yields what became of each try. An attack that breaks a promise has its
-problem in the outcome, and the seed that repeats it in the line that is printed.
+An attack takes dice and an empty folder, and yields what became of each try, for as long as it is asked. A try that
+breaks a promise has its problem in the outcome, and the line that is printed has the seed that repeats its turn.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ Attack = Callable[[Random, Path], Iterator[Outcome]]
 
 class NotHereError(Exception):
     """This machine lacks what an attack needs."""
+
+
+def tried(of: str, work: Callable[[], int | None]) -> Outcome:
+    """Return the outcome of a try; any error is its problem. `work` may return acknowledged appends."""
+    try:
+        return Outcome(of=of, acknowledged=work() or 0)
+    except Exception as error:  # noqa: BLE001  the run goes on, and tells all failures
+        return Outcome(of=of, problem=f"{type(error).__name__}: {error}"[:500] or "an error")
 
 
 def apart(work: Callable[[], str]) -> str:

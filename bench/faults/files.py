@@ -2,57 +2,76 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from random import Random
+from typing import Final
 
-from bench.faults import Outcome
+from bench.faults import Outcome, tried
 from eventstore import open_store
 from eventstore.errors import RefoldError
 from eventstore.files.importing import import_sessions
 from tests.cli.running import Refold
 from tests.cli.test_damaged_sessions import reading
 from tests.support.damage import SUBJECTS, check, damaged
-from tests.support.opencode_damage import check_database, check_export
+from tests.support.opencode_damage import check_database, check_export, damaged_database, damaged_export
 
-TRIES = 300
+HARNESSES: Final = (*SUBJECTS, "opencode")
 
 
-def imports(dice: Random, folder: Path) -> Iterator[Outcome]:
+def imports(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
     """Import damaged files: no traceback, no good record lost, and the file comes out byte for byte."""
-    for _ in range(TRIES):
-        name = dice.choice([*SUBJECTS, "opencode"])
-        seed = dice.random()
-        try:
-            if name == "opencode":
-                (check_database if dice.random() < 0.1 else check_export)(Random(seed), folder)
-            else:
-                check(damaged(Random(seed), SUBJECTS[name]), folder, name)
-        except Exception as error:  # noqa: BLE001  the run goes on, and tells all failures
-            yield Outcome(of=name, problem=f"{seed}: {type(error).__name__}: {error}"[:300])
+    while True:
+        seed = f"{dice.random()}"
+        if name == "opencode":
+            kind, checked = ("export", check_export) if dice.random() < 0.9 else ("database", check_database)
+            yield tried(kind, lambda checked=checked, seed=seed: checked(Random(seed), folder) and None)
         else:
-            yield Outcome(of=name)
+            damage = damaged(Random(seed), SUBJECTS[name])
+            yield tried(", ".join(damage.done), lambda damage=damage: check(damage, folder, name) and None)
 
 
-def commands(dice: Random, folder: Path) -> Iterator[Outcome]:
+def commands(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
     """Run one random reading command on each damaged session: none ends with a bug."""
-    file = folder / "session.jsonl"
-    for number in range(TRIES // 5):
-        name = dice.choice([*SUBJECTS])
-        damage = damaged(Random(dice.random()), SUBJECTS[name])
-        file.write_bytes(damage.content)
-        refold = Refold(folder / f"store-{number}")
+    for session, refold in _sessions(name, dice, folder):
+        yield _ended(refold, dice.choice([*reading(session)]))
+
+
+def all_commands(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
+    """Run every reading command on each damaged session."""
+    for session, refold in _sessions(name, dice, folder):
+        problems = [_ended(refold, arguments).problem for arguments in reading(session)]
+        yield Outcome(of="all", problem="; ".join(filter(None, problems))[:500])
+
+
+def _sessions(name: str, dice: Random, folder: Path) -> Iterator[tuple[str, Refold]]:
+    """Yield sessions that came of damaged files, each alone in its store."""
+    while True:
+        file = folder / "session.jsonl"
+        if name != "opencode":
+            file.write_bytes(damaged(Random(dice.random()), SUBJECTS[name]).content)
+        elif dice.random() < 0.5:
+            file.write_bytes(damaged_export(dice)[0])
+        else:
+            file = damaged_database(dice, folder)[0]
+        refold = Refold(folder / "store")
         try:
             with open_store(refold.store) as log:
                 session = import_sessions(log, file)[0].id
         except RefoldError:
             continue
-        arguments = dice.choice([*reading(session)])
-        try:
-            with chdir(folder):
-                ended = refold(*arguments, code=None)
-        except Exception as error:  # noqa: BLE001  a fault is raised
-            yield Outcome(of=name, problem=f"{arguments[0]}: {type(error).__name__}: {error}"[:300])
-        else:
-            yield Outcome(of=name, problem=f"{arguments}: {ended.errors}"[:300] if ended.code == 70 else "")
+        finally:
+            file.unlink()
+        yield session, refold
+        shutil.rmtree(refold.store)
+
+
+def _ended(refold: Refold, arguments: tuple[str, ...]) -> Outcome:
+    def run() -> None:
+        with chdir(refold.store.parent):
+            ended = refold(*arguments, code=None)
+        assert ended.code != 70, f"{arguments}: {ended.errors}"
+
+    return tried(arguments[0], run)

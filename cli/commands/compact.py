@@ -87,7 +87,7 @@ def command(
     cut = None if keep_recent is None else _cut_keeping(chosen, keep_recent)
     choice = choose_summarizer(ctx, summarizer_options, chosen)
     with (
-        opened_session(ctx, session, writes=True) as (log, name),
+        opened_session(ctx, session, writes=not dry_run) as (log, name),
         advise_on_failure(ctx),
         cancellable(ctx) as interrupt,
     ):

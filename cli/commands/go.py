@@ -73,7 +73,7 @@ def command(
 
     _check_options(ctx, summary, instructions, summarizer_options)
     with (
-        opened_session(ctx, session, writes=True) as (log, name),
+        opened_session(ctx, session, writes=not dry_run) as (log, name),
         advise_on_failure(ctx),
         cancellable(ctx) as interrupt,
     ):

@@ -38,7 +38,7 @@ def command(ctx: click.Context, session: str, *, policy: str, dry_run: bool, as_
     from projections.tokens import counter
 
     chosen = policy_named(policy)
-    with opened_session(ctx, session, writes=True) as (log, name):
+    with opened_session(ctx, session, writes=not dry_run) as (log, name):
         tokens = counter(chosen.counter, log=log)
         if tokens.note:
             echo_note(tokens.note)

@@ -96,7 +96,11 @@ def test_a_reader_does_not_wait_for_it(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["sessions", "log s", "context s", "audit s", "search text", "verify", "stats"]
+    "command",
+    [
+        *("sessions", "log s", "context s", "audit s", "search text", "verify", "stats"),
+        *("compact s --keep-recent 0 --dry-run", "prune s --policy mask --dry-run", "go s root --dry-run"),
+    ],
 )
 def test_a_reading_command_does_not_wait_for_it(store: Path, command: str) -> None:
     refold = [sys.executable, "-m", "refold", "--store", str(store), *command.split()]

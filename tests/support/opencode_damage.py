@@ -27,14 +27,20 @@ from tests.support.events import events
 MODEL = "one"
 
 
-def check_export(dice: random.Random, folder: Path) -> str:
-    """Import a damaged export; return what became of it."""
+def damaged_export(dice: random.Random) -> tuple[bytes, list[opencode.Json]]:
+    """Return an export with one to three damages, and the messages that it had."""
     messages = _messages(dice)
     whole = opencode.exported(messages, "A title")
     start = whole.index(b'"messages"')
     data = bytearray(whole)
     for _ in range(dice.randint(1, 3)):
         _hurt(dice, data, dice.choice((40, start)))
+    return bytes(data), messages
+
+
+def check_export(dice: random.Random, folder: Path) -> str:
+    """Import a damaged export; return what became of it."""
+    data, messages = damaged_export(dice)
     file = folder / "export.json"
     file.write_bytes(data)
     log = MemoryLog()
@@ -54,8 +60,8 @@ def check_export(dice: random.Random, folder: Path) -> str:
     return "imported" if bodies else "refused"
 
 
-def check_database(dice: random.Random, folder: Path) -> str:
-    """Import a database with damaged rows; return what became of it."""
+def damaged_database(dice: random.Random, folder: Path) -> tuple[Path, set[str]]:
+    """Make a database with damaged rows; return its path and the ids of the rows that are whole."""
     database = opencode.Database(folder)
     database.begin()
     for number in range(3):
@@ -64,21 +70,25 @@ def check_database(dice: random.Random, folder: Path) -> str:
         database.call(f"msg_{number}1", f"prt_{number}1")
         database.answer(f"msg_{number}2", "answer")
     database.compact("msg_50", "msg_51", "so far", "msg_20")
-    hurt = set[str]()
     with closing(connect(database.path)) as opened, opened:
         rows = opened.execute("SELECT id, data FROM event").fetchall()
-        for name, text in dice.sample(rows, dice.randint(1, 4)):
+        hurt = dice.sample(rows, dice.randint(1, 4))
+        for name, text in hurt:
             data = bytearray(text.encode())
             _hurt(dice, data, 0)
             stored = dice.choice((bytes(data).decode("latin-1"), bytes(data), None, 5))
             opened.execute("UPDATE event SET data = ? WHERE id = ?", (stored, name))
-            hurt.add(name)
+    return database.path, {name for name, _ in rows} - {name for name, _ in hurt}
+
+
+def check_database(dice: random.Random, folder: Path) -> str:
+    """Import a database with damaged rows; return what became of it."""
+    path, whole = damaged_database(dice, folder)
     log = MemoryLog()
-    (found,) = import_sessions(log, database.path)
-    names = {each.id for each in events(log, found.id)}
-    assert {name for name, _ in rows} - hurt <= names
+    (found,) = import_sessions(log, path)
+    assert whole <= {each.id for each in events(log, found.id)}
     _look(log, found.id)
-    database.path.unlink()
+    path.unlink()
     return "imported"
 
 
