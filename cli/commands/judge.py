@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 import click
 
-from cli.options import json_option, require_all_or_names
+from cli.options import chosen_counter, json_option, require_all_or_names
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from compaction.judge.reading import Templates
     from compaction.prompts import Prompt
     from compaction.summarizers.chain import SummarizerChain
-    from eventstore.log import StoredLog
+    from eventstore.log import Snapshot, StoredLog
     from projections.audit.prices import Price
     from projections.audit.readings import Reading
+    from projections.tokens import Counter
 
 _ANSWER: Final = 4_000
 """Tokens of an answer, for the estimate; limits count the longest one."""
@@ -97,8 +98,9 @@ def command(
     file of the same name, run it again with both. The prompts of second looks follow the first answers.
     """
     from cli.output import console, echo_json, echo_note, print_line
-    from cli.store import opened, resolve_session
+    from cli.store import chosen_names, opened, resolve_session
     from cli.summarizing import advise_on_failure, cancellable
+    from projections.tokens import counter
 
     require_all_or_names(ctx, "reads", sessions, is_all=is_all)
     uses_files = prompts is not None or answers is not None
@@ -108,10 +110,11 @@ def command(
     found: list[tuple[str, Reading]] = []
     failure = advise_on_failure(ctx, "what was read before it is kept; run it again later")
     with opened(ctx, writes=not dry_run) as log, failure, cancellable(ctx) as interrupt:
-        names = _unasked(log) if is_all else [resolve_session(log, each) for each in sessions]
+        names = chosen_names(log) if is_all else [resolve_session(log, each) for each in sessions]
         templates = _templates()
-        due = _due(log, names, boundary, templates)
-        limit = Limit(dollars=budget, tokens=max_tokens, prices=_prices(ctx, readers, budget))
+        tokens = counter(chosen_counter(ctx), log=log)
+        due, failed = _due(log, names, boundary, templates, tokens, is_all=is_all)
+        limit = Limit(dollars=budget, tokens=max_tokens, prices=_prices(ctx, readers, budget), counter=tokens)
         if dry_run and not as_json:
             print_line(console(), _estimate(due, limit))
         elif not uses_files and not as_json:
@@ -134,6 +137,7 @@ def command(
         echo_json({"readings": [{"session": session, "reading": each} for session, each in found]})
     else:
         _print(found)
+    ctx.exit(int(failed))
 
 
 def _readers(
@@ -154,8 +158,10 @@ class Limit:
     Of several prices, the highest counts.
     """
 
-    def __init__(self, *, dollars: float | None, tokens: int | None, prices: Sequence[Price]) -> None:
-        self._dollars, self._tokens, self._prices = dollars, tokens, prices
+    def __init__(
+        self, *, dollars: float | None, tokens: int | None, prices: Sequence[Price], counter: Counter
+    ) -> None:
+        self._dollars, self._tokens, self._prices, self._counter = dollars, tokens, prices, counter
 
     def cost(self, tokens: int, answers: int) -> float | None:
         """Return the dollars of requests, None without a known price."""
@@ -164,7 +170,7 @@ class Limit:
 
     def may_ask(self, prompt: Prompt) -> bool:
         """Reserve a request with the longest answer; return False if it could exceed a limit."""
-        tokens = (len(prompt.system) + len(prompt.text)) // 4
+        tokens = self._counter.of_text(prompt.system) + self._counter.of_text(prompt.text)
         cost = self.cost(tokens, prompt.max_tokens) or 0.0
         if self._tokens is not None:
             self._tokens -= tokens + prompt.max_tokens
@@ -180,32 +186,48 @@ def _templates() -> Templates:
     return find_templates(template_sources())
 
 
-def _unasked(log: StoredLog) -> list[str]:
-    """Return all sessions but those of programs that refold asked."""
-    from cli.store import chosen_names
-    from projections.asked import is_asked
+def _due(
+    log: StoredLog,
+    names: Sequence[str],
+    boundary: int | None,
+    templates: Templates,
+    tokens: Counter,
+    *,
+    is_all: bool,
+) -> tuple[list[Due], bool]:
+    """Return the boundaries that nobody has read as they are now; True if a session cannot be read.
 
-    with log.snapshot() as snapshot:
-        return [each for each in chosen_names(log) if not is_asked(snapshot, each)]
-
-
-def _due(log: StoredLog, names: Sequence[str], boundary: int | None, templates: Templates) -> list[Due]:
-    """Return the boundaries that nobody has read as they are now."""
+    That costs a line, not the rest. Of all sessions, those of programs that refold asked are left out.
+    """
+    from cli.output import echo_problem
     from compaction.judge.material import materials
     from compaction.judge.reading import prompts_of
+    from eventstore.errors import RefoldError, StoreError
+    from projections.asked import is_asked
     from projections.audit.readings import readings
     from projections.context.cursor import resolve_cursor
 
-    found = []
+    def of_session(snapshot: Snapshot, name: str) -> Iterator[Due]:
+        if is_all and is_asked(snapshot, name):
+            return
+        known = readings(snapshot, name)
+        for number, each in enumerate(materials(snapshot, resolve_cursor(snapshot, name)), 1):
+            read = known.get(each.boundary)
+            if boundary in (None, number) and each.before and (read is None or read.input != each.digest):
+                prompts = prompts_of(each, templates.reading)
+                yield Due(name, each.boundary, sum(tokens.of_text(prompt.text) for prompt in prompts))
+
+    found, failed = list[Due](), False
     for name in names:
-        with log.snapshot() as snapshot:
-            known = readings(snapshot, name)
-            for number, each in enumerate(materials(snapshot, resolve_cursor(snapshot, name)), 1):
-                read = known.get(each.boundary)
-                if boundary in (None, number) and each.before and (read is None or read.input != each.digest):
-                    tokens = sum(len(prompt.text) for prompt in prompts_of(each, templates.reading)) // 4
-                    found.append(Due(name, each.boundary, tokens))
-    return found
+        try:
+            with log.snapshot() as snapshot:
+                found += list(of_session(snapshot, name))
+        except StoreError:
+            raise
+        except RefoldError as error:
+            failed = True
+            echo_problem(f"not judged: {error}")
+    return found, failed
 
 
 def _prices(ctx: click.Context, readers: Sequence[SummarizerOptions], budget: float | None) -> list[Price]:

@@ -15,8 +15,11 @@ MOST_FACTS: Final = 25
 MOST_STATEMENTS: Final = 25
 _LONGEST: Final = 1 << 20
 """Characters of an answer that are read."""
-_MOST_STARTS: Final = 1_000
-"""Places at which no object begins, after which the search for one ends."""
+_FAILURE: Final = 256
+_COUNTED: Final = 16
+"""The cost of an error, and the characters in which lines are counted at the cost of one: in characters read."""
+_MOST_READ: Final = 4
+"""The times that an answer is read, at most, from places at which no object begins."""
 
 
 def _one_of(*values: str) -> msgspec.Meta:
@@ -142,15 +145,26 @@ def look_in(answer: str) -> Look | None:
 
 def objects_in(answer: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a text that are in no other, from the largest start on."""
-    decoder, at, failed, answer = json.JSONDecoder(), 0, 0, answer[:_LONGEST]
-    while failed < _MOST_STARTS and (at := answer.find("{", at)) >= 0:
+    decoder, at, answer = json.JSONDecoder(), 0, answer[:_LONGEST]
+    left = _MOST_READ * len(answer)
+    while left > 0 and (at := answer.find("{", at)) >= 0:
         try:
             value, at = decoder.raw_decode(answer, at)
-        except (ValueError, RecursionError):
-            at, failed = at + 1, failed + 1
+        except (ValueError, RecursionError) as error:
+            # An error costs something by itself, and counts the lines before it.
+            left -= _read_until(error, answer) - at + _FAILURE + at // _COUNTED
+            at += 1
             continue
         if isinstance(value, dict):
             yield value
+
+
+def _read_until(error: Exception, answer: str) -> int:
+    """Return where a decoder ended at the latest, or after it."""
+    # Of a text without an end it tells the beginning.
+    if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated"):
+        return error.pos + 1
+    return len(answer)
 
 
 def _each(given: object, shape: type[T], malformed: list[str]) -> list[T]:

@@ -19,6 +19,7 @@ from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, view_of_part
 from projections.pieces import Who, pieces_of
 from projections.replacement import start_of_change
+from projections.settings import harness_prompt
 
 _LONGEST: Final = {
     Who.PERSON: 4_000,
@@ -62,9 +63,9 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     """The messages around one boundary, and its summaries.
 
     `boundary` is the id of a compaction or a branch summary and `seq` its number; "" and 0 for the open window, which
-    has nothing behind it. `shown` is the context right behind the boundary as texts. `until` is the id of the last
-    event. `is_opaque`: only the model's provider can read the summary. `earlier` are pieces from before the previous
-    boundary, which are no longer in the context.
+    has nothing behind it. `shown` is the context right behind the boundary as texts, with the recorded system prompt.
+    `until` is the id of the last event. `is_opaque`: only the model's provider can read the summary. `earlier` are
+    pieces from before the previous boundary, which are no longer in the context.
     """
 
     boundary: str
@@ -150,7 +151,10 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             after=following,
             previous=_summary_in(before),
             summary=summary,
-            shown=[*(each.text for each in pieces_in(shown)), *filter(None, [summary])],
+            shown=[
+                *(each.text for each in pieces_in(shown)),
+                *filter(None, [summary, harness_prompt(snapshot, cursor.at_leaf(end)).system]),
+            ],
             until=_last(snapshot, fresh) or boundary.id,
             is_opaque=is_opaque,
             earlier=[*earlier],

@@ -174,15 +174,15 @@ class _Recheck:
     def __init__(self, snapshot: Snapshot, session: str, boundary: str) -> None:
         self._snapshot, self._session = snapshot, session
         self._seq = snapshot.locate(session, boundary) if boundary else 0
-        node = node_of(paths.event(snapshot, session, self._seq)) if self._seq else None
-        self._summary = _folded(node.summary.summary) if node and node.summary else ""
+        self._summary = self._summary_at(self._seq) if self._seq else ""
+        self._previous: str | None = None
         self._pieces: dict[int, list[tuple[Who, str]]] = {}
 
     def of(self, reading: Reading) -> Reading:
         """Return a reading whose unproved claims are refused."""
         refused = [
             *(each.rule for each in reading.rules if not self._proves_rule(each)),
-            *(each.fact for each in reading.facts if not self._stand(each.known, is_before=True)),
+            *(each.fact for each in reading.facts if not self._proves_fact(each)),
             *(each.loss for each in reading.losses if not self._proves_loss(each)),
             *(each.sentence for each in reading.statements if not self._proves_statement(each)),
         ]
@@ -191,7 +191,7 @@ class _Recheck:
         return msgspec.structs.replace(
             reading,
             rules=[each for each in reading.rules if self._proves_rule(each)],
-            facts=[each for each in reading.facts if self._stand(each.known, is_before=True)],
+            facts=[each for each in reading.facts if self._proves_fact(each)],
             losses=[each for each in reading.losses if self._proves_loss(each)],
             statements=[each for each in reading.statements if self._proves_statement(each)],
             refused=[
@@ -204,9 +204,18 @@ class _Recheck:
         )
 
     def _proves_rule(self, rule: Rule) -> bool:
-        return self._stand(rule.said, is_before=True, by={Who.PERSON}) and (
-            rule.state is not RuleState.BROKEN or self._stand(rule.broken)
+        return (
+            self._is_summed_up(rule.in_summary)
+            and self._stand(rule.said, is_before=True, by={Who.PERSON})
+            and (rule.state is not RuleState.BROKEN or self._stand(rule.broken))
         )
+
+    def _proves_fact(self, fact: Fact) -> bool:
+        return self._is_summed_up(fact.in_summary) and self._stand(fact.known, is_before=True)
+
+    def _is_summed_up(self, words: str | None) -> bool:
+        """Return True for words of the summary, or none."""
+        return words is None or _is_within(words, self._summary)
 
     def _proves_loss(self, loss: Loss) -> bool:
         if loss.person is not None and not self._stand([loss.person], by={Who.PERSON}):
@@ -226,7 +235,21 @@ class _Recheck:
         is_said = not statement.said or self._stand(
             statement.said, is_before=True, by={Who.PERSON, Who.RESULT}
         )
-        return is_said and _folded(statement.sentence) in self._summary
+        is_carried = statement.in_previous is None or _is_within(statement.in_previous, self._carried)
+        return is_said and is_carried and _is_within(statement.sentence, self._summary)
+
+    def _summary_at(self, seq: int) -> str:
+        node = node_of(paths.event(self._snapshot, self._session, seq), self._snapshot)
+        return _folded(node.summary.summary) if node.summary else ""
+
+    @property
+    def _carried(self) -> str:
+        """The summaries before the boundary."""
+        if self._previous is None:
+            last = self._seq - 1 if self._seq else None
+            found = events_of_kinds(self._snapshot, self._session, BOUNDARIES, last=last)
+            self._previous = "\n".join(self._summary_at(each.seq) for each in found)
+        return self._previous
 
     def _stand(
         self,
@@ -257,6 +280,10 @@ class _Recheck:
                 for who, text in pieces_of(message, by_person=each.by_person and not each.continues)
             ]
         return self._pieces[seq]
+
+
+def _is_within(words: str, text: str) -> bool:
+    return bool(words.strip()) and _folded(words) in text
 
 
 def _folded(text: str) -> str:

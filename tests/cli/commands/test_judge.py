@@ -15,6 +15,7 @@ from tests.cli.lossy import CLAIMS, LOSSY, SERIOUS, UNFOUNDED, judged, store_los
 from tests.cli.running import Refold
 from tests.compaction.judge.lossy import COMPLAINT, LOOK, RULE
 from tests.support.messages_api import MessagesApi, asked, says
+from tests.support.stores import damage, make_store
 
 
 @pytest.fixture
@@ -32,6 +33,24 @@ def test_files_answer_in_two_rounds(lossy: Refold) -> None:
     )
     assert f"you: “{COMPLAINT}” #9" in shown
     assert lossy("judge", LOSSY, "--boundary", "1", "--dry-run").out.count("has been read") == 1
+
+
+def test_a_damaged_session_costs_a_line(refold: Refold) -> None:
+    make_store(refold.store, 3)
+    whole = refold("judge", "--all", "--dry-run").out
+    damage(refold.store, 2, 3)
+    told = refold("judge", "--all", "--dry-run", code=1)
+    assert whole.startswith("6 boundaries")
+    assert told.out.startswith("4 boundaries")
+    assert (told.errors.count("\n"), "not judged: " in told.errors) == (1, True)
+
+
+def test_a_limit_counts_by_the_counter(lossy: Refold) -> None:
+    def tokens(name: str) -> int:
+        estimate = lossy("--counter", name, "judge", LOSSY, "--dry-run").out
+        return int(estimate.split("about ")[1].split()[0].replace(",", ""))
+
+    assert tokens("bytes/4") > tokens("utf16/4")
 
 
 def test_an_audit_begins_with_readings(lossy: Refold) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from time import perf_counter
 from typing import Any, Final
 
 import pytest
@@ -64,6 +66,32 @@ def test_an_answer_that_copies_proves_nothing(text: str) -> None:
     chain = SummarizerChain(summarizers=[Scripted(text, text)])
     found = judge(story.writer, chain, material_of(story), find_templates(()))
     assert (found.rules, found.losses, found.statements) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":' * 400 + "[" + "0," * 500_000,
+        '{"a":' * 400 + '"' + "a" * 1_000_000,
+        '{"a":' * 200_000,
+        '{"' + "a" * 5_000 + '":' + ('{"' + "a" * 5_000 + '":') * 190,
+        "{" * 1_000_000,
+        '{"' * 500_000,
+        "{" + " " * 1_000_000,
+    ],
+    ids=["list", "text", "depth", "keys", "braces", "quotes", "spaces"],
+)
+def test_an_answer_costs_its_length(text: str) -> None:
+    """Compared with whole JSON of that size."""
+    whole = json.dumps([{"a": "b" * 10}] * (len(text) // 20))
+    once = min(_seconds(lambda: json.loads(whole)) for _ in range(3))
+    assert min(_seconds(lambda: claims_in(text)) for _ in range(2)) < 60 * once
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = perf_counter()
+    work()
+    return perf_counter() - begun
 
 
 def test_no_text_ends_its_delimiters() -> None:

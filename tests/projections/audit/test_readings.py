@@ -11,7 +11,7 @@ import pytest
 
 from compaction.judge.reading import find_templates, judge
 from compaction.summarizers.chain import SummarizerChain
-from eventstore.records import Note
+from eventstore.records import Compaction, Note
 from projections.audit.readings import Reading, readings
 from tests.compaction.judge.lossy import (
     COMPLAINT,
@@ -19,6 +19,7 @@ from tests.compaction.judge.lossy import (
     LOOK,
     LOSS_CLAIM,
     RULE_CLAIM,
+    SUMMARY,
     Scripted,
     answer,
     lossy,
@@ -115,6 +116,30 @@ def test_changed_sentences_and_weights_are_refused() -> None:
     story.add(Note(target_id="e5", data=data))
     found = kept(story)
     assert (found.statements, found.losses) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [("rules", "inSummary"), ("facts", "inSummary"), ("statements", "inPrevious")]
+)
+@pytest.mark.parametrize("words", ["what no summary says", " "])
+def test_changed_words_of_summaries_are_refused(kind: str, field: str, words: str) -> None:
+    story, data = read()
+    data[kind][0][field] = words
+    story.add(Note(target_id="e5", data=data))
+    found = kept(story)
+    assert [len(getattr(found, each)) for each in LISTS] == [int(each != kind) for each in LISTS]
+
+
+def test_words_of_summaries_are_found() -> None:
+    """Of this one, and of one before."""
+    story, data = read()
+    again = story.add(Compaction(summary="Half of it.", first_kept_entry_id="", tokens_before=9))
+    data |= {"boundary": again, "losses": [], "rules": []}
+    data["facts"][0]["inSummary"] = "Half of it."
+    data["statements"][0] |= {"sentence": "Half of it.", "inPrevious": SUMMARY}
+    story.add(Note(target_id=again, data=data))
+    found = kept(story, again)
+    assert (len(found.facts), len(found.statements), found.refused) == (1, 1, [])
 
 
 def test_a_note_of_another_session_is_refused() -> None:
