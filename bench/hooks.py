@@ -20,6 +20,8 @@ from typing import Any
 SESSION = "22222222-2222-4222-8222-222222222222"
 BYTES = 5_000_000
 COMPACTIONS = 50
+REFOLD = (sys.executable, "-c", "from cli.start import main; main()")
+"""The command as it is installed: `-m refold` loads the package for programs, too."""
 
 
 class Session:
@@ -67,7 +69,7 @@ def main() -> None:
             given = {"hook_event_name": event, "transcript_path": str(session.path), **more}
             began = time.perf_counter()
             ran = subprocess.run(
-                [sys.executable, "-m", "refold", *words],
+                [*REFOLD, *words],
                 input=json.dumps(given).encode(),
                 env=environment,
                 capture_output=True,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from itertools import pairwise
 from string import ascii_letters, digits
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 
 class FoundSecret(NamedTuple):
@@ -134,11 +134,22 @@ _SHORTEST_OF_OTHERS: Final = 8
 
 
 class _Token(NamedTuple):
-    """A token's form from its literal beginning on, and what stands before that, "" for nothing."""
+    """A token's form from its literal `beginning` on, and what stands before that, None for nothing."""
 
     rule: str
-    pattern: re.Pattern[bytes]
+    form: bytes
+    beginning: bytes
     before: re.Pattern[bytes] | None = None
+
+    @classmethod
+    def of(cls, rule: str, form: bytes, before: re.Pattern[bytes] | None = None) -> Self:
+        found = _LETTERS.match(form)
+        return cls(rule, form, found[0].removeprefix(b"\\") if found else b"", before)
+
+
+_LETTERS: Final = re.compile(rb"\\?[\w:.-]+(?![\w:.?*{-])")
+_compiled: Final = cache(re.compile)
+"""Compiles a form when its letters are there: that of all of them takes longer than most texts."""
 
 
 # Each pattern begins with a literal text, which the engine finds much faster than a choice.
@@ -210,17 +221,19 @@ _FORMS: Final = {
 }
 """The forms of tokens, by who gives them out."""
 _TOKENS: Final = (
-    *(_Token(rule, re.compile(form)) for rule, forms in _FORMS.items() for form in forms),
-    _Token("discord", re.compile(rb"\.[\w-]{6,7}\.[\w-]{27,40}"), re.compile(rb"[A-Za-z\d][\w-]{22,27}\Z")),
-    _Token("telegram", re.compile(rb":AA[\w-]{33}"), re.compile(rb"\d{8,10}\Z")),
+    *(_Token.of(rule, form) for rule, forms in _FORMS.items() for form in forms),
+    _Token.of("discord", rb"\.[\w-]{6,7}\.[\w-]{27,40}", re.compile(rb"[A-Za-z\d][\w-]{22,27}\Z")),
+    _Token.of("telegram", rb":AA[\w-]{33}", re.compile(rb"\d{8,10}\Z")),
 )
 _LONGEST_BEFORE: Final = 28
 
 
 def _tokens(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
     text = unwrapped.text
-    for rule, pattern, before in _TOKENS:
-        at = 0
+    for token in _TOKENS:
+        if token.beginning not in text:
+            continue
+        rule, pattern, before, at = token.rule, _compiled(token.form), token.before, 0
         # Not `finditer`: the next token may begin in what a match takes for more of this one.
         while (match := pattern.search(text, at)) is not None:
             start, at = match.start(), _end(unwrapped, match.start(), match.end(), pattern)

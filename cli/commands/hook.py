@@ -115,7 +115,6 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
     """Import what is new, and return the answer to an event, "" for none."""
     from cli.store import opened
     from compaction.giving_back import words_behind, words_for_summarizer
-    from eventstore.files.importing import import_sessions
     from projections.context.cursor import resolve_cursor
 
     name, of_agent = event["hook_event_name"], bool(event.get("agent_id"))
@@ -123,7 +122,7 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
     if not (is_compacted or name in ("PreCompact", "SessionEnd")):
         return ""
     with opened(ctx, create=True) as log:
-        session = import_sessions(log, event["transcript_path"], harness="claude-code")[0].id
+        session = _imported(log, event["transcript_path"])
         if of_agent or name == "SessionEnd":
             return ""
         with log.snapshot() as snapshot:
@@ -141,6 +140,21 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
         {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": given.text}},
         ensure_ascii=False,
     )
+
+
+def _imported(log: StoredLog, path: str) -> str:
+    """Return the session of a file; import it, unless all of it was read already."""
+    from eventstore.harnesses.source import source_path
+
+    with log.snapshot() as snapshot:
+        known = snapshot.source(source_path(path))
+    if known is not None and known.sessions and Path(path).exists():
+        status = Path(path).stat()
+        if (known.read, known.device, known.inode) == (status.st_size, status.st_dev, status.st_ino):
+            return known.sessions[0]
+    from eventstore.files.importing import import_sessions
+
+    return import_sessions(log, path, harness="claude-code")[0].id
 
 
 def _id_of_leaf(snapshot: Snapshot, session: str, leaf: int) -> str:

@@ -57,6 +57,14 @@ def test_the_end_of_a_session_imports_it(refold: Refold, transcript: Path) -> No
     assert SESSION in refold("sessions", "--json").out
 
 
+def test_a_file_that_grew_is_read_on(refold: Refold, transcript: Path) -> None:
+    whole = transcript.read_text()
+    transcript.write_text("".join(whole.splitlines(keepends=True)[:-2]))
+    for text, said in ((None, SAID[1][:6]), (None, SAID[1][:6]), (whole, SAID[2])):
+        transcript.write_text(text or transcript.read_text())
+        assert said in answer(refold, event(transcript, "PreCompact"))
+
+
 def test_a_summarizer_is_told_the_persons_words(refold: Refold, transcript: Path) -> None:
     told = answer(refold, event(transcript, "PreCompact"))
     assert f"#1 {SAID[0]}" in told
