@@ -25,9 +25,10 @@ from typing import Any, Final, NamedTuple
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses import format_of
 from eventstore.memory import MemoryLog
+from eventstore.views import Thinking
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
-from projections.context.parts import Context
+from projections.context.parts import Context, view_of_part
 from tests.labels.corpus import corpus_folder
 from tests.wire.blocks import Block, as_held_by, context_blocks, request_blocks
 from tests.wire.compare import GAPS, kinds_of_differences, recorded_in
@@ -84,6 +85,8 @@ def compared(path: Path, requests: Path) -> Resumed:
     for remove in GAPS.values():
         sent = remove(sent, recorded_in([path]))
     its = format_of(imported[0].format).name
+    if its == "claude-code":
+        built = without_thoughts_of_others(built, context, request["body"]["model"])
     sent, built = (as_added(its, request["api"], blocks) for blocks in (sent, built))
     added = sent[len(built) :]
     differences = kinds_of_differences(sent[: len(built)], built)
@@ -91,6 +94,18 @@ def compared(path: Path, requests: Path) -> Resumed:
     if not is_said or not added or RESUMING not in added[-1].text:
         differences.add(AFTER)
     return Resumed(path, differences, cut)
+
+
+def without_thoughts_of_others(blocks: Sequence[Block], context: Context, model: str) -> list[Block]:
+    """Drop thoughts of other models, which Claude Code keeps in its file and sends to none but theirs."""
+    others = {
+        block.signature
+        for view in map(view_of_part, context.parts)
+        if view.role == "assistant" and view.model != model
+        for block in view.blocks
+        if isinstance(block, Thinking)
+    }
+    return [each for each in blocks if each.kind != "thinking" or each.name not in others]
 
 
 def as_added(harness: str, api: str, blocks: Sequence[Block]) -> list[Block]:

@@ -32,6 +32,7 @@ from tests.wire.scenarios.pi import (
     compact_by_hand,
     main_rule,
     model_in,
+    moved,
     starter,
     steer_and_abort,
     use_tools,
@@ -229,7 +230,7 @@ def resumed(path: Path) -> Scenario:
         {
             **configured("soft", threshold=WINDOW),
             f"{AGENT}/models.yml": models(provider, api, model),
-            "session.jsonl": path.read_bytes(),
+            "session.jsonl": moved(path),
         },
     )
 

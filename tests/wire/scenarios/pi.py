@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.wire.box import ROOT, URL, Box, Program, Scenario, Talk
+from tests.wire.box import PROJECT, ROOT, URL, Box, Program, Scenario, Talk
 from tests.wire.model import Rule
 from tests.wire.replies import OVERLOADED, TOO_LONG, Call, Reply, Thinking, say
 from tests.wire.scenarios.common import (
@@ -310,7 +310,19 @@ def resumed(path: Path) -> Scenario:
             *("-p", "--model", f"{provider}/{model}", "--session", str(ROOT / "session.jsonl"), RESUMING)
         ),
         [SUMMARIES, main_rule(say("Resumed."))],
-        configured(api=api, window=WINDOW, model=(provider, model)) | {"session.jsonl": path.read_bytes()},
+        configured(api=api, window=WINDOW, model=(provider, model)) | {"session.jsonl": moved(path)},
+    )
+
+
+def moved(path: Path) -> bytes:
+    """Return a session file with the scenario's folder: pi resumes none whose folder is missing."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    header = {"type": "session", "cwd": str(PROJECT)}
+    return b"".join(
+        json.dumps(record | header).encode() + b"\n"
+        if number < 2 and (record := json.loads(line)).get("type") == "session"
+        else line
+        for number, line in enumerate(lines)
     )
 
 
