@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _COMPACTED: Final = "Compacted"
 """The event by which the plugin's module tells of a new summary, which it passes along."""
 _TIMEOUT: Final = 4.0
+_READS: Final = "REFOLD_HOOK_READS"
+"""Set to anything, this has the open window read in the background."""
 _PRIVATE: Final = 0o600
 """The mode of a new log: its lines quote errors."""
 
@@ -96,19 +98,23 @@ def _failing_open(store: str | None, timeout: float) -> Iterator[Callable[[], No
         timer.cancel()
 
 
+def _log_file(store: str | None) -> Path:
+    """Return the file of problems beside a store; make it if needed."""
+    from cli.store import store_path
+    from eventstore.addresses import is_postgres
+
+    file = Path(f"{store_path(None if store and is_postgres(store) else store).rstrip('/')}.hook.log")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(_PRIVATE)
+    return file
+
+
 def _log(store: str | None, problem: str) -> None:
     from contextlib import suppress
     from datetime import UTC, datetime
 
-    from cli.store import store_path
-    from eventstore.addresses import is_postgres
-
-    with suppress(Exception):
-        file = Path(f"{store_path(None if store and is_postgres(store) else store).rstrip('/')}.hook.log")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch(_PRIVATE)
-        with file.open("a", encoding="utf-8") as lines:
-            lines.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(problem.split())}\n")
+    with suppress(Exception), _log_file(store).open("a", encoding="utf-8") as lines:
+        lines.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(problem.split())}\n")
 
 
 def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
@@ -123,6 +129,8 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
         return ""
     with opened(ctx, create=True) as log:
         session = _imported(log, event["transcript_path"])
+        if not of_agent and not is_compacted:
+            _read_in_background(ctx, log, session)
         if of_agent or name == "SessionEnd":
             return ""
         with log.snapshot() as snapshot:
@@ -155,6 +163,31 @@ def _imported(log: StoredLog, path: str) -> str:
     from eventstore.files.importing import import_sessions
 
     return import_sessions(log, path, harness="claude-code")[0].id
+
+
+def _read_in_background(ctx: click.Context, log: StoredLog, session: str) -> None:
+    """If the person wants that, have their `command` read the open window for the next compaction."""
+    if not os.environ.get(_READS):
+        return
+    import subprocess
+
+    from eventstore.paths import path_of_kinds
+    from projections.audit.readings import BOUNDARIES
+
+    with log.snapshot() as snapshot:
+        above = sum(1 for _ in path_of_kinds(snapshot, session, snapshot.head(session).leaf, BOUNDARIES))
+    words = [sys.executable, "-m", "refold", *(("--store", ctx.obj) if ctx.obj else ()), "judge", session]
+    words += ["--boundary", str(above + 1), "--summarizer", "command", "--yes"]
+    with _log_file(ctx.obj).open("ab") as errors:
+        # The shell ends at once, and the reading goes on.
+        subprocess.run(  # noqa: S603  the words are ours
+            ["/bin/sh", "-c", '"$@" &', "sh", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            check=True,
+        )
 
 
 def _id_of_leaf(snapshot: Snapshot, session: str, leaf: int) -> str:

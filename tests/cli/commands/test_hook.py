@@ -118,6 +118,20 @@ def test_a_childs_environment_is_left_alone(
     assert not refold.store.exists()
 
 
+def test_only_who_wants_it_has_windows_read(
+    refold: Refold, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", f"tee {tmp_path}/asked")
+    answer(refold, event(transcript, "PreCompact"))
+    monkeypatch.setenv("REFOLD_HOOK_READS", "1")
+    assert not (tmp_path / "asked").exists()
+    answer(refold, event(transcript, "PreCompact"))
+    end = time.monotonic() + 60
+    while SAID[0] not in (asked.read_text() if (asked := tmp_path / "asked").exists() else ""):
+        assert time.monotonic() < end, log_of(refold)
+        time.sleep(0.1)
+
+
 def test_a_locked_store_is_not_waited_for(refold: Refold, transcript: Path) -> None:
     answer(refold, event(transcript, "SessionEnd"))
     transcript.write_text(transcript.read_text().replace("Go on.", "Go on now."))
