@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from eventstore.harnesses.names import is_name, stored_id
 from eventstore.harnesses.opencode.message_nodes import node_of_record
 from eventstore.harnesses.opencode.related_sessions import child_links, parent_links
 from eventstore.harnesses.opencode.session_records import (
-    Json,
     Record,
     asking,
     is_done_summary,
@@ -65,11 +65,10 @@ class OpencodeDocument(SourceContents):
         source.file.seek(0)
         self.text = source.file.read()
         found = BEGINNING.match(self.text)
-        # One character a byte: JSON's own characters are ASCII.
-        self._characters = self.text.decode("latin-1")
-        info = self.object_at(found.end()) if found else None
-        is_whole = found and info and not self._has_another(found.end(), info[1])
-        self.info_span = (found.end(), info[1]) if is_whole and found and info else (0, 0)
+        self._ends = _ends_in(self.text, found.start() + found[0].rindex(b"{")) if found else {}
+        stop = self._end_of(found.end()) if found else 0
+        is_whole = found and stop and not self._has_another(found.end(), stop)
+        self.info_span = (found.end(), stop) if is_whole and found else (0, 0)
         self.info = record_of(self.text[slice(*self.info_span)]).session
         self.name = text(self.info.get("id")) or next(filter(None, map(_session_of, self.messages())), "")
         if not is_name(self.name):
@@ -80,13 +79,20 @@ class OpencodeDocument(SourceContents):
             SourceSession(name=self.name, format=self.version, header=header)
         ]
 
-    def object_at(self, at: int) -> tuple[Json, int] | None:
-        """Return the object at an offset, and where it ends; None if there is none."""
+    @cached_property
+    def _characters(self) -> str:
+        # One character a byte: JSON's own characters are ASCII.
+        return self.text.decode("latin-1")
+
+    def _end_of(self, at: int) -> int:
+        """Return where the object at an offset ends; 0 if there is none."""
+        if at in self._ends:
+            return self._ends[at]
         try:
             value, stop = _decode(self._characters, at)
         except (ValueError, RecursionError):
-            return None
-        return (value, stop) if isinstance(value, dict) else None
+            return 0
+        return stop if isinstance(value, dict) else 0
 
     def messages(self) -> Iterator[tuple[Record, int, int]]:
         """Yield each message with where it begins and ends; go past what cannot be read."""
@@ -99,9 +105,9 @@ class OpencodeDocument(SourceContents):
                 yield read[0], start, at
 
     def _message_at(self, start: int) -> tuple[Record, int] | None:
-        read = self.object_at(start)
-        record = record_of(self.text[start : read[1]]) if read else Record()
-        return (record, read[1]) if read and is_name(record.message) else None
+        stop = self._end_of(start)
+        record = record_of(self.text[start:stop]) if stop else Record()
+        return (record, stop) if is_name(record.message) else None
 
     def _has_another(self, start: int, stop: int) -> bool:
         """Return True if a message holds another one: it has lost its end."""
@@ -111,6 +117,34 @@ class OpencodeDocument(SourceContents):
 
     def read(self, resume: Resume, known: KnownEvents) -> SessionReader:  # noqa: ARG002  it is read as a whole
         return _Reader(self, known)
+
+
+class _Whole(msgspec.Struct):
+    info: msgspec.Raw
+    messages: list[msgspec.Raw] = []
+
+
+_decode_whole: Final = msgspec.json.Decoder(_Whole).decode
+
+
+def _ends_in(text: bytes, at: int) -> dict[int, int]:
+    """Map where the objects of a sound document begin to where they end; none are known of another.
+
+    The document begins at an offset. Its objects are not decoded.
+    """
+    try:
+        whole = _decode_whole(memoryview(text)[at:])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    ends = dict[int, int]()
+    for raw in map(bytes, (whole.info, *whole.messages)):
+        # Between messages are no braces.
+        start = text.find(raw if len(ends) <= 1 else b"{", at)
+        at = start + len(raw)
+        if start < 0 or not raw.startswith(b"{") or not text.startswith(raw, start):
+            break
+        ends[start] = at
+    return ends
 
 
 def _session_of(found: tuple[Record, int, int]) -> str:
