@@ -104,6 +104,20 @@ def test_first_lines_of_docstrings_are_short() -> None:
     assert found == []
 
 
+MOST_LINES = 60
+
+
+def test_no_function_has_more_than_60_lines() -> None:
+    found = [
+        f"{module}:{node.lineno}: {node.name}"
+        for module in modules(*ROOMS, FRONT, "bench")
+        for node in nodes_of(module)
+        if isinstance(node, ast.FunctionDef)
+        if (node.end_lineno or 0) - node.lineno >= MOST_LINES
+    ]
+    assert found == []
+
+
 def test_no_two_modules_of_a_room_have_one_name() -> None:
     found = defaultdict(list)
     for module in modules(*ROOMS):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from compaction.cuts import AnyCut
     from compaction.policy.model import Policy
     from compaction.summary import SummaryOptions
-    from eventstore.log import EventLog
+    from eventstore.log import EventLog, StoredLog
     from projections.context.cursor import Leaf
 
 
@@ -73,11 +73,9 @@ def command(
     from cli.output import echo_note
     from cli.store import opened_session, resolve_leaf
     from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable, choose_summarizer
-    from cli.views.compaction import print_done
     from compaction.part import Limits
     from compaction.summarizers.chain import SummarizerChain
     from compaction.summary import SummaryOptions
-    from eventstore.writing import SessionWriter
 
     chosen, limits, sent = policy_named(policy), Limits(window=window), prompt_of(system, tools)
     sources, template = with_template(template)
@@ -97,9 +95,8 @@ def command(
             warn_of_misfits(chosen, limits)
         chain = SummarizerChain(summarizers=[])
         if not dry_run:
-            chain = build_summarizer_chain(
-                ctx, log, summarizer_options, interrupt, chosen, session=name, instructions=instructions
-            )
+            about = {"session": name, "instructions": instructions}
+            chain = build_summarizer_chain(ctx, log, summarizer_options, interrupt, chosen, **about)
         check_templates(log, name, chosen, sources, leaf=at, instead=template)
         counter = chosen_counter(ctx, chosen.counter)
         compactor = build_compactor(log, chosen, chain, limits, counter=counter, sources=sources)
@@ -108,9 +105,27 @@ def command(
         if dry_run:
             _show_plan(log, name, compactor, choice, options, leaf=at, cut=cut, as_json=as_json)
             return
-        done = compactor.compact(SessionWriter(log, name), options=options, cut=cut, leaf=at)
-        print_done(log, name, compactor, done, cut, as_json=as_json)
-    ctx.exit(1 if done.outcome in ("cancelled", "no-gain") else 0)
+        is_done = _compact(log, name, compactor, options, leaf=at, cut=cut, as_json=as_json)
+    ctx.exit(0 if is_done else 1)
+
+
+def _compact(
+    log: StoredLog,
+    session: str,
+    compactor: Compactor,
+    options: SummaryOptions,
+    *,
+    leaf: Leaf,
+    cut: AnyCut | None,
+    as_json: bool,
+) -> bool:
+    """Compact and print what was done; return False if nothing was compacted."""
+    from cli.views.compaction import print_done
+    from eventstore.writing import SessionWriter
+
+    done = compactor.compact(SessionWriter(log, session), options=options, cut=cut, leaf=leaf)
+    print_done(log, session, compactor, done, cut, as_json=as_json)
+    return done.outcome not in ("cancelled", "no-gain")
 
 
 def _show_plan(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from compaction.judge.material import Material
     from compaction.judge.reading import Templates
     from compaction.prompts import Prompt
+    from compaction.summarizers import Cancellation
     from compaction.summarizers.chain import SummarizerChain
     from eventstore.log import Snapshot, StoredLog
     from projections.audit.prices import Price
@@ -122,12 +123,8 @@ def command(
         if dry_run or not due:
             pass
         elif readers:
-            from cli.summarizing import build_summarizer_chain
-
-            for each in readers:
-                _require_reader(ctx, each)
-            _require_consent(ctx, is_given=yes or budget is not None or max_tokens is not None)
-            chains = [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
+            is_agreed = yes or budget is not None or max_tokens is not None
+            chains = _chains(ctx, log, readers, interrupt, is_agreed=is_agreed)
             found = _read(log, due, chains, templates, limit)
         else:
             found = _by_files(
@@ -138,6 +135,23 @@ def command(
     else:
         _print(found)
     ctx.exit(int(failed))
+
+
+def _chains(
+    ctx: click.Context,
+    log: StoredLog,
+    readers: Sequence[SummarizerOptions],
+    interrupt: Cancellation,
+    *,
+    is_agreed: bool,
+) -> list[SummarizerChain]:
+    """Return the models that read, once the person has agreed to ask them."""
+    from cli.summarizing import build_summarizer_chain
+
+    for each in readers:
+        _require_reader(ctx, each)
+    _require_consent(ctx, is_given=is_agreed)
+    return [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
 
 
 def _readers(

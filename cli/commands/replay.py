@@ -108,8 +108,8 @@ def command(
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent
     from cli.each_session import each_session
-    from cli.replaying import ReplayOptions, default_variants, try_replay, uses_models, without_copies
-    from cli.store import chosen_names, looks_like_file, opened, resolve_session, store_path
+    from cli.replaying import ReplayOptions, default_variants, try_replay, uses_models
+    from cli.store import looks_like_file, opened, store_path
     from cli.views.page.replay_page import Origin
     from eventstore.event import epoch_milliseconds
 
@@ -129,11 +129,7 @@ def command(
     may_create = any(map(looks_like_file, sessions))
     with opened(ctx, create=may_create, writes=uses_models(wanted)) as log:
         place = log.place
-        names = (
-            without_copies(log, chosen_names(log, chosen))
-            if is_all
-            else list(dict.fromkeys(resolve_session(log, each) for each in sessions))
-        )
+        names = _names(log, sessions, chosen if is_all else None)
         if wanted.is_triggered:
             runs = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
             ctx.exit(_show_runs(runs, len(names), as_json=as_json))
@@ -142,6 +138,16 @@ def command(
     results = each_session(store_path(ctx.obj), names, partial(try_replay, wanted))
     origin = Origin(store=place, command=_command(ctx), made=epoch_milliseconds())
     ctx.exit(_show(wanted, results, len(names), origin, output=output, as_json=as_json))
+
+
+def _names(log: StoredLog, sessions: Sequence[str], chosen: SessionFilter | None) -> list[str]:
+    """Return the sessions that are named, or all that are chosen."""
+    from cli.replaying import without_copies
+    from cli.store import chosen_names, resolve_session
+
+    if chosen is not None:
+        return without_copies(log, chosen_names(log, chosen))
+    return list(dict.fromkeys(resolve_session(log, each) for each in sessions))
 
 
 def _answers(

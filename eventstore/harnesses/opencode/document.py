@@ -128,7 +128,7 @@ _decode_whole: Final = msgspec.json.Decoder(_Whole).decode
 
 
 def _ends_in(text: bytes, at: int) -> dict[int, int]:
-    """Map where the objects of a sound document begin to where they end; none are known of another.
+    """Map the beginnings of a sound document's objects to their ends; {} for another document.
 
     The document begins at an offset. Its objects are not decoded.
     """
