@@ -16,7 +16,7 @@ from eventstore.files.importing import import_sessions
 from tests.cli.running import Refold
 from tests.cli.test_damaged_sessions import reading
 from tests.support.damage import SUBJECTS, check, damaged
-from tests.support.opencode_damage import check_database, check_export, damaged_database, damaged_export
+from tests.support.opencode_damage import CHECKS, damaged_database, damaged_export
 
 HARNESSES: Final = (*SUBJECTS, "opencode")
 
@@ -26,7 +26,7 @@ def imports(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
     while True:
         seed = f"{dice.random()}"
         if name == "opencode":
-            kind, checked = ("export", check_export) if dice.random() < 0.9 else ("database", check_database)
+            ((kind, checked),) = dice.choices([*CHECKS.items()], weights=(8, 1, 1))
             yield tried(kind, lambda checked=checked, seed=seed: checked(Random(seed), folder) and None)
         else:
             damage = damaged(Random(seed), SUBJECTS[name])

@@ -13,11 +13,11 @@ import msgspec
 
 from eventstore.harnesses.base import SessionLocation
 
-_SESSION: Final = re.compile(rb'\s*\{\s*"id"\s*:\s*"ses_')
+_METADATA: Final = re.compile(rb'\s*\{[^{}]*"projectHash"\s*:')
 
 
-def _is_opencode_tree(beginning: bytes) -> bool:
-    return _SESSION.match(beginning) is not None
+def _is_gemini_chat(beginning: bytes) -> bool:
+    return _METADATA.match(beginning) is not None
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,15 +30,9 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 
 UNREAD: Final = (
     Unread(
-        name="opencode before 1.2",
-        recognizes=_is_opencode_tree,
-        places=(
-            SessionLocation(
-                environment={"XDG_DATA_HOME": "opencode/storage/session"},
-                default="~/.local/share/opencode/storage/session",
-                pattern="**/*.json",
-            ),
-        ),
+        name="Gemini CLI",
+        recognizes=_is_gemini_chat,
+        places=(SessionLocation(environment={}, default="~/.gemini/tmp", pattern="*/chats/session-*.json*"),),
     ),
 )
 

@@ -43,7 +43,7 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class OpencodeRules(Rules):
-    """The rules of opencode from 1.2 on."""
+    """The rules of opencode from 1.0 on."""
 
     name = "opencode"
     format = VERSION

@@ -442,7 +442,7 @@ class TestAFolderOfAll:
             (tmp_path / "all" / name).mkdir(parents=True)
             (tmp_path / "all" / name / "story.jsonl").write_bytes(content())
         (tmp_path / "all" / "notes.jsonl").write_bytes(b'{"a": 1}\n')
-        (tmp_path / "all" / "foreign.json").write_bytes(b'{"id":"ses_1","version":"1.0.142"}')
+        (tmp_path / "all" / "foreign.json").write_bytes(b'{"sessionId":"1","projectHash":"2"}')
         return tmp_path / "all"
 
     @pytest.fixture

@@ -52,10 +52,10 @@ def test_a_session_is_recognized_by_the_shape_of_its_beginning(
 @pytest.mark.parametrize("take_in", [import_file, import_sessions])
 def test_importing_one_names_the_harness(tmp_path: Path, take_in: Callable[..., object]) -> None:
     path = tmp_path / "file.jsonl"
-    path.write_bytes(b'{"id":"ses_1","version":"1.0.142"}')
+    path.write_bytes(b'{"sessionId":"1","projectHash":"2"}')
     with pytest.raises(ForeignSessionError) as caught:
         take_in(MemoryLog(), path)
-    assert (caught.value.harness, caught.value.source) == ("opencode before 1.2", str(path))
+    assert (caught.value.harness, caught.value.source) == ("Gemini CLI", str(path))
 
 
 @pytest.mark.parametrize("content", [b"a note\n", b'{"type":"config"}\n', b"[1, 2]\n", b"\0\0\n"])

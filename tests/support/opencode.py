@@ -99,6 +99,20 @@ class Database:
             self.part(question, f"prt_{question}", type="compaction", auto=True, tail_start_id=tail)
 
 
+def tree(folder: Path, messages: Iterable[Json], **info: Any) -> Path:
+    """Write messages of an export as files of a release before 1.2; return the session's."""
+    info = {"id": SESSION, "version": "1.1.65", "time": {"created": START}, **info}
+    files = {Path("session", "a", f"{info['id']}.json"): info}
+    for message in messages:
+        name = message["info"]["id"]
+        files[Path("message", info["id"], f"{name}.json")] = message["info"]
+        files |= {Path("part", name, f"{part['id']}.json"): part for part in message["parts"]}
+    for path, content in files.items():
+        (folder / "storage" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "storage" / path).write_text(json.dumps(content, indent=2))
+    return folder / "storage" / next(iter(files))
+
+
 def said(made: Json, text: str, model: str) -> Json:
     """Return a user's message of an export; `made` has its id and time."""
     info = {**made, "role": "user", "model": {"providerID": "anthropic", "modelID": model}}

@@ -1,4 +1,4 @@
-"""Damage exports and databases of opencode: no message that is whole is lost, whatever happens to others.
+"""Damage exports, databases and older files of opencode: no message that is whole is lost.
 
 Run many outside the suite: `python -m tests.support.opencode_damage COUNT [--seed N]`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
+from typing import Final
 
 from eventstore.errors import BadInputError
 from eventstore.files.exporting import export_original, export_session
@@ -92,6 +94,34 @@ def check_database(dice: random.Random, folder: Path) -> str:
     return "imported"
 
 
+def check_tree(dice: random.Random, folder: Path) -> str:
+    """Import the files of an older release, some damaged; return what became of them."""
+    messages, folder = _messages(dice), folder / "tree"
+    for number, message in enumerate(messages):
+        for place, part in enumerate(message["parts"]):
+            part["id"] = f"prt_{number}{place}"
+    session = opencode.tree(folder, messages)
+    files = sorted(path for path in folder.rglob("*.json") if path != session)
+    hurt = set(dice.sample(files, dice.randint(1, min(4, len(files)))))
+    for path in hurt:
+        data = bytearray(path.read_bytes())
+        _hurt(dice, data, 0)
+        path.write_bytes(data)
+    log = MemoryLog()
+    (found,) = import_sessions(log, session)
+    bodies = b"\n".join(each.body for each in events(log, found.id))
+    damaged = {path.stem for path in hurt}
+    for path in set(files) - hurt:
+        if path.parents[1].name == "message" or path.parent.name not in damaged:
+            assert path.read_bytes() in bodies, path
+    _look(log, found.id)
+    shutil.rmtree(folder)
+    return "imported"
+
+
+CHECKS: Final = {"export": check_export, "database": check_database, "tree": check_tree}
+
+
 def _messages(dice: random.Random) -> list[opencode.Json]:
     messages = []
     for number in range(dice.randint(1, 6)):
@@ -132,7 +162,7 @@ def _look(log: MemoryLog, session: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Damage so many exports and databases, nine to one, and print the counts."""
+    """Damage so many exports, databases and trees, eight to one to one, and print the counts."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.opencode_damage")
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)
@@ -141,9 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(options.seed, options.seed + options.count):
             dice = random.Random(number)
-            check, name = (check_database, "database") if number % 10 == 9 else (check_export, "export")
+            name = {8: "tree", 9: "database"}.get(number % 10, "export")
             try:
-                counts[f"{name} {check(dice, Path(folder))}"] += 1
+                counts[f"{name} {CHECKS[name](dice, Path(folder))}"] += 1
             except Exception:
                 sys.stdout.write(f"seed {number}\n")
                 raise

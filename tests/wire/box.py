@@ -5,9 +5,16 @@ The paths lie in a file system that only the run has, so that nothing that a pro
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
+import re
+import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +32,11 @@ PORT: Final = 8900
 URL: Final = f"http://127.0.0.1:{PORT}"
 _TIMEOUT: Final = 90.0
 """Seconds to wait for a line or for the end of a program."""
+_BETWEEN_KEYS: Final = 0.05
+_SETTLES: Final = 1.0
+"""Seconds in which a program that has drawn something is ready for keys."""
+_KEYS: Final = re.compile(r"\x1b\[\w|.", re.DOTALL)
+_DRAWING: Final = re.compile(r"\x1b(?:\[[0-9;?<>=]*[ -/]*[@-~]|\][^\x07]*\x07|[()][AB0]|.)")
 
 
 class Scenario(NamedTuple):
@@ -94,6 +106,43 @@ class Talk:
             self._news.notify_all()
 
 
+class Screen:
+    """A running program in a terminal: keys to press, and what it has drawn."""
+
+    def __init__(self, process: subprocess.Popen[bytes], terminal: int, log: Path) -> None:
+        self._process, self._terminal, self._log = process, terminal, log
+        self._drawn, self._read = "", 0
+        self._news = threading.Condition()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def press(self, keys: str) -> None:
+        """Press keys, slowly enough for a program that takes quick ones for a paste."""
+        for key in _KEYS.findall(keys):
+            time.sleep(_BETWEEN_KEYS)
+            os.write(self._terminal, key.encode())
+
+    def wait(self, text: str, timeout: float = _TIMEOUT) -> bool:
+        """Wait until a text is drawn behind the one before, without spaces; report if it is not."""
+        end = time.monotonic() + timeout
+        with self._news:
+            while (found := self._drawn.find(text.replace(" ", ""), self._read)) < 0:
+                if (left := end - time.monotonic()) < 0:
+                    sys.stderr.write(f"    not drawn: {text!r}\n")
+                    self._log.write_text(self._drawn)
+                    return False
+                self._news.wait(left)
+            self._read = found + 1
+        time.sleep(_SETTLES)
+        return True
+
+    def _watch(self) -> None:
+        with suppress(OSError):
+            while data := os.read(self._terminal, 1 << 16):
+                with self._news:
+                    self._drawn += "".join(_DRAWING.sub("", data.decode("utf-8", "replace")).split())
+                    self._news.notify_all()
+
+
 class Box:
     """Start a program, and speak with it."""
 
@@ -114,8 +163,9 @@ class Box:
 
     def run(self, *arguments: str, timeout: float = _TIMEOUT) -> str:
         """Run the program to its end; return what it prints."""
-        with self.log.open("a") as errors, suppress(subprocess.TimeoutExpired):
-            ran = subprocess.run(
+        with (
+            self.log.open("a") as errors,
+            subprocess.Popen(
                 [*self.command, *arguments],
                 cwd=PROJECT,
                 env=self.environment,
@@ -123,13 +173,38 @@ class Box:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                timeout=timeout,
-                check=False,
-            )
-            errors.write(f"{arguments}: {ran.returncode}\n{ran.stdout[-3000:]}\n")
-            return ran.stdout
-        sys.stderr.write(f"    timed out: {' '.join(arguments)}\n")
-        return ""
+                start_new_session=True,
+            ) as process,
+        ):
+            try:
+                printed, _ = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                sys.stderr.write(f"    timed out: {' '.join(arguments)}\n")
+                printed = ""
+                _stop(process, signal.SIGKILL)
+            errors.write(f"{arguments}: {process.returncode}\n{printed[-3000:]}\n")
+        return printed
+
+    @contextmanager
+    def screen(self, *arguments: str) -> Iterator[Screen]:
+        """Start the program in a terminal; it is killed when the block ends."""
+        terminal, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 140, 0, 0))
+        with subprocess.Popen(
+            [*self.command, *arguments],
+            cwd=PROJECT,
+            env={**self.environment, "TERM": "xterm-256color"},
+            stdin=its,
+            stdout=its,
+            stderr=its,
+            start_new_session=True,
+        ) as process:
+            try:
+                yield Screen(process, terminal, self.log)
+            finally:
+                _stop(process, signal.SIGKILL)
+                os.close(its)
+        os.close(terminal)
 
     @contextmanager
     def talk(self, *arguments: str) -> Iterator[Talk]:
@@ -145,6 +220,7 @@ class Box:
                 stderr=errors,
                 text=True,
                 bufsize=1,
+                start_new_session=True,
             ) as process,
         ):
             try:
@@ -158,11 +234,18 @@ class Box:
 
 def _end(process: subprocess.Popen[str]) -> None:
     """Wait until a process ends; a server does not by itself, and is told to."""
-    for signal in (process.terminate, process.kill):
+    for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(subprocess.TimeoutExpired):
             process.wait(5)
-            return
-        signal()
+            break
+        _stop(process, number)
+    _stop(process, signal.SIGKILL)
+
+
+def _stop(process: subprocess.Popen[Any], number: signal.Signals) -> None:
+    """Send a signal to a process and to those that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def newest(pattern: str) -> Path:

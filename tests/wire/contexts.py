@@ -28,6 +28,8 @@ _ITEM: Final = re.compile(rb'"id":"[a-z]+_(w\d{4})\d\d"')
 
 _DATABASE: Final = "opencode.jsonl"
 """The rows of opencode's database, as runs keep them."""
+_TREE: Final = "storage.jsonl"
+"""The files of opencode before 1.2."""
 
 
 def contexts_in(folder: Path) -> dict[str, list[Block]]:
@@ -42,7 +44,7 @@ def contexts_in(folder: Path) -> dict[str, list[Block]]:
 
 def answers_in(snapshot: Snapshot, folder: Path) -> dict[str, Event]:
     """Return the first record of each answer, by the answer's id."""
-    if any(folder.rglob(_DATABASE)):
+    if any(path.name in (_DATABASE, _TREE) for path in folder.rglob("*.jsonl")):
         return _of_database(snapshot, folder.parent / "requests.jsonl")
     found: dict[str, Event] = {}
     for head in snapshot.heads():
@@ -56,9 +58,24 @@ def sessions_in(folder: Path) -> MemoryLog:
     """Return a log with the sessions of the files below a folder."""
     log = MemoryLog()
     for path in sorted(folder.rglob("*.jsonl")):
-        with TemporaryDirectory() as temporary, suppress(RefoldError):  # a file beside the sessions
-            import_sessions(log, database_of(path, Path(temporary)) if path.name == _DATABASE else path)
+        with TemporaryDirectory() as temporary:
+            for each in _restored(path, Path(temporary)):
+                with suppress(RefoldError):  # a file beside the sessions
+                    import_sessions(log, each)
     return log
+
+
+def _restored(path: Path, folder: Path) -> list[Path]:
+    """Return the session files of a recorded one; those of opencode are written to a folder."""
+    if path.name == _DATABASE:
+        return [database_of(path, folder)]
+    if path.name != _TREE:
+        return [path]
+    for each in map(json.loads, path.read_text("utf-8").splitlines()):
+        file = folder / path.stem / each["path"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(each["data"], ensure_ascii=False, indent=2), "utf-8")
+    return sorted(folder.glob(f"{path.stem}/session/*/*.json"))
 
 
 def _answers(entry: Event) -> list[str]:
@@ -71,18 +88,21 @@ def _answers(entry: Event) -> list[str]:
 
 
 def _of_database(snapshot: Snapshot, requests: Path) -> dict[str, Event]:
-    """Return the answers in opencode's database, which has no ids of theirs: they are in order.
+    """Return the answers in opencode's sessions, which have no ids of theirs: they are in order.
 
-    A fork's copies are whole from the beginning, and no answers.
+    A fork's copies are whole from the beginning, and no answers. Without events, every message is.
     """
     found, newest = dict[str, Event](), dict[str, dict[str, Any]]()
     for head in snapshot.heads():
         for entry in events(snapshot, head.name):
             record = json.loads(entry.body) if entry.format != FORMAT else {}
-            info = record.get("data", {}).get("info", {})
-            if record.get("type") != "message.updated.1" or info["role"] != "assistant":
+            is_row = "type" not in record
+            info = (record if is_row else record.get("data", {})).get("info") or {}
+            if record.get("type", "message.updated.1") != "message.updated.1" or record.get("copied"):
                 continue
-            if info["id"] not in found and not info.get("finish"):
+            if info.get("role") != "assistant":
+                continue
+            if info["id"] not in found and (is_row or not info.get("finish")):
                 found[info["id"]] = entry.decode()
             newest[info["id"]] = info
     answers = [

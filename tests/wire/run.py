@@ -26,6 +26,8 @@ from tests.wire.box import HOME, PORT, PROJECT, ROOT, Box, Program, Scenario
 from tests.wire.install import Installed, cache_folder, install
 from tests.wire.model import ModelServer
 
+TREE: Final = "storage"
+"""The folder of opencode's files before 1.2."""
 _INSIDE: Final = "REFOLD_WIRE_INSIDE"
 _NAMESPACES: Final = ("unshare", "--map-root-user", "--net", "--mount", "--uts")
 _SET_UP: Final = f"ip link set lo up && hostname dev && mount -t tmpfs tmpfs {ROOT}"
@@ -90,7 +92,7 @@ def _run(program: Program, scenario: Scenario, installed: Installed, folder: Pat
         scenario.run(box)
         time.sleep(_LAST_WRITES)
     for pattern in program.sessions:
-        for path in filter(Path.is_file, ROOT.glob(pattern)):
+        for path in sorted(filter(Path.is_file, ROOT.glob(pattern))):
             _keep(path, folder / "sessions" / path.relative_to(HOME))
     with (folder / "requests.jsonl").open("w") as lines:
         for request, rule, answer in model.answered:
@@ -100,14 +102,23 @@ def _run(program: Program, scenario: Scenario, installed: Installed, folder: Pat
 
 
 def _keep(path: Path, target: Path) -> None:
-    """Copy a session file; of a database, the rows of its tables as JSON lines."""
+    """Copy a session file; of a database, the rows of its tables as JSON lines, and of a tree its files."""
+    if TREE in path.parts:
+        above = len(target.parts) - target.parts.index(TREE)
+        tree = target.parents[above - 2].with_suffix(".jsonl")
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        file = {"path": str(Path(*path.parts[-above + 1 :])), "data": json.loads(path.read_bytes())}
+        with tree.open("a") as lines:
+            lines.write(json.dumps(file, ensure_ascii=False) + "\n")
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix != ".db":
         shutil.copy(path, target)
         return
     with closing(connect(path)) as database, target.with_suffix(".jsonl").open("w") as lines:
         database.row_factory = Row
-        for table in ("session", "message", "part", "event"):
+        named = {row["name"] for row in database.execute("select name from sqlite_master")}
+        for table in filter(named.__contains__, ("session", "message", "part", "event")):
             for row in database.execute(f"select * from {table} order by rowid"):  # noqa: S608  ours
                 lines.write(json.dumps({"table": table, **dict(row)}, ensure_ascii=False) + "\n")
 

@@ -1,4 +1,4 @@
-"""opencode's sessions: its database, and what it exports."""
+"""opencode's sessions: its database, the files before it, and what it exports."""
 
 from __future__ import annotations
 
@@ -53,6 +53,11 @@ class OpencodeFormat(Format):
             default="~/.local/share/opencode",
             pattern="opencode*.db",
         ),
+        SessionLocation(
+            environment={"XDG_DATA_HOME": "opencode/storage/session"},
+            default="~/.local/share/opencode/storage/session",
+            pattern="*/*.json",
+        ),
     )
     exports: Mapping[str, Export] = {"opencode": _export}
 
@@ -79,8 +84,9 @@ class OpencodeFormat(Format):
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:
         from eventstore.harnesses.opencode.database import MAGIC  # noqa: PLC0415  reading a store needs none
         from eventstore.harnesses.opencode.document import BEGINNING  # noqa: PLC0415
+        from eventstore.harnesses.opencode.tree import SESSION  # noqa: PLC0415
 
-        if BEGINNING.match(beginning):
+        if BEGINNING.match(beginning) or SESSION.match(beginning):
             return Certainty.SURE
         name = os.path.basename(os.fsdecode(path))  # noqa: PTH119  no Path for each of many files
         is_database = beginning.startswith(MAGIC) and name.startswith("opencode") and name.endswith(".db")
@@ -95,12 +101,16 @@ class OpencodeFormat(Format):
     def open(self, source: Source) -> SourceContents:
         from eventstore.harnesses.opencode.database import MAGIC, OpencodeDatabase  # noqa: PLC0415  reading a store needs none
         from eventstore.harnesses.opencode.document import OpencodeDocument  # noqa: PLC0415
+        from eventstore.harnesses.opencode.tree import SESSION, OpencodeTree  # noqa: PLC0415
 
-        return OpencodeDatabase(source) if source.beginning().startswith(MAGIC) else OpencodeDocument(source)
+        beginning = source.beginning()
+        if SESSION.match(beginning):
+            return OpencodeTree(source)
+        return OpencodeDatabase(source) if beginning.startswith(MAGIC) else OpencodeDocument(source)
 
     def is_exported(self, snapshot: Snapshot, event: NewEvent, stored: Event) -> bool:  # noqa: ARG002
         return False
 
 
 FORMAT: Final = OpencodeFormat()
-"""opencode's sessions, of every release from 1.2 on."""
+"""opencode's sessions, of every release from 1.0 on."""

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from eventstore.errors import BadInputError, NoSessionError
 from eventstore.harnesses.names import is_name, stored_id
-from eventstore.harnesses.opencode.document import Order, message_event, session_event
 from eventstore.harnesses.opencode.event_table import EventReader, Row
 from eventstore.harnesses.opencode.related_sessions import child_links, origin, parent_links
+from eventstore.harnesses.opencode.rows import Rows, joined
 from eventstore.harnesses.opencode.session_records import fields_of, record_of, text, version_of
 from eventstore.harnesses.source import (
     DerivedEvent,
@@ -148,10 +148,9 @@ class _Reader(SessionReader):
             return
         yield from parent_links(info, place, self._known)
         reader = EventReader(session.format, info["time"]["created"] if is_whole else None)
-        if is_whole:
-            yield from self._fork(database, place, info)
-        else:
-            for piece in self._rows(database, place, session, first):
+        yield from self._fork(database, place, info)
+        if not is_whole:
+            for piece in self._rows(database, session, first):
                 if isinstance(piece, SourceRecord):
                     self._counts[place] += 1
                     reader.begin_with(record_of(piece.event.body), piece.event)
@@ -191,12 +190,10 @@ class _Reader(SessionReader):
                 yield Row(_named(name), seq, _named(kind), _bytes(data))
 
     def _rows(
-        self, database: sqlite3.Connection, place: int, session: SourceSession, first: Row | None
+        self, database: sqlite3.Connection, session: SourceSession, first: Row | None
     ) -> Iterator[Piece]:
         """Yield the messages of a session from before its `first` event."""
         since = _stamp(first.id) - _AT_ONCE if first else _NEVER
-        own = session_event(_encoded(self._database.rows[session.name]), session.name, session.format)
-        yield SourceRecord(own, session=place, line=self._line)
         parts: dict[bytes, list[bytes]] = {}
         where = "WHERE session_id = ? ORDER BY"
         for name, message, data in database.execute(
@@ -206,10 +203,9 @@ class _Reader(SessionReader):
             ids = _encoded({"id": _named(name), "sessionID": session.name, "messageID": _named(message)})
             parts.setdefault(_bytes(message), []).append(_spliced(ids, _bytes(data)))
         bodies = [
-            b'{"info":%b,"parts":[%b]}'
-            % (
+            joined(
                 _spliced(_encoded({"id": _named(name), "sessionID": session.name}), _bytes(data)),
-                b",".join(parts.get(_bytes(name), ())),
+                parts.get(_bytes(name), ()),
             )
             for name, data in database.execute(
                 f"SELECT id, data FROM message {where} time_created, id",  # noqa: S608  ours
@@ -217,16 +213,11 @@ class _Reader(SessionReader):
             )
             if _stamp(_named(name)) < since
         ]
-        records = list(map(record_of, bodies))
-        order = Order(record for record in records if is_name(record.message))
-        for record, body in zip(records, bodies, strict=True):
-            self._line += 1
-            if not is_name(record.message):
-                yield SourceRemark("skipped", self._line, "a message that cannot be read", place)
-                continue
-            event = message_event(record, body, session.format, order)
-            yield SourceRecord(event, session=place, line=self._line)
-            yield from child_links(session.name, place, event.id, record.parts, self._places)
+        info = self._database.rows[session.name]
+        rows = Rows.of(session, info, self._places)
+        yield rows.header(_encoded(info), self._line)
+        yield from rows.messages(bodies, self._line)
+        self._line += len(bodies)
 
     def _fork(self, database: sqlite3.Connection, place: int, info: Mapping[str, Any]) -> Iterator[Piece]:
         """Yield the link of a fork to its original, which has a message of the same time.

@@ -25,6 +25,7 @@ from eventstore.harnesses.opencode.session_records import (
     is_cleared,
     is_done,
     is_done_summary,
+    moment,
     text,
     time_of,
 )
@@ -227,11 +228,10 @@ class EventReader:
         name = stored_id(row.id)
         body = self._body(row, message, asked, about, to)
         facts = facts_of_node(node_of(self._version, kind, body), kind, body)
-        made = time if isinstance(time, int) and not isinstance(time, bool) else None
+        made = moment(time)
         if made is None and message is not None:
-            times = fields(message.info.get("time"))
-            made = times.get("completed") if kind == "compaction" else None
-            made = made if isinstance(made, int) else time_of(message.info)
+            completed = fields(message.info.get("time")).get("completed")
+            made = (moment(completed) if kind == "compaction" else None) or time_of(message.info)
         event = NewEvent(
             id=name,
             kind=kind,

@@ -51,8 +51,7 @@ def node_of_record(version: str, kind: str, record: Record, raw: bytes, parent: 
     if kind == "note":
         return _of_note(record, raw)
     if kind == "compaction":
-        is_copied = b'"copied":true' in raw and fields_of(raw).get("copied") is True
-        return _of_compaction(version, record, parent, is_copied=is_copied)
+        return _of_compaction(version, record, parent)
     if kind == "rewrite":
         calls = (text(part.get("callID")) for part in record.parts)
         return Node(rewrites=tuple(TextReplacement(target="", call=call, text=CLEARED) for call in calls))
@@ -100,14 +99,13 @@ def _of_note(record: Record, raw: bytes) -> Node:
             title=TitleView(text=title, rank=TitleRank.MODEL) if is_title else None,
             folder=text(record.session.get("directory")),
         )
-    noted = fields_of(raw) if b'"about"' in raw else {}
-    about = "" if noted.get("copied") is True else text(noted.get("about"))
+    about = text(fields_of(raw).get("about")) if b'"about"' in raw and not record.copied else ""
     tokens = next((part.get("tokens") for part in record.parts if part.get("type") == "step-finish"), None)
     usage = _usage(fields(tokens), next(iter(record.parts), {}).get("cost"))
     return Node(usage=usage, target=about) if about and usage else Node()
 
 
-def _of_compaction(version: str, record: Record, parent: bytes | None, *, is_copied: bool) -> Node:
+def _of_compaction(version: str, record: Record, parent: bytes | None) -> Node:
     asked = record.asked or asking(record_of(parent).parts if parent else ())
     summary = summary_of(record)
     said = record.info
@@ -130,7 +128,7 @@ def _of_compaction(version: str, record: Record, parent: bytes | None, *, is_cop
             RequestView(
                 provider=text(said.get("providerID")) or None,
                 model=text(said.get("modelID")) or None,
-                usage=None if is_copied else _usage(fields(said.get("tokens")), said.get("cost")),
+                usage=None if record.copied else _usage(fields(said.get("tokens")), said.get("cost")),
                 answer=summary,
             ),
         ),
@@ -161,7 +159,7 @@ def _messages(record: Record) -> tuple[Message, ...]:
     error = fields(info.get("error"))
     aborted = error.get("name") == "MessageAbortedError"
     finish = text(info.get("finish"))
-    has_usage = any(part.get("type") == "step-finish" for part in record.parts)
+    has_usage = not record.copied and any(part.get("type") == "step-finish" for part in record.parts)
     head = Message(
         role=role,
         blocks=tuple(block for each in own for block in each.blocks),

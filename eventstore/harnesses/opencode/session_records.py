@@ -3,7 +3,7 @@
 A message of an export, or of the rows of a database, is `{"info": …, "parts": […]}`. The record of an event is its row,
 `{"id", "seq", "type", "data"}`, and what else gives it a meaning: `info` is the newest one of the message that a part
 belongs to; a compaction has the `parts` of its summary and what it was `asked`; messages that end a session's path are
-removed `to` the entry before them. What a fork `copied` counts no tokens: its original has them.
+removed `to` the entry before them. What a fork `copied`, also in rows, counts no tokens: its original has them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ KEEPS_BEFORE: Final = "opencode/1"
 _ROTATES: Final = (1, 14, 41)
 _RELEASE: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})")
 _MOST: Final = 1 << 63
+_LATEST: Final = 8_640_000_000_000_000
 DONE: Final = ("completed", "error")
 """The states of a call that has a result."""
 
@@ -78,6 +79,7 @@ class Record(msgspec.Struct, frozen=True):
     session: Json = {}
     removed: tuple[str, str] = ("", "")
     to: str = ""
+    copied: bool = False
 
     @property
     def message(self) -> str:
@@ -96,8 +98,9 @@ def record_of(raw: bytes) -> Record:
     if "messages" in found or ("info" not in found and "type" not in found):
         return Record(session=found)
     parts, info = tuple(map(fields, items(found.get("parts")))), fields(found.get("info"))
+    copied = found.get("copied") is True
     if "type" not in found:
-        return Record(info, parts)
+        return Record(info, parts, copied=copied)
     kind, data = text(found["type"]).partition(".1")[0], fields(found.get("data"))
     if kind.startswith("session."):
         return Record(session=fields(data.get("info")))
@@ -107,14 +110,20 @@ def record_of(raw: bytes) -> Record:
         )
     info = info or fields(data.get("info"))
     if "asked" in found:
-        return Record(info, parts, fields(found["asked"]))
-    return Record(info, (fields(data["part"]),) if "part" in data else ())
+        return Record(info, parts, fields(found["asked"]), copied=copied)
+    return Record(info, (fields(data["part"]),) if "part" in data else (), copied=copied)
 
 
 def time_of(info: Json) -> int | None:
     """Return when a message, part or session was made, in epoch milliseconds."""
     times = fields(info.get("time"))
-    return number(times.get("created")) or number(times.get("start")) or None
+    return moment(times.get("created")) or moment(times.get("start"))
+
+
+def moment(value: object) -> int | None:
+    """Return a time in epoch milliseconds that JavaScript knows, None for another value."""
+    time = number(value)
+    return time if 0 < time <= _LATEST else None
 
 
 def is_done_summary(info: Json) -> bool:

@@ -287,16 +287,16 @@ def test_many_files_of_another_harness_in_one_place_are_reported_in_one_line(
     refold: Refold, home: Path
 ) -> None:
     for name in ("a", "b", "c"):
-        write(home / PI / "one" / f"{name}.jsonl", b'{"id":"ses_1","version":"1.0.142"}')
+        write(home / PI / "one" / f"{name}.jsonl", b'{"sessionId":"1","projectHash":"2"}')
     outcome = refold("sync", "--home", home, "--json")
     (line,) = outcome.errors.splitlines()
-    assert ("3 files" in line, "opencode" in line) == (True, True)
-    assert (len(outcome.json["failed"]), outcome.json["unread"]) == (3, ["opencode before 1.2"])
+    assert ("3 files" in line, "Gemini CLI" in line) == (True, True)
+    assert (len(outcome.json["failed"]), outcome.json["unread"]) == (3, ["Gemini CLI"])
 
 
 def test_harnesses_that_cannot_be_imported_are_named_and_no_failure(refold: Refold, home: Path) -> None:
-    write(home / ".local/share/opencode/storage/session/a.json", b'{"id":"ses_1","version":"1.0.142"}')
-    assert refold("sync", "--home", home, "--json").json["unread"] == ["opencode before 1.2"]
+    write(home / ".gemini/tmp/shop/chats/session-1.json", b'{"sessionId":"1","projectHash":"2"}')
+    assert refold("sync", "--home", home, "--json").json["unread"] == ["Gemini CLI"]
 
 
 def test_several_homes(refold: Refold, home: Path, tmp_path: Path) -> None:
@@ -319,9 +319,9 @@ def test_where_no_session_is_found_it_says_where_it_looked(refold: Refold, tmp_p
 def test_where_only_unsupported_harnesses_have_sessions_nothing_after_it_runs(
     refold: Refold, tmp_path: Path
 ) -> None:
-    write(tmp_path / ".local/share/opencode/storage/session/a.json", b'{"id":"ses_1","version":"1.0.142"}')
+    write(tmp_path / ".gemini/tmp/shop/chats/session-1.json", b'{"sessionId":"1","projectHash":"2"}')
     outcome = refold("sync", "--home", tmp_path, code=1)
-    assert "opencode" in outcome.out
+    assert "Gemini CLI" in outcome.out
     assert not refold.store.exists()
 
 

@@ -16,7 +16,7 @@ from tests.support.pi_files import header, said
 from tests.support.stores import damage
 
 OTHER = "0199bbbb-0000-7000-8000-000000000002"
-FOREIGN = b'{"id":"ses_1","version":"1.0.142"}\n'
+FOREIGN = b'{"sessionId":"1","projectHash":"2"}\n'
 """A session that no harness's reader imports: opencode kept such files before it had a database."""
 
 
@@ -100,7 +100,7 @@ def test_a_folder_without_session_files_is_reported(refold: Refold, tmp_path: Pa
 def test_a_session_of_another_harness_is_reported(refold: Refold, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(FOREIGN)
     told = refold("sync", "a.jsonl", code=1).errors
-    assert ("a.jsonl: " in told, "opencode before 1.2" in told) == (True, True)
+    assert ("a.jsonl: " in told, "Gemini CLI" in told) == (True, True)
 
 
 def test_many_sessions_of_another_harness_are_one_line(refold: Refold, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_many_sessions_of_another_harness_are_one_line(refold: Refold, tmp_path:
     write(folder / "c.jsonl")
     outcome = refold("sync", "sessions", "--json")
     (told,) = outcome.notes
-    assert [each in told for each in ("sessions: ", "2 files", "opencode before 1.2")] == [True] * 3
+    assert [each in told for each in ("sessions: ", "2 files", "Gemini CLI")] == [True] * 3
     assert [each["id"] for each in outcome.json["sessions"]] == [SESSION]
 
 

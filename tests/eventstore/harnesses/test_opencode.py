@@ -26,7 +26,7 @@ from projections.files import file_operations
 from projections.usage import answers
 from tests.support.events import events
 from tests.support.opencode import MODEL, SESSION, START, Database
-from tests.support.opencode_damage import check_database, check_export
+from tests.support.opencode_damage import CHECKS
 
 Json = dict[str, Any]
 
@@ -412,7 +412,17 @@ def test_real_exports_are_written_again(corpus: Path) -> None:
 
 
 def test_damaged_sessions_lose_no_whole_message(tmp_path: Path) -> None:
-    for seed in range(60):
-        check_export(random.Random(seed), tmp_path)
-    for seed in range(5):
-        check_database(random.Random(seed), tmp_path)
+    for check, count in zip(CHECKS.values(), (60, 5, 20), strict=True):
+        for seed in range(count):
+            check(random.Random(seed), tmp_path)
+
+
+@pytest.mark.parametrize("time", [1 << 60, -5, True, "soon"])
+def test_an_impossible_time_is_no_time(tmp_path: Path, time: object) -> None:
+    database, log = Database(tmp_path), MemoryLog()
+    database.begin()
+    database.ask("msg_1", "hi", time={"created": time})
+    database.event("message.part.updated.1", {"part": {"messageID": "msg_1"}, "time": time})
+    database.event("session.updated.1", {"info": {"id": SESSION, "time": {"updated": time}}})
+    import_sessions(log, database.path)
+    assert {each.time for each in events(log, SESSION) if "evt" in each.id} <= {None, START, START + 1000}

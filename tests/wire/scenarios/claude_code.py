@@ -119,6 +119,27 @@ def rewind(box: Box) -> None:
     ask(box, "And go on.", "--continue")
 
 
+UP: Final = "\x1b[A"
+READY: Final = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
+
+
+def rewind_by_hand(box: Box) -> None:
+    with box.screen(*MAY, "--session-id", FIRST) as screen:
+        screen.wait(READY)
+        for said, answer in (("Read a.py.", "a returns 1."), ("Read b.py.", "b returns 2.")):
+            screen.press(f"{said}\r")
+            screen.wait(answer)
+        screen.press("/rewind\r")
+        screen.wait("Rewind")
+        screen.press(f"{UP}\r")
+        screen.wait("Restore")
+        screen.press("\r")
+        time.sleep(2)
+        screen.press("\x15Rewound: say so.\r")
+        screen.wait("So.")
+    ask(box, "And go on.", "--continue")
+
+
 def agents(box: Box) -> None:
     with box.talk(*talking()) as claude:
         tell(claude, "Ask an agent about a.py.")
@@ -168,6 +189,13 @@ def agent(prompt: str, kind: str, *, in_background: bool = False) -> Call:
     return Call("Agent", {**arguments, "run_in_background": in_background})
 
 
+TRUSTED: Final = {
+    "hasCompletedOnboarding": True,
+    "theme": "dark",
+    "customApiKeyResponses": {"approved": ["sk-ant-stub"], "rejected": []},
+    "projects": {"/mnt/project": {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
+}
+"""The settings of a home in which a person has answered the questions of the first start."""
 SCENARIOS: Final = (
     Scenario(
         "tools",
@@ -232,6 +260,12 @@ SCENARIOS: Final = (
         "rewind",
         rewind,
         [main_rule(*read_both(read), say("So."), say("On."))],
+    ),
+    Scenario(
+        "rewind-by-hand",
+        rewind_by_hand,
+        [main_rule(*read_both(read), say("So."), say("On."))],
+        {"home/.claude/.claude.json": json.dumps(TRUSTED)},
     ),
     Scenario(
         "subagents",

@@ -45,7 +45,7 @@ def _asks_for_title(request: Request) -> bool:
     return not request.tools and "title generator" in json.dumps(request.system)
 
 
-TITLES: Final = Rule("title", _asks_for_title, [say("A title") for _ in range(9)])
+TITLES: Final = Rule("title", _asks_for_title, [say("A title") for _ in range(40)])
 SUMMARIES: Final = summaries(lambda request: not request.tools and not _asks_for_title(request), SUMMARY)
 
 
@@ -63,7 +63,6 @@ def configured(
     """Return the configuration: models of a provider whose requests have the shape of `api`."""
     provider, name = model
     fields = {
-        "status": "active",
         "reasoning": True,
         "tool_call": True,
         "attachment": True,
@@ -346,6 +345,9 @@ def program(version: str) -> Program:  # noqa: ARG001  every release does the sa
             "XDG_CACHE_HOME": "/mnt/home/cache",
         },
         files={**FILES, "project/AGENTS.md": MEMORY},
-        sessions=["home/data/opencode/*.db"],
+        sessions=[
+            "home/data/opencode/*.db",
+            *(f"home/data/opencode/storage/{kind}/**/*.json" for kind in ("session", "message", "part")),
+        ],
         scenarios=SCENARIOS,
     )

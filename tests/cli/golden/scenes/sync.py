@@ -25,7 +25,7 @@ def sessions_of_three_harnesses(refold: Refold) -> None:
     del refold
     for day, (name, content) in enumerate(
         {
-            ".local/share/opencode/storage/session/a.json": '{"id":"ses_1","version":"1.0.142"}',
+            ".gemini/tmp/shop/chats/session-1.json": '{"sessionId":"1","projectHash":"2"}',
             ".claude/projects/-home-me-shop/a.jsonl": CLAUDE_CODE,
             ".pi/agent/sessions/--home-me-shop--/a.jsonl": tale.tale().decode(),
             ".pi/agent/sessions/--home-me-shop--/b.jsonl": header(session=OTHER).decode(),
