@@ -99,7 +99,7 @@ class _Reader(SessionReader):
             yield piece
 
     def _bodies(self, remarks: list[Piece]) -> Iterator[bytes]:
-        """Yield the messages with their parts, oldest first; add remarks on files that cannot be read."""
+        """Yield messages with their parts, oldest first; add remarks on unreadable files."""
         found = {}
         for raw, path in self._objects("message", self._tree.path.stem, remarks):
             info = fields_of(raw)
