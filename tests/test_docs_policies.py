@@ -134,6 +134,12 @@ def test_every_summarizer_is_named() -> None:
     assert [name for name in SUMMARIZERS if f"`{name}`" not in SECTIONS["Summaries"]] == []
 
 
+def test_security_names_every_address() -> None:
+    security = (PROJECT / "SECURITY.md").read_text("utf-8")
+    variables = [kind.endpoint_variable for kind in SUMMARIZERS.values() if kind.endpoint_variable]
+    assert [each for each in variables if f"`{each}`" not in security] == []
+
+
 def test_what_a_harness_can_tell_is_in_the_page_and_is_understood() -> None:
     decode = msgspec.json.Decoder(HarnessEvent).decode
     told = rows("While a harness runs", "line")
