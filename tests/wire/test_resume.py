@@ -13,11 +13,22 @@ from eventstore.files.importing import import_sessions
 from eventstore.memory import MemoryLog
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
+from tests.support.contexts import context_of
+from tests.support.talk import assistant, thinking, user
 from tests.wire.blocks import Block
 from tests.wire.export import export
 from tests.wire.install import RELEASES, InstallError, cache_folder
 from tests.wire.recording import fixture, unpacked
-from tests.wire.resume import AFTER, HARNESSES, NO_REQUEST, Resumed, as_added, compared, resume
+from tests.wire.resume import (
+    AFTER,
+    HARNESSES,
+    NO_REQUEST,
+    Resumed,
+    as_added,
+    compared,
+    resume,
+    without_thoughts_of_others,
+)
 from tests.wire.run import can_run
 from tests.wire.scenarios.common import RESUMING
 
@@ -111,14 +122,26 @@ def test_a_program_adds_only_listed_content() -> None:
     assert as_added("pi", "messages", [summary])[0].text == "\n\n<summary>\nit\n</summary>"
 
 
+def test_claude_code_sends_thoughts_to_their_model() -> None:
+    answer = assistant(thinking("Hm.", thinkingSignature="seal"), model="a")
+    blocks = [Block("user", "text", "go"), Block("assistant", "thinking", "Hm.", "seal")]
+    assert without_thoughts_of_others(blocks, context_of(user("go"), answer), "a") == blocks
+    assert without_thoughts_of_others(blocks, context_of(user("go"), answer), "b") == blocks[:1]
+
+
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("form", RELEASES)
-def test_programs_resume_exported_sessions(form: str) -> None:
+@pytest.mark.parametrize("of_corpus", [False, True])
+def test_programs_resume_exported_sessions(
+    form: str, *, of_corpus: bool, request: pytest.FixtureRequest
+) -> None:
+    if of_corpus:
+        request.getfixturevalue("corpus")
     if not can_run():
         pytest.skip("needs npm, and Linux with namespaces (unshare)")
     try:
-        found = export(form, RELEASES[form][-1], cache_folder())
+        found = export(form, RELEASES[form][-1], cache_folder(), of_corpus=of_corpus)
     except InstallError as error:
         pytest.skip(f"the program was not installed: {error}")
     assert {each.path.stem: each.differences for each in found} == {each.path.stem: set() for each in found}
