@@ -41,7 +41,7 @@ class GivenBack(MetricStruct, frozen=True):
 
     `text` is "" for nothing. `rules` and `messages` are the quotations in it: of the rules that a model read, and of
     messages of the person which it did not. `tasks` are words for a summarizer. `in_summary` were left out because the
-    new summary has them, `too_much` because of the budget: the first ones.
+    new summary has them, or what is kept beside it, `too_much` because of the budget: the first ones.
     """
 
     text: str
@@ -95,16 +95,6 @@ def words_for_summarizer(snapshot: Snapshot, cursor: Cursor, words: Words) -> Gi
     chosen.add(tasks, chosen.tasks)
     chosen.add(messages, chosen.messages)
     return chosen.result(_FOR_SUMMARIZER, [], [])
-
-
-def at_boundaries(
-    snapshot: Snapshot, cursor: Cursor, words: Words, summary_of: Callable[[int], str]
-) -> Iterator[tuple[str, int, GivenBack]]:
-    """Yield the id and number of each compaction on a path, and what would go back behind it."""
-    for entry in paths.path(snapshot, cursor.session, cursor.leaf):
-        if entry.kind == "compaction" and entry.parent_seq:
-            before = cursor.at_leaf(entry.parent_seq)
-            yield entry.id, entry.seq, words_behind(snapshot, before, words, summary=summary_of(entry.seq))
 
 
 class _Chosen:

@@ -17,9 +17,13 @@ from cli.options import json_option
 if TYPE_CHECKING:
     from compaction.giving_back import GivenBack, Words
     from eventstore.log import Snapshot, StoredLog
+    from projections.context.cursor import Cursor
 
 _COMPACTED: Final = "Compacted"
 """The event by which the plugin's module tells of a new summary, which it passes along."""
+_UNRECORDED: Final = "claude-code"
+"""The harness that tells of a compaction before it records it."""
+_HARNESSES: Final = (_UNRECORDED, "codex", "oh-my-pi", "opencode", "pi")
 _TIMEOUT: Final = 4.0
 _READS: Final = "REFOLD_HOOK_READS"
 """Set to anything, this has the open window read in the background."""
@@ -28,7 +32,7 @@ _PRIVATE: Final = 0o600
 
 
 @click.command("hook", epilog="Example:  refold hook --explain @last")
-@click.argument("harness", required=False, type=click.Choice(["claude-code"]))
+@click.argument("harness", required=False, type=click.Choice(_HARNESSES), metavar="[HARNESS]")
 @click.option("--event", metavar="JSON", help="The event, instead of standard input.")
 @click.option(
     "--timeout",
@@ -61,14 +65,14 @@ def command(
         raise click.UsageError("name a harness, or a session with --explain", ctx)
     if explain is not None:
         _explain(ctx, explain, as_json=as_json)
-    else:
+    elif harness is not None:
         with _failing_open(ctx.obj, timeout) as stop_clock:
             from compaction.processes import MARK
 
             if MARK in os.environ:
                 return
             given = json.loads(sys.stdin.read() if event is None else event)
-            answer = _answer(ctx, given)
+            answer = _answer(ctx, harness, given)
             stop_clock()
             if answer:
                 click.echo(answer)
@@ -117,10 +121,10 @@ def _log(store: str | None, problem: str) -> None:
         lines.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {' '.join(problem.split())}\n")
 
 
-def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
+def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
     """Import what is new, and return the answer to an event, "" for none."""
     from cli.store import opened
-    from compaction.giving_back import words_behind, words_for_summarizer
+    from compaction.giving_back import words_for_summarizer
     from projections.context.cursor import resolve_cursor
 
     name, of_agent = event["hook_event_name"], bool(event.get("agent_id"))
@@ -128,7 +132,7 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
     if not (is_compacted or name in ("PreCompact", "SessionEnd")):
         return ""
     with opened(ctx, create=True) as log:
-        session = _imported(log, event["transcript_path"])
+        session = _imported(log, harness, event)
         if not of_agent and not is_compacted:
             _read_in_background(ctx, log, session)
         if of_agent or name == "SessionEnd":
@@ -137,7 +141,7 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
             cursor = resolve_cursor(snapshot, session)
             if not is_compacted:
                 return words_for_summarizer(snapshot, cursor, _words(for_summarizer=True)).text
-            given = words_behind(snapshot, cursor, _words(), summary=event.get("summary"))
+            given = _behind(snapshot, cursor, harness, event)
             leaf = _id_of_leaf(snapshot, session, cursor.leaf)
         if not given.text:
             return ""
@@ -150,10 +154,11 @@ def _answer(ctx: click.Context, event: dict[str, Any]) -> str:
     )
 
 
-def _imported(log: StoredLog, path: str) -> str:
-    """Return the session of a file; import it, unless all of it was read already."""
+def _imported(log: StoredLog, harness: str, event: dict[str, Any]) -> str:
+    """Return the session of an event; import its file, unless all of it was read already."""
     from eventstore.harnesses.source import source_path
 
+    path = event["transcript_path"]
     with log.snapshot() as snapshot:
         known = snapshot.source(source_path(path))
     if known is not None and known.sessions and Path(path).exists():
@@ -162,7 +167,8 @@ def _imported(log: StoredLog, path: str) -> str:
             return known.sessions[0]
     from eventstore.files.importing import import_sessions
 
-    return import_sessions(log, path, harness="claude-code")[0].id
+    found = [each.id for each in import_sessions(log, path, harness=harness)]
+    return named if (named := event.get("session_id")) in found else found[0]
 
 
 def _read_in_background(ctx: click.Context, log: StoredLog, session: str) -> None:
@@ -188,6 +194,17 @@ def _read_in_background(ctx: click.Context, log: StoredLog, session: str) -> Non
             start_new_session=True,
             check=True,
         )
+
+
+def _behind(snapshot: Snapshot, cursor: Cursor, harness: str, event: dict[str, Any]) -> GivenBack:
+    """Return what goes back behind a compaction."""
+    if harness == _UNRECORDED:
+        from compaction.giving_back import words_behind
+
+        return words_behind(snapshot, cursor, _words(), summary=event.get("summary"))
+    from compaction.recorded_boundaries import behind_newest
+
+    return behind_newest(snapshot, cursor, _words())
 
 
 def _id_of_leaf(snapshot: Snapshot, session: str, leaf: int) -> str:
@@ -230,19 +247,11 @@ def _words(*, for_summarizer: bool = False) -> Words:
 def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
     from cli.output import console, echo_json, echo_text, paged, print_line
     from cli.store import opened_session
-    from compaction.giving_back import at_boundaries
-    from eventstore.harnesses import node_of
-    from eventstore.paths import event
+    from compaction.recorded_boundaries import at_boundaries
     from projections.context.cursor import resolve_cursor
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
-
-        def summary_of(seq: int) -> str:
-            found = node_of(event(snapshot, name, seq)).summary
-            return found.summary if found else ""
-
-        cursor = resolve_cursor(snapshot, name)
-        boundaries = [*at_boundaries(snapshot, cursor, _words(), summary_of)]
+        boundaries = [*at_boundaries(snapshot, resolve_cursor(snapshot, name), _words())]
     if as_json:
         found = [{"event": each, "seq": seq, "given": given} for each, seq, given in boundaries]
         echo_json({"session": name, "boundaries": found})

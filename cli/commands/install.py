@@ -7,22 +7,102 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
 from cli.options import json_option
 
-PLUGIN: Final = Path(__file__).parents[2] / "integrations" / "claude-code"
-"""The plugin's folder, beside refold's packages."""
-_PROGRAM: Final = "claude"
+INTEGRATIONS: Final = Path(__file__).parents[2] / "integrations"
+"""The folder with a folder for each integration, beside refold's packages."""
 _TIMEOUT: Final = 120.0
 """Seconds for a command of the harness."""
 
 
+class _Setup(NamedTuple):
+    """How a harness gets an integration: its name, its program, the integration's folder, and the program's commands.
+
+    Its settings are in the folder that `variable` names, or `home` below the person's: there, `writes` is changed,
+    and `copies` is a copy of the integration.
+    """
+
+    name: str
+    program: str
+    folder: str
+    install: Sequence[str]
+    uninstall: Sequence[str]
+    variable: str
+    home: str
+    writes: str
+    copies: str = ""
+
+    @property
+    def source(self) -> Path:
+        return INTEGRATIONS / self.folder
+
+    def inside(self, name: str) -> Path:
+        """Return a path in the folder of settings."""
+        return Path(os.environ.get(self.variable) or Path.home() / self.home) / name
+
+    def commands(self, *, uninstall: bool) -> list[list[str]]:
+        """Return the words of the program's commands."""
+        texts = self.uninstall if uninstall else self.install
+        return [[word.format(self.source) for word in text.split()] for text in texts]
+
+
+_ADDED: Final = "plugin marketplace add {}"
+_REMOVED: Final = "plugin marketplace remove refold"
+_COPIES: Final = "plugins/cache/refold"
+_SETUPS: Final = {
+    "claude-code": _Setup(
+        name="Claude Code",
+        program="claude",
+        folder="claude-code",
+        install=(_ADDED, "plugin install refold@refold"),
+        uninstall=("plugin uninstall refold@refold", _REMOVED),
+        variable="CLAUDE_CONFIG_DIR",
+        home=".claude",
+        writes="settings.json",
+        copies=_COPIES,
+    ),
+    "codex": _Setup(
+        name="Codex",
+        program="codex",
+        folder="codex",
+        install=(_ADDED, "plugin add refold@refold"),
+        uninstall=("plugin remove refold@refold", _REMOVED),
+        variable="CODEX_HOME",
+        home=".codex",
+        writes="config.toml",
+        copies=_COPIES,
+    ),
+    "oh-my-pi": _Setup(
+        name="oh-my-pi",
+        program="omp",
+        folder="pi",
+        install=("plugin link {}",),
+        uninstall=("plugin uninstall refold-pi",),
+        variable="",
+        home=".omp",
+        writes="plugins",
+    ),
+    "pi": _Setup(
+        name="pi",
+        program="pi",
+        folder="pi",
+        install=("install {}",),
+        uninstall=("remove {}",),
+        variable="PI_CODING_AGENT_DIR",
+        home=".pi/agent",
+        writes="settings.json",
+    ),
+}
+
+
 @click.command("install", epilog="Example:  refold install claude-code")
-@click.argument("harness", type=click.Choice(["claude-code"]))
+@click.argument("harness", type=click.Choice(tuple(_SETUPS)), metavar="HARNESS")
 @click.option("--uninstall", is_flag=True, help="Take it out again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
@@ -30,47 +110,41 @@ _TIMEOUT: Final = 120.0
 def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_json: bool) -> None:
     """Set refold up in a harness, so that it gives back what compactions drop.
 
-    What it will do is shown first. The harness's own program does it.
+    HARNESS is claude-code, codex, oh-my-pi or pi. What it will do is shown first. The harness's own program does it.
     """
     from cli.output import echo_json, echo_note
     from eventstore.errors import NotFoundError
 
-    program = shutil.which(_PROGRAM)
+    setup = _SETUPS[harness]
+    program = shutil.which(setup.program)
     if program is None:
-        raise NotFoundError("program", _PROGRAM, "install Claude Code, or put it on your PATH")
-    copies = _settings() / "plugins" / "cache" / "refold"
-    commands = _commands(uninstall=uninstall)
-    for words in commands:
-        echo_note(f"runs: {shlex.join(words)}")
-    if uninstall:
-        echo_note(f"removes: {copies}")
-    else:
-        echo_note(f"writes: {_settings() / 'settings.json'}, and copies of {PLUGIN} to {copies}")
+        raise NotFoundError("program", setup.program, f"install {setup.name}, or put it on your PATH")
+    commands = setup.commands(uninstall=uninstall)
+    for line in _announced(setup, commands, uninstall=uninstall):
+        echo_note(line)
     if not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise click.UsageError("nothing was changed: allow it with --yes", ctx)
         if not click.confirm("Go on?", err=True):
             ctx.exit(1)
     for words in commands:
-        _run([program, *words[1:]])
-    if uninstall:
-        shutil.rmtree(copies, ignore_errors=True)
+        _run([program, *words])
+    if uninstall and setup.copies:
+        shutil.rmtree(setup.inside(setup.copies), ignore_errors=True)
     if as_json:
         echo_json({"harness": harness, "isInstalled": not uninstall})
     else:
-        echo_note("done: new sessions of Claude Code " + ("are without it" if uninstall else "have it"))
+        echo_note(f"done: new sessions of {setup.name} " + ("are without it" if uninstall else "have it"))
 
 
-def _commands(*, uninstall: bool) -> list[list[str]]:
-    plugin = [_PROGRAM, "plugin"]
-    if uninstall:
-        return [[*plugin, "uninstall", "refold@refold"], [*plugin, "marketplace", "remove", "refold"]]
-    return [[*plugin, "marketplace", "add", str(PLUGIN)], [*plugin, "install", "refold@refold"]]
-
-
-def _settings() -> Path:
-    """Return Claude Code's folder of settings."""
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+def _announced(setup: _Setup, commands: Sequence[Sequence[str]], *, uninstall: bool) -> list[str]:
+    """Return what will be done, in lines."""
+    lines = [f"runs: {shlex.join([setup.program, *words])}" for words in commands]
+    copies = setup.copies and setup.inside(setup.copies)
+    if not uninstall:
+        copied = f", and copies of {setup.source} to {copies}" if copies else ""
+        return [*lines, f"writes: {setup.inside(setup.writes)}{copied}"]
+    return [*lines, f"removes: {copies}"] if copies else lines
 
 
 def _run(words: list[str]) -> None:

@@ -59,7 +59,7 @@ def _scenarios(harness: str, program: Program, options: Sequence[str]) -> Sequen
         return [_module_of(harness).resumed(Path(name)) for name in options[1:]]
     if options[:1] == ["--giving-back"]:
         module = import_module("tests.wire.scenarios.giving_back")
-        return [each for each in module.SCENARIOS if each.name in options[1:]]
+        return [each for each in module.scenarios(harness) if each.name in options[1:]]
     if options == ["--asked"]:
         return [_module_of(harness).ASKED]
     return [each for each in program.scenarios if each.is_quick or "--quick" not in options]

@@ -1,4 +1,4 @@
-"""Claude Code with refold's plugin sends the rules that a summary forgot; without refold, what it always sends."""
+"""Programs with refold send the rules that a summary forgot; without refold, what they always send."""
 
 from __future__ import annotations
 
@@ -7,82 +7,125 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from eventstore.paths import events
+from projections.person_text import GIVEN_BACK, person_text
+from tests.wire.compare import compare
+from tests.wire.contexts import sessions_in
 from tests.wire.install import CACHE, RELEASES, Installed, InstallError, cache_folder, install
 from tests.wire.recording import requests_in
 from tests.wire.run import can_run
-from tests.wire.scenarios.giving_back import PLUGIN, RULES, SCENARIOS
+from tests.wire.scenarios.giving_back import INTEGRATIONS, RULES, TALKS, scenarios
 
-VERSION = RELEASES["claude-code"][-1]
 _OF_A_RUN = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/mnt/tmp/[^\"\\ ]*"
 )
+_FAULTS = ("missing", "crashing", "hanging", "locked", "asked")
+
+pytestmark = [pytest.mark.long, pytest.mark.slow]
+Runs = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def cache() -> Path:
-    """The folder in which Claude Code is installed."""
+def programs() -> Callable[[str], Installed]:
+    """A function that installs the newest release of a harness."""
     if not can_run():
         pytest.skip("needs npm, and Linux with namespaces (unshare)")
-    return cache_folder()
+    folder = cache_folder()
+
+    @cache
+    def program(harness: str) -> Installed:
+        os.environ.setdefault(CACHE, str(folder))
+        try:
+            return install(harness, RELEASES[harness][-1], folder)
+        except InstallError as error:
+            pytest.skip(f"the program was not installed: {error}")
+
+    return program
 
 
 @pytest.fixture(scope="module")
-def program(cache: Path) -> Installed:
-    """Claude Code."""
-    try:
-        return install("claude-code", VERSION, cache)
-    except InstallError as error:
-        pytest.skip(f"the program was not installed: {error}")
+def runs(programs: Callable[[str], Installed], tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A function that runs all scenarios of a harness, and returns their folder."""
+
+    @cache
+    def run(harness: str) -> Path:
+        programs(harness)
+        folder = tmp_path_factory.mktemp(harness)
+        names = [each.name for each in scenarios(harness)]
+        command = [sys.executable, "-m", "tests.wire.run", harness, RELEASES[harness][-1], str(folder)]
+        subprocess.run([*command, "--giving-back", *names], check=True)
+        return folder
+
+    return run
 
 
-@pytest.fixture(scope="module")
-def runs(program: Installed, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all scenarios."""
-    del program
-    folder = tmp_path_factory.mktemp("giving-back")
-    names = [each.name for each in SCENARIOS]
-    command = [sys.executable, "-m", "tests.wire.run", "claude-code", VERSION, str(folder)]
-    subprocess.run([*command, "--giving-back", *names], env={**os.environ, CACHE: str(cache)}, check=True)
-    return folder
+def sent(folder: Path, name: str) -> list[tuple[str, str]]:
+    """Return the rule that answered each request and its messages, without what every run has of its own."""
+    found = requests_in(folder / name / "requests.jsonl")
+    return [
+        (
+            each["rule"],
+            _OF_A_RUN.sub(
+                "…", json.dumps(each["body"].get("messages") or each["body"]["input"], ensure_ascii=False)
+            ),
+        )
+        for each in found
+    ]
 
 
-def sent(runs: Path, name: str) -> list[str]:
-    """Return the messages of each request, without what every run has of its own."""
-    found = requests_in(runs / name / "requests.jsonl")
-    return [_OF_A_RUN.sub("…", json.dumps(each["body"]["messages"], ensure_ascii=False)) for each in found]
+def behind(folder: Path, name: str) -> list[str]:
+    """Return the requests behind the last compaction."""
+    found = sent(folder, name)
+    last = max(place for place, (rule, _) in enumerate(found) if rule == "compaction")
+    return [text for rule, text in found[last:] if rule == "main"]
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_what_a_summary_forgot_is_sent_once(runs: Path) -> None:
-    *_, summarized, behind = sent(runs, "given-back")
-    assert [behind.count(rule) for rule in RULES] == [1, 1, 1]
-    assert [summarized.count(rule) for rule in RULES] == [2, 2, 2]
-    assert [sent(runs, "stock")[-1].count(rule) for rule in RULES] == [0, 0, 1]
+@pytest.mark.parametrize("harness", TALKS)
+def test_what_a_summary_forgot_is_sent_once(runs: Runs, harness: str) -> None:
+    given, stock = behind(runs(harness), "given-back"), behind(runs(harness), "stock")
+    assert given
+    assert [[text.count(rule) for rule in RULES] for text in given] == [[1, 1, 1]] * len(stock)
+    assert [[text.count(rule) for rule in RULES] for text in stock] == [[0, 0, 1]] * len(stock)
 
 
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["missing", "crashing", "hanging", "locked"])
-def test_without_refold_the_requests_are_stock(runs: Path, fault: str) -> None:
-    stock, faulty = sent(runs, "stock"), sent(runs, fault)
-    assert len(faulty) == len(stock)
-    assert faulty[-1] == stock[-1]
+@pytest.mark.parametrize("harness", ["claude-code", "oh-my-pi"])
+def test_a_summarizer_is_told_the_rules(runs: Runs, harness: str) -> None:
+    asked = [text for rule, text in sent(runs(harness), "given-back") if rule == "compaction"]
+    assert [2, 2, 2] in [[text.count(rule) for rule in RULES] for text in asked]
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_the_program_validates_the_plugin(program: Installed, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("harness", TALKS)
+def test_without_refold_the_requests_are_stock(runs: Runs, harness: str, fault: str) -> None:
+    assert sorted(sent(runs(harness), fault)) == sorted(sent(runs(harness), "stock"))
+
+
+@pytest.mark.parametrize("harness", TALKS)
+def test_what_was_given_back_reads_as_such(runs: Runs, harness: str) -> None:
+    folder = runs(harness) / "given-back"
+    with sessions_in(folder / "sessions").snapshot() as snapshot:
+        said = [person_text(event) for head in snapshot.heads() for event in events(snapshot, head.name)]
+    assert set(RULES) <= set(said)
+    assert not any(GIVEN_BACK in each for each in said)
+    counts = compare(runs(harness), "given-back")
+    assert counts.compared
+    assert counts.differences == compare(runs(harness), "stock").differences
+
+
+def test_claude_code_validates_the_plugin(programs: Callable[[str], Installed], tmp_path: Path) -> None:
+    program = programs("claude-code")
     environment = {
         "HOME": str(tmp_path),
         "PATH": ":".join((*program.path, "/usr/bin", "/bin")),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
     }
-    command = [*program.command, "plugin", "validate", str(PLUGIN)]
+    command = [*program.command, "plugin", "validate", str(INTEGRATIONS / "claude-code")]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

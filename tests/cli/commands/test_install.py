@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.install import PLUGIN
+from cli.commands.install import INTEGRATIONS
 from tests.cli.fake_claude import CALLS, put_claude
 from tests.cli.running import Refold
+
+PLUGIN = INTEGRATIONS / "claude-code"
 
 
 def test_the_harnesss_program_installs_the_plugin(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,6 +33,19 @@ def test_uninstalling_leaves_no_copy(refold: Refold, monkeypatch: pytest.MonkeyP
         "plugin marketplace remove refold",
     ]
     assert [*Path("settings/plugins/cache").iterdir()] == []
+
+
+@pytest.mark.parametrize("harness", ["codex", "oh-my-pi", "pi"])
+def test_each_program_undoes_its_installation(
+    refold: Refold, monkeypatch: pytest.MonkeyPatch, harness: str
+) -> None:
+    put_claude(monkeypatch, as_program={"oh-my-pi": "omp"}.get(harness, harness))
+    refold("install", harness, "--yes")
+    refold("install", harness, "--uninstall", "--yes")
+    added, *_, removed = Path(CALLS).read_text().splitlines()
+    folder = INTEGRATIONS / ("codex" if harness == "codex" else "pi")
+    assert str(folder) in added
+    assert "remove" in removed or "uninstall" in removed
 
 
 def test_nothing_is_done_without_consent(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:

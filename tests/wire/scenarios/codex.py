@@ -66,12 +66,15 @@ REMOTE: Final = Rule(
 OF_OPENAI: Final = {"OPENAI_API_KEY": "sk-x", "CODEX_API_KEY": "sk-x"}
 
 
-def configured(*, limit: int = 0, is_openai: bool = False, window: int = 200_000) -> dict[str, str]:
+def configured(
+    *, limit: int = 0, is_openai: bool = False, window: int = 200_000, plugins: bool = False
+) -> dict[str, str]:
     """Return the configuration: compaction at `limit` tokens, and OpenAI's or a provider of its own."""
     common = f"{_COMMON}model_context_window = {window}\n"
     compaction = f"model_auto_compact_token_limit = {limit}\n" if limit else ""
     provider = f'openai_base_url = "{URL}/v1"\n' if is_openai else 'model_provider = "stub"\n'
-    text = common + compaction + provider + _TABLES + ("" if is_openai else _PROVIDER)
+    tables = _TABLES.replace("plugins = false", "plugins = true") if plugins else _TABLES
+    text = common + compaction + provider + tables + ("" if is_openai else _PROVIDER)
     return {"home/.codex/config.toml": text}
 
 

@@ -1,20 +1,23 @@
-"""Scenarios of Claude Code with refold's plugin: rules, a compaction that forgets two of them, and what follows."""
+"""Scenarios with refold's integrations: rules, a compaction whose summary forgets two of them, and what follows."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.wire.box import ROOT, Box, Scenario
+from tests.wire.model import Rule
 from tests.wire.replies import say
-from tests.wire.scenarios.claude_code import ask, main_rule
-from tests.wire.scenarios.common import ends_with, summaries
+from tests.wire.scenarios import claude_code, codex, oh_my_pi, pi
+from tests.wire.scenarios.common import ends_with, lines, offers_none, parts, read_parts, summaries
 
 SOURCES: Final = Path(__file__).parents[3]
-PLUGIN: Final = SOURCES / "integrations" / "claude-code"
+INTEGRATIONS: Final = SOURCES / "integrations"
 RULES: Final = (
     "Never touch anything in db/frozen; those files are signed.",
     "Every commit message ends with the line Reviewed-by: nobody.",
@@ -23,6 +26,7 @@ RULES: Final = (
 """The words of the person; the summary has only the last."""
 SUMMARY: Final = f"<summary>\n1. The person said: {RULES[-1]}\n</summary>"
 STORE: Final = ROOT / "store"
+_PLUGIN: Final = ROOT / "plugin"
 _PROGRAM: Final = f'#!/bin/sh\nexec {sys.executable} -m refold "$@"\n'
 _LOCKED: Final = (
     "import sys, time\n"
@@ -31,51 +35,151 @@ _LOCKED: Final = (
     "    print('locked', flush=True)\n"
     "    time.sleep(600)\n"
 )
+_UNDERSTOOD: Final = [say(f"Understood {number}.") for number in range(len(RULES))]
 
 
-def _talk(box: Box, refold: str, *, is_stock: bool = False, is_locked: bool = False) -> None:
-    """Tell three rules, compact, and ask on, with a program `refold`, "" for none."""
+class Talk(NamedTuple):
+    """What a person does in a harness; `add` installs the integration, from a copy of `folder` at `_PLUGIN`."""
+
+    folder: str
+    add: Callable[[Box], object]
+    run: Callable[[Box], None]
+    rules: Sequence[Rule]
+    files: Mapping[str, str | bytes] = {}
+
+
+def _in_claude_code(box: Box) -> None:
+    loaded = ("--plugin-dir", str(_PLUGIN))
+    for number, words in enumerate((*RULES, "/compact", "Go on.")):
+        claude_code.ask(box, words, *loaded, *(["--continue"] if number else []))
+
+
+def _add_to_codex(box: Box) -> None:
+    box.run("plugin", "marketplace", "add", str(_PLUGIN))
+    box.run("plugin", "add", "refold@refold")
+
+
+def _in_codex(box: Box) -> None:
+    # Codex keeps the newest 20,000 tokens of what a person says.
+    said = (*RULES, f"The log:\n{lines('log', 3200)}", "Go on.", "And on.")
+    for number, words in enumerate(said):
+        resumed = ("resume", "--last") if number else ()
+        box.run("exec", *resumed, *codex.OPTIONS, "--dangerously-bypass-hook-trust", words)
+
+
+def _in_pi(box: Box) -> None:
+    with pi.starter('"type":"agent_settled"', "--mode", "rpc", *pi.MODEL)(box) as rpc:
+        for words in (*RULES, *_READ, "Go on."):
+            rpc.ask(words)
+    box.run("-p", "-c", *pi.MODEL, "And on.")
+
+
+def _in_oh_my_pi(box: Box) -> None:
+    with oh_my_pi.start(box) as rpc:
+        for words in (*RULES, *_READ, "Go on."):
+            rpc.ask(words)
+    box.run("-p", *oh_my_pi.OPTIONS, "-c", "And on.")
+
+
+# pi summarizes the beginning of a turn by itself, and oh-my-pi writes a short summary as well.
+_SUMMARIES: Final = (
+    summaries(lambda request: not request.tools and RULES[0] in request.text, SUMMARY),
+    summaries(offers_none, "Part {} was read."),
+)
+_READ: Final = tuple(f"Read part{number}.txt." for number in range(1, 4))
+TALKS: Final = {
+    "claude-code": Talk(
+        "claude-code",
+        lambda _: None,
+        _in_claude_code,
+        [
+            summaries(ends_with("CRITICAL: Respond with TEXT ONLY"), SUMMARY),
+            claude_code.main_rule(*_UNDERSTOOD, say("Went on.")),
+        ],
+    ),
+    "codex": Talk(
+        "codex",
+        _add_to_codex,
+        _in_codex,
+        [
+            summaries(ends_with("CONTEXT CHECKPOINT COMPACTION"), SUMMARY),
+            codex.main_rule(*_UNDERSTOOD, say("Long."), say("Went on."), say("And on.")),
+        ],
+        codex.configured(limit=25_000, plugins=True),
+    ),
+    "pi": Talk(
+        "pi",
+        lambda box: box.run("install", str(_PLUGIN)),
+        _in_pi,
+        [
+            *_SUMMARIES,
+            pi.main_rule(*_UNDERSTOOD, *read_parts(pi.TOOLS.read)[:6], say("Went on."), say("And on.")),
+        ],
+        pi.configured(window=9_000, keep=1_500) | parts(150),
+    ),
+    "oh-my-pi": Talk(
+        "pi",
+        lambda box: box.run("plugin", "link", str(_PLUGIN)),
+        _in_oh_my_pi,
+        [
+            *_SUMMARIES,
+            pi.main_rule(*_UNDERSTOOD, *read_parts(oh_my_pi.TOOLS.read)[:6], say("Went on."), say("And on.")),
+        ],
+        oh_my_pi.configured("soft") | parts(200),
+    ),
+}
+
+
+def _talk(box: Box, talk: Talk, refold: str, *, is_there: bool, is_locked: bool) -> None:
     box.environment["PATH"] = f"{ROOT / 'bin'}:{box.environment['PATH']}"
     program = ROOT / "bin" / "refold"
     program.parent.mkdir()
     if refold:
         program.write_text(refold)
         program.chmod(0o755)
-    shutil.copytree(PLUGIN, ROOT / "plugin")
-    if is_stock:
-        shutil.rmtree(ROOT / "plugin/hooks")
-    loaded = ("--plugin-dir", str(ROOT / "plugin"))
-    for number, rule in enumerate(RULES):
-        ask(box, rule, *loaded, *(["--continue"] if number else []))
-    locked = subprocess.Popen([sys.executable, "-c", _LOCKED, str(STORE)], stdout=-1) if is_locked else None
-    if locked is not None and locked.stdout is not None:
-        locked.stdout.readline()
-    ask(box, "/compact", *loaded, "--continue")
-    ask(box, "Go on.", *loaded, "--continue")
-    if locked is not None:
-        locked.kill()
-        locked.wait()
+    shutil.copytree(INTEGRATIONS / talk.folder, _PLUGIN)
+    if is_there:
+        talk.add(box)
+    else:
+        shutil.rmtree(_PLUGIN / "hooks", ignore_errors=True)
+    with _locked() if is_locked else nullcontext():
+        talk.run(box)
     log = Path(f"{STORE}.hook.log")
     box.log.with_name("hook.log").write_text(log.read_text() if log.exists() else "")
 
 
-def _scenario(name: str, refold: str, *, is_stock: bool = False, is_locked: bool = False) -> Scenario:
-    return Scenario(
-        name,
-        lambda box: _talk(box, refold, is_stock=is_stock, is_locked=is_locked),
-        [
-            summaries(ends_with("CRITICAL: Respond with TEXT ONLY"), SUMMARY),
-            main_rule(*(say(f"Understood {number}.") for number in range(len(RULES))), say("Went on.")),
-        ],
-        environment={"REFOLD_STORE": str(STORE), "PYTHONPATH": str(SOURCES)},
-    )
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Keep the store locked."""
+    command = [sys.executable, "-c", _LOCKED, str(STORE)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        if process.stdout is not None:
+            process.stdout.readline()
+        yield
+        process.kill()
 
 
-SCENARIOS: Final = (
-    _scenario("stock", "", is_stock=True),
-    _scenario("given-back", _PROGRAM),
-    _scenario("missing", ""),
-    _scenario("crashing", "#!/bin/sh\necho half an answer; kill -SEGV $$\n"),
-    _scenario("hanging", "#!/bin/sh\nexec sleep 60\n"),
-    _scenario("locked", _PROGRAM, is_locked=True),
-)
+def scenarios(harness: str) -> list[Scenario]:
+    """Return the scenarios of a harness: without refold, with it, and with each fault."""
+    talk = TALKS[harness]
+
+    def scenario(
+        name: str, refold: str = _PROGRAM, *, is_there: bool = True, is_locked: bool = False, **more: str
+    ) -> Scenario:
+        return Scenario(
+            name,
+            lambda box: _talk(box, talk, refold, is_there=is_there, is_locked=is_locked),
+            talk.rules,
+            talk.files,
+            environment={"REFOLD_STORE": str(STORE), "PYTHONPATH": str(SOURCES), **more},
+        )
+
+    return [
+        scenario("stock", is_there=False),
+        scenario("given-back"),
+        scenario("missing", ""),
+        scenario("crashing", "#!/bin/sh\necho half an answer; kill -SEGV $$\n"),
+        scenario("hanging", "#!/bin/sh\nexec sleep 60\n"),
+        scenario("locked", is_locked=True),
+        scenario("asked", REFOLD_ASKS="refold-ask-12345678"),
+    ]
