@@ -33,7 +33,6 @@ TRIES: Final = 5
 BENCHES: Final = tuple(
     f"bench/test_{name}.py"
     for name in (
-        "extraction",
         "growing_files",
         "harness_files",
         "import",

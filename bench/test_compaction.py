@@ -1,7 +1,7 @@
 """Compare cutting and summarizing without a model to the session's import.
 
-Also measure, for every message of a session at once, which no context has room for: a summary, its prompt
-(whose digest is recorded with each summary), and the extraction of names.
+Also measure, for every message of a session at once, which no context has room for: a summary and its prompt,
+whose digest is recorded with each summary.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from eventstore import open_store
 from eventstore.files.importing import import_file
 from projections.context.build import parts_from
 from projections.context.cursor import resolve_cursor
-from projections.mentions import mentions
-from projections.mentions.message_facts import SessionFacts
 from projections.rules.base import Selection
 from projections.tokens import counter
 
@@ -90,10 +88,6 @@ def imports(measure, group, file, folder, rounds):
     measure(group, "import", import_into, rounds=rounds, setup=lambda: ((next(fresh), file), {}))
 
 
-def extracted(texts):
-    return sum(len(mentions(text)) for text in texts)
-
-
 def test_refold_cuts_and_summarizes(measure, shape, made):
     text = measure(f"compaction-{shape}", "refold", compacted, made(*SESSIONS[shape]), rounds=5)
     assert text.count("\n") > 20
@@ -116,9 +110,3 @@ def test_the_whole_session_is_imported(measure, length, tmp_path):
 
 def test_the_prompt_of_the_summary_is_made(measure, length, all_parts):
     measure(f"extractive-{length}", "prompt", prompted, all_parts, rounds=ROUNDS[length])
-
-
-def test_what_the_same_messages_name_is_extracted(measure, length, all_parts):
-    facts = SessionFacts()
-    texts = [text for part in all_parts for text in facts.of_part(part).texts]
-    measure(f"extractive-{length}", "floor", extracted, texts, rounds=ROUNDS[length])

@@ -32,7 +32,6 @@ from eventstore.errors import CorruptionError, NotFoundError, RefoldError, Store
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot, StoredLog
 from projections.audit.prices import library_prices, prices_of_file
-from projections.mentions.message_facts import SessionFacts
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,20 +92,15 @@ def default_variants(at: str = "clean") -> tuple[str, ...]:
     return tuple(dict.fromkeys([*recorded, DEFAULT_POLICY, *preset_names(), DROP]))
 
 
-def variants_of(
-    wanted: ReplayOptions, log: EventLog | None = None, facts: SessionFacts | None = None
-) -> list[Variant]:
+def variants_of(wanted: ReplayOptions, log: EventLog | None = None) -> list[Variant]:
     """Return the variants that the options name, with the answers that a log has stored.
-
-    `facts` are those of the session to replay, so that extractive summaries read each message once.
 
     Raises NotFoundError for an unknown policy or template, BadInputError for an invalid one or for a command line
     that names no program, and UsageError for a variant that is named twice.
     """
     if len(set(wanted.names)) < len(wanted.names):
         raise click.UsageError("each variant can be named once")
-    # All variants share it: it reads one conversation at a time.
-    extractive = ExtractiveSummarizer(facts=facts)
+    extractive = ExtractiveSummarizer()
     return [
         *(_variant(name, wanted, log, extractive) for name in wanted.variants),
         *map(_program, wanted.commands),
@@ -193,8 +187,7 @@ def try_replay(wanted: ReplayOptions, log: StoredLog, session: str) -> SessionRe
         try:
             limits = Limits(window=wanted.window)
             with log.snapshot() as snapshot:
-                facts = SessionFacts()
-                variants = variants_of(wanted, log, facts)
+                variants = variants_of(wanted, log)
                 if wanted.is_triggered:
                     table = prices_of_file(wanted.prices) if wanted.prices else library_prices()
                     runs = triggered_runs(snapshot, session, variants, limits=limits, prices=table, log=log)

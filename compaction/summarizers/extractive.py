@@ -1,4 +1,4 @@
-"""Make summaries without a model: quote messages, paths, commands and errors of the log.
+"""Make summaries without a model: quote messages, files, commands and errors of the log.
 
 A summary consists of blocks: a label, then quotations `> …` or a list `- …`. The next summary finds them by their
 labels, and carries them on.
@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from enum import StrEnum
 from itertools import chain, zip_longest
-from threading import Lock
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -20,13 +18,14 @@ from compaction.file_tags import with_file_tags
 from compaction.prompts import Prompt, escape_tags
 from compaction.summarizers import Answer, Cancellation, CancelledError
 from compaction.templates import HANDOFF, Template, headings, load_built_in
+from eventstore.harnesses import format_of
+from eventstore.harnesses.base import Tools
 from eventstore.javascript import utf8_length
 from eventstore.node import NO_HISTORY, REQUESTS, SPLIT_TURN
 from eventstore.records import FileOperations
-from eventstore.views import Message, call_indexes
+from eventstore.views import Message, ToolCall, call_indexes
 from projections.context.parts import Fate, Part, view_of_part
-from projections.mentions import MentionKind
-from projections.mentions.message_facts import MessageFacts, SessionFacts, commands_of
+from projections.files import files_of_call
 from projections.person_text import text_by_person
 
 NOTHING: Final = "Nothing is quoted here."
@@ -45,9 +44,8 @@ class Kind(StrEnum):
     MESSAGES = "First and newest messages, in order:"
     MODIFIED = "Files modified:"
     COMMANDS = "Commands, with the outcome of their call:"
-    ERRORS = "Lines that report an error:"
+    ERRORS = "Errors, the last line of their result:"
     READ = "Files read:"
-    NAMED = "Other paths:"
     EARLIER = "Of the summary before:"
 
 
@@ -56,10 +54,9 @@ _CONTEXT: Final = ("Critical Context", "Context for Suffix", "Important Details"
 _PLACES: Final[Mapping[Kind, tuple[int, tuple[str, ...]]]] = {
     Kind.MESSAGES: (25, ("All User Messages", "Goal", "Objective", "Original Request")),
     Kind.MODIFIED: (15, (*_FILES, "Progress", "Early Progress")),
-    Kind.COMMANDS: (10, ("Progress", "Early Progress", "Accomplished", "Work State", "Problem Solving")),
+    Kind.COMMANDS: (20, ("Progress", "Early Progress", "Accomplished", "Work State", "Problem Solving")),
     Kind.ERRORS: (15, ("Errors and Fixes", *_CONTEXT, "Discoveries", "Progress")),
-    Kind.READ: (10, (*_FILES, *_CONTEXT, "Progress")),
-    Kind.NAMED: (20, (*_FILES, *_CONTEXT, "Progress")),
+    Kind.READ: (15, (*_FILES, *_CONTEXT, "Progress")),
     Kind.EARLIER: (20, (*_CONTEXT, "Discoveries", "Problem Solving", "Progress")),
 }
 """The share of the room, and the section: the first of these that a template has.
@@ -69,7 +66,7 @@ Unused shares go to the others.
 _ELSEWHERE: Final = "Critical Context"
 """The section for blocks that have no place in the template, added if needed."""
 _QUOTATIONS: Final = (Kind.MESSAGES, Kind.EARLIER)
-_PATHS: Final = (Kind.MODIFIED, Kind.READ, Kind.NAMED)
+_PATHS: Final = (Kind.MODIFIED, Kind.READ)
 
 _SHORT: Final = "short"
 """The template whose answer is a few sentences without sections."""
@@ -77,8 +74,8 @@ _INSTRUCTIONS: Final = "instructions"
 """The source of a prompt that replaces a template and asks for no sections."""
 _WHOLE: Final = 1_000
 """Bytes of a message that are quoted if there is room, however small the budget."""
-_LONGEST_COMMAND: Final = 300
-"""Characters of a command."""
+_LONGEST_LINE: Final = 300
+"""Characters of a command or an error."""
 _LONGEST_IN_SHORT: Final = 240
 """Bytes of the message in a short summary."""
 _NAMES_A_LINE: Final = 20
@@ -108,22 +105,27 @@ class Quotable(msgspec.Struct):
     before: int = 0
 
 
+class _Read(NamedTuple):
+    """A message, and the tools of its harness."""
+
+    view: Message
+    tools: Tools
+
+
 class ExtractiveSummarizer:
     """Fill a template's sections with quotations from the log.
 
-    Quote a person's first and newest messages, list the files that calls read and modified and the paths that
-    messages name, commands with their recorded outcome, and error texts. Nothing is classified or guessed: a section
-    without quotations says so. What an earlier summary quoted is carried on. The same prompt always has the same
-    answer, of at most `most` tokens, fewer if the prompt allows fewer; headings are always included. `facts` are
-    those of a session, for many summaries of its messages: each message is then read once.
+    Quote a person's first and newest messages, list the files that calls read and modified, commands with their
+    recorded outcome, and what failed results say. Nothing is classified or guessed: a section without quotations
+    says so. What an earlier summary quoted is carried on. The same prompt always has the same answer, of at most
+    `most` tokens, fewer if the prompt allows fewer; headings are always included.
     """
 
     name = "extractive"
     is_local = True
 
-    def __init__(self, *, most: int = MAX_TOKENS, facts: SessionFacts | None = None) -> None:
+    def __init__(self, *, most: int = MAX_TOKENS) -> None:
         self.most = most
-        self._facts, self._lock = facts, Lock() if facts else nullcontext()
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -132,8 +134,7 @@ class ExtractiveSummarizer:
 
     def summarize(self, prompt: Prompt, *, is_cancelled: Cancellation) -> Answer:
         """Return the summary. Raises CancelledError."""
-        with self._lock:
-            found = find_quotable(prompt, self._facts or SessionFacts(), is_cancelled)
+        found = find_quotable(prompt, is_cancelled)
         room = min(prompt.max_tokens, self.most) * _BYTES_A_TOKEN
         sections = _sections(prompt.template)
         is_short = prompt.template.name == _SHORT and not sections
@@ -148,11 +149,12 @@ def _sections(template: Template) -> Sequence[str]:
     return template.sections or headings(template.text)
 
 
-def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellation) -> Quotable:
+def find_quotable(prompt: Prompt, is_cancelled: Cancellation) -> Quotable:
     """Read a prompt's messages, and the summaries before them. Raises CancelledError."""
     summaries = [prompt.previous]
-    messages: list[tuple[Message, MessageFacts]] = []
+    messages: list[_Read] = []
     said: list[Quotation] = []
+    size = 0
     for part in prompt.parts:
         if is_cancelled():
             raise CancelledError
@@ -160,17 +162,17 @@ def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellatio
         if _is_summary(part, view):
             summaries += [view.text] if view.text not in prompt.previous else []
             continue
-        messages.append((view, facts.of_part(part)))
+        messages.append(_Read(view, format_of(part.format).tools))
         text = _clean(text_by_person(view, by_person=part.by_person))
         said += [Quotation(text)] if text else []
+        size += 4 * part.utf16
     before = parse_summaries(summaries)
-    held = [each for _, each in reversed(messages)]
     commands = _commands(messages)
+    files = [files_of_call(call, tools) for view, tools in reversed(messages) for call in view.tool_calls]
     lists = {
-        Kind.ERRORS: _named(held, MentionKind.ERROR),
-        Kind.MODIFIED: [path for each in held for path in each.modified],
-        Kind.READ: [path for each in held for path in each.read],
-        Kind.NAMED: _named(held, MentionKind.PATH),
+        Kind.ERRORS: [error for view, _ in reversed(messages) if (error := _error(view))],
+        Kind.MODIFIED: [path for _, modified in files for path in modified],
+        Kind.READ: [path for read, _ in files for path in read],
     }
     return Quotable(
         messages=[*before.messages, *said],
@@ -178,7 +180,7 @@ def find_quotable(prompt: Prompt, facts: SessionFacts, is_cancelled: Cancellatio
         earlier=before.earlier,
         commands={each: (before.commands | commands)[each] for each in _merged(commands, before.commands)},
         lists={kind: _merged(map(_line, new), before.lists.get(kind, ())) for kind, new in lists.items()},
-        size=sum(utf8_length(text) for each in held for text in each.texts),
+        size=size,
         before=sum(map(utf8_length, summaries)),
     )
 
@@ -191,9 +193,13 @@ def _is_summary(part: Part, view: Message) -> bool:
     return is_handoff or is_sent_as_one or view.role in ("compactionSummary", "branchSummary")
 
 
-def _named(held: Sequence[MessageFacts], kind: MentionKind) -> list[str]:
-    """Return what messages name; in one message, the shortest first, so that more of it fit."""
-    return [value for each in held for value in sorted(each.mentions.get(kind, ()), key=len)]
+def _error(view: Message) -> str:
+    """Return the last line of a failed result or shell command that has a text, "" for none."""
+    if view.is_refused or not (view.is_error or (view.shell and view.shell.exit_code)):
+        return ""
+    text = view.shell.output if view.shell else view.text
+    lines = (line for line in reversed(text.splitlines()) if line.strip())
+    return _shortened_line(next(lines, ""))
 
 
 def _merged(new: Iterable[str], before: Iterable[str]) -> list[str]:
@@ -203,29 +209,41 @@ def _merged(new: Iterable[str], before: Iterable[str]) -> list[str]:
     return [each for pair in zip_longest(new, older) for each in pair if each]
 
 
-def _commands(messages: Sequence[tuple[Message, MessageFacts]]) -> dict[str, str]:
+def _commands(messages: Sequence[_Read]) -> dict[str, str]:
     """Return the commands of calls and of the person, newest first, with their last outcome."""
     results = {
-        (caller, messages[result][0].tool_call_id): messages[result][0]
+        (caller, messages[result].view.tool_call_id): messages[result].view
         for result, caller in call_indexes([view for view, _ in messages]).items()
     }
     found: dict[str, str] = {}
-    for place, (view, held) in enumerate(messages):
-        if view.shell:
-            outcome = "failed" if held.is_error else "ok"
-            ran = dict.fromkeys(held.mentions.get(MentionKind.COMMAND, ()), outcome)
-        else:
-            ran = {
-                command: _outcome(results.get((place, call.id)))
-                for call in view.tool_calls
-                for command in commands_of(call, held.tools)
-            }
-        for command, outcome in ran.items():
-            line = _line(command)
-            line = line if len(line) <= _LONGEST_COMMAND else line[: _LONGEST_COMMAND - 1] + "…"
-            found.pop(line, None)
-            found[line] = outcome
+    for place, (view, tools) in enumerate(messages):
+        ran = [(_script(call, tools), _outcome(results.get((place, call.id)))) for call in view.tool_calls]
+        if view.shell and view.role == "bashExecution" and not view.shell.excluded:
+            ran.append((view.shell.command, "failed" if view.shell.exit_code else "ok"))
+        for script, outcome in ran:
+            if line := _shortened_line(script):
+                found.pop(line, None)
+                found[line] = outcome
     return dict(reversed(found.items()))
+
+
+def _script(call: ToolCall, tools: Tools) -> str:
+    """Return what a call gives to a shell, "" for other tools: a text, or words that may begin with `bash -lc`."""
+    given: Any = call.decoded if isinstance(call.decoded, dict) else {}
+    script = next((given[name] for name in tools.shells.get(call.name, ()) if name in given), "")
+    if not isinstance(script, list):
+        return script if isinstance(script, str) else ""
+    words = [word for word in script if isinstance(word, str)]
+    match words:
+        case [_, option, wrapped, *_] if option.startswith("-") and option.endswith("c"):
+            return wrapped
+        case _:
+            return " ".join(words)
+
+
+def _shortened_line(text: str) -> str:
+    line = _line(text)
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
 def _outcome(result: Message | None) -> str:
@@ -339,20 +357,11 @@ _Lines = list[tuple[int, str]]
 def _candidates(found: Quotable, room: int) -> dict[Kind, _Lines]:
     """Return the lines of each block, most important first."""
     modified = found.lists[Kind.MODIFIED]
-    read = _without(found.lists[Kind.READ], modified)
-    listed = {*modified, *read}
-    ends = {
-        path[slash.end() :]
-        for path in [*listed, *found.lists[Kind.NAMED]]
-        for slash in re.finditer("/", path)
-    }
     lines = {
         Kind.MODIFIED: _by_folder(modified),
         Kind.COMMANDS: [f"- `{command}`: {outcome}" for command, outcome in found.commands.items()],
         Kind.ERRORS: [f"- {error}" for error in found.lists[Kind.ERRORS]],
-        Kind.READ: _by_folder(read),
-        # The end of a listed path is most likely the same one.
-        Kind.NAMED: _by_folder(_without(found.lists[Kind.NAMED], listed | ends)),
+        Kind.READ: _by_folder(_without(found.lists[Kind.READ], modified)),
     }
     return {
         Kind.MESSAGES: _quoted(found.messages, min(max(room // 8, _WHOLE), room // 2)),

@@ -29,7 +29,6 @@ from eventstore.views import Thinking
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Context, view_of_part
-from tests.labels.corpus import corpus_folder
 from tests.wire.blocks import Block, as_held_by, context_blocks, request_blocks
 from tests.wire.compare import GAPS, kinds_of_differences, recorded_in
 from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
@@ -195,6 +194,14 @@ def _is_cut(output: str, whole: str) -> bool:
         whole.startswith(output[: mark.start()]) and whole.endswith(output[mark.end() :])
         for mark in _CUT.finditer(output)
     )
+
+
+def corpus_folder() -> Path:
+    """Return the folder of real sessions; end the program where there is none."""
+    folder = Path(os.environ.get("REFOLD_CORPUS") or "../shared/corpus").resolve()
+    if not folder.is_dir():
+        sys.exit(f"no corpus of real sessions at {folder}; set REFOLD_CORPUS to its folder")
+    return folder
 
 
 def main() -> int:

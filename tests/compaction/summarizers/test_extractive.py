@@ -21,7 +21,6 @@ from eventstore.files.importing import import_file
 from eventstore.memory import MemoryLog
 from eventstore.node import NO_HISTORY, SPLIT_TURN
 from projections.context.build import build_context
-from projections.mentions.message_facts import SessionFacts
 from tests.compaction.summarizers.prompts import live, never, prompt, template
 from tests.support import claude_code, codex, opencode
 from tests.support.contexts import context_of
@@ -97,7 +96,7 @@ Nothing is quoted here.
 Nothing is quoted here.
 
 ## Critical Context
-Lines that report an error:
+Errors, the last line of their result:
 - error: out of memory
 - src/parse.ts(1,2): error TS2304: Cannot find name 'x'.
 
@@ -205,16 +204,6 @@ def test_the_asker_takes_the_answer_as_it_is():
         prompt("nine-sections", *TALK, max_tokens=4_000)
     )
     assert (asked.missing, len(asked.requests), asked.text) == ([], 1, summary("nine-sections"))
-
-
-def test_messages_that_were_read_before_give_the_same_summary():
-    shared = ExtractiveSummarizer(facts=SessionFacts())
-    for asked in (
-        prompt("compaction", *TALK[:6]),
-        prompt("compaction", *TALK),
-        prompt("nine-sections", *TALK),
-    ):
-        assert shared.summarize(asked, is_cancelled=never).text == summarize(asked)
 
 
 def test_it_is_called_off_between_messages():

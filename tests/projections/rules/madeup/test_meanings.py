@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from compaction.prompts import serialized_prompt
 from compaction.rewrites import Supersede
 from compaction.sized_context import sized
+from compaction.summarizers.chain import never
+from compaction.summarizers.extractive import ExtractiveSummarizer
+from compaction.templates import load_built_in
 from eventstore.memory import MemoryLog
 from eventstore.paths import event
 from eventstore.records import Rewrite, SessionInfo, TextReplacement
@@ -17,8 +22,6 @@ from projections.context.build import build_context
 from projections.context.overlay import apply_rewrites
 from projections.descriptions import first_request, summary_line, title
 from projections.files import file_operations
-from projections.mentions import MentionKind
-from projections.mentions.message_facts import SessionFacts
 from projections.tokens import counter
 from tests.support.madeup.sessions import Json, bring, exchange, record, say, texts
 
@@ -52,13 +55,11 @@ class TestTools:
         assert (files.read_files, files.modified_files) == (["read.x"], ["written.x"])
 
     def test_commands_are_those_that_its_own_shells_were_given(self, worked: MemoryLog) -> None:
-        facts = map(SessionFacts().of_part, build_context(worked, "one").parts)
-        assert [held.mentions.get(MentionKind.COMMAND, ()) for held in facts] == [
-            (),
-            ("make all",),
-            (),
-            (),
-        ]
+        asked = serialized_prompt(
+            load_built_in("compaction"), build_context(worked, "one").parts, system="", max_tokens=500
+        )
+        summary = ExtractiveSummarizer().summarize(asked, is_cancelled=never).text
+        assert re.findall("- `(.*)`", summary) == ["make all"]
 
     def test_a_line_shows_what_its_calls_are_about(self, worked: MemoryLog) -> None:
         with worked.snapshot() as snapshot:

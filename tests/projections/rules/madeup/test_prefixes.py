@@ -11,7 +11,6 @@ from eventstore.memory import MemoryLog
 from projections.audit.session import Counts, audit
 from projections.context.build import build_context
 from projections.diff import Change, diff
-from projections.mentions.message_facts import SessionFacts
 from tests.support.madeup.sessions import BORN, bring, record, say, shown
 
 
@@ -47,18 +46,6 @@ class TestPrefixes:
         whole = sum(part.utf16 for part in build_context(log, "two", leaf="y").parts)
         kept = sum(part.utf16 for part in build_context(log, "two", leaf="y").parts[3:])
         assert (size.before, size.kept, size.removed) == (whole, kept, whole - kept)
-
-    def test_equal_messages_of_equal_number_are_read_as_each_sessions_own(
-        self, log: MemoryLog, tmp_path: Path
-    ) -> None:
-        hello = {"who": "person", "text": "see findModel"}
-        born = record("born", "z", None, "two", of="one", at="c")
-        first = say("a", None), say("b", "a"), record("say", "c", "b", message=hello)
-        bring(log, tmp_path, *first, born, record("say", "x", None, "two", message=hello))
-        parts = [part for part in build_context(log, "two").parts if "findModel" in part.raw.decode()]
-        assert {part.seq for part in parts} == {3}
-        facts = SessionFacts()
-        assert facts.of_part(parts[0]) is not facts.of_part(parts[1])
 
     def test_what_it_hides_of_it_is_summarized(self, log: MemoryLog, tmp_path: Path) -> None:
         compaction = record("summary", "s", "y", "two", text="all", kept=["y"])
