@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.cli.running import Refold
-from tests.labels.corpus import corpus_folder
 from tests.wire.contexts import database_of
+from tests.wire.corpus import corpus_folder
 from tests.wire.install import RELEASES, InstallError, cache_folder
 from tests.wire.recording import fixture, unpacked
 from tests.wire.resume import Resumed, resume

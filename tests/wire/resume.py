@@ -196,14 +196,6 @@ def _is_cut(output: str, whole: str) -> bool:
     )
 
 
-def corpus_folder() -> Path:
-    """Return the folder of real sessions; end the program where there is none."""
-    folder = Path(os.environ.get("REFOLD_CORPUS") or "../shared/corpus").resolve()
-    if not folder.is_dir():
-        sys.exit(f"no corpus of real sessions at {folder}; set REFOLD_CORPUS to its folder")
-    return folder
-
-
 def main() -> int:
     """Resume the files of the command line; return 1 if a request differs."""
     harness, *named = sys.argv[1:] or ("",)
