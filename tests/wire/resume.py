@@ -31,6 +31,7 @@ from projections.context.cursor import resolve_cursor
 from projections.context.parts import Context, view_of_part
 from tests.wire.blocks import Block, as_held_by, context_blocks, request_blocks
 from tests.wire.compare import GAPS, kinds_of_differences, recorded_in
+from tests.wire.corpus import corpus_folder
 from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
 from tests.wire.recording import requests_in
 from tests.wire.run import can_run
