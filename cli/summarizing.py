@@ -164,7 +164,8 @@ def _duration(seconds: float) -> str:
 
 _WHO_ASKS: Final = {
     "anthropic": "ANTHROPIC_API_KEY is set, so Anthropic writes the summary; --summarizer extractive uses no model",
-    "extractive": "ANTHROPIC_API_KEY is not set, so the summary is extracted from the log without a model",
+    "extractive": "ANTHROPIC_API_KEY is not set, so the summary is extracted from the log without a model;"
+    " --summarizer openai:MODEL asks another provider",
 }
 """The note to print if the user has not chosen a summarizer."""
 
