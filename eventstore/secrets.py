@@ -134,7 +134,7 @@ _SHORTEST_OF_OTHERS: Final = 8
 
 
 class _Token(NamedTuple):
-    """A token's form from its literal `beginning` on, and what stands before that, None for nothing."""
+    """A token's form from its literal `beginning` on, and what stands before that, if anything."""
 
     rule: str
     form: bytes
@@ -149,7 +149,10 @@ class _Token(NamedTuple):
 
 _LETTERS: Final = re.compile(rb"\\?[\w:.-]+(?![\w:.?*{-])")
 _compiled: Final = cache(re.compile)
-"""Compiles a form when its letters are there: that of all of them takes longer than most texts."""
+"""Compiles a form when its letters are there.
+
+To compile all of them takes longer than to search most texts.
+"""
 
 
 # Each pattern begins with a literal text, which the engine finds much faster than a choice.

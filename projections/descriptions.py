@@ -53,7 +53,7 @@ def first_request(log: EventLog | Snapshot, session: str) -> str:
 
 
 def heading(log: EventLog | Snapshot, session: str) -> str:
-    """Return what a session is listed by: its title, or without one its first request. "" for neither."""
+    """Return a session's title, or without one its first request, "" for neither."""
     return title(log, session) or first_request(log, session)
 
 

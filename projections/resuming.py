@@ -40,7 +40,10 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/=\s]+")
 """The data of an image; oh-my-pi has references to files instead, whose file may be missing."""
 _AS_USER: Final = ("user", "custom")
 SEALED_SUMMARIES: Final = "summaries that only their provider can read"
-"""What is lost where the messages that a summary replaced take its place: the context is larger than the harness's."""
+"""A loss where the messages that a summary replaced take its place.
+
+The context is then larger than the harness's.
+"""
 
 
 def resumable_at(snapshot: Snapshot, cursor: Cursor) -> tuple[Resumable, Counter[str]]:

@@ -53,7 +53,7 @@ _TURN: Final = 20.0
 
 
 class Count(msgspec.Struct):
-    """What was counted of an attack."""
+    """Counts of an attack."""
 
     tries: int = 0
     acknowledged: int = 0
@@ -61,7 +61,7 @@ class Count(msgspec.Struct):
 
 
 class Counts(msgspec.Struct):
-    """What was counted in all runs, each named by its date and seed."""
+    """Counts of all runs, each named by its date and seed."""
 
     runs: list[str] = []
     attacks: dict[str, Count] = {}

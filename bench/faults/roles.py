@@ -191,5 +191,5 @@ _HELD: list[Any] = []
 """The connection of the last role that holds locks: it stays open until the next one."""
 
 Act = Callable[[Random, str, str], bool]
-"""What a role does, at an address, to a session; True if it has damaged rows, as it may."""
+"""An act of a role at an address against a session: True if it has damaged rows, as it may."""
 _ACTS: Final[tuple[Act, ...]] = (_forged_results, _bodies_that_are_no_JSON, _damaged_rows, _advisory_locks)

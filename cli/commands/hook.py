@@ -172,7 +172,7 @@ def _imported(log: StoredLog, harness: str, event: dict[str, Any]) -> str:
 
 
 def _read_in_background(ctx: click.Context, log: StoredLog, session: str) -> None:
-    """If the person wants that, have their `command` read the open window for the next compaction."""
+    """Have the person's `command` read the open window for the next compaction, if they want."""
     if not os.environ.get(_READS):
         return
     import subprocess

@@ -22,7 +22,9 @@ _TIMEOUT: Final = 120.0
 
 
 class _Setup(NamedTuple):
-    """How a harness gets an integration: its name, its program, the integration's folder, and the program's commands.
+    """The way of an integration into a harness.
+
+    It has the harness's name, its program, the integration's folder, and the program's commands.
 
     Its settings are in the folder that `variable` names, or `home` below the person's: there, `writes` is changed,
     and `copies` is a copy of the integration.

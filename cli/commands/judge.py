@@ -98,7 +98,7 @@ def command(
     With --prompts and --answers, any program or agent can answer: write the prompts, put each answer into a
     file of the same name, run it again with both. The prompts of second looks follow the first answers.
     """
-    from cli.output import console, echo_json, echo_note, print_line
+    from cli.output import console, echo_note, print_line
     from cli.store import chosen_names, opened, resolve_session
     from cli.summarizing import advise_on_failure, cancellable
     from projections.tokens import counter
@@ -130,10 +130,7 @@ def command(
             found = _by_files(
                 log, due, templates, prompts, answers, redacts=not summarizer_options["no_redact"]
             )
-    if as_json:
-        echo_json({"readings": [{"session": session, "reading": each} for session, each in found]})
-    else:
-        _print(found)
+    _show(found, as_json=as_json)
     ctx.exit(int(failed))
 
 
@@ -209,9 +206,9 @@ def _due(
     *,
     is_all: bool,
 ) -> tuple[list[Due], bool]:
-    """Return the boundaries that nobody has read as they are now; True if a session cannot be read.
+    """Return the boundaries that nobody has read as they are now.
 
-    That costs a line, not the rest. Of all sessions, those of programs that refold asked are left out.
+    Also return True if a session cannot be read. That costs a line, not the rest. Of all sessions, those of programs that refold asked are left out.
     """
     from cli.output import echo_problem
     from compaction.judge.material import materials
@@ -377,10 +374,13 @@ def _by_files(
     return found
 
 
-def _print(found: Sequence[tuple[str, Reading]]) -> None:
-    from cli.output import console, print_line, safe_line
+def _show(found: Sequence[tuple[str, Reading]], *, as_json: bool) -> None:
+    from cli.output import console, echo_json, print_line, safe_line
     from cli.views.readings import lines_of_reading
 
+    if as_json:
+        echo_json({"readings": [{"session": session, "reading": each} for session, each in found]})
+        return
     out = console()
     for session, reading in found:
         print_line(out, safe_line(session), style="bold")

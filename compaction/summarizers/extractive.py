@@ -228,7 +228,10 @@ def _commands(messages: Sequence[_Read]) -> dict[str, str]:
 
 
 def _script(call: ToolCall, tools: Tools) -> str:
-    """Return what a call gives to a shell, "" for other tools: a text, or words that may begin with `bash -lc`."""
+    """Return what a call gives to a shell, "" for other tools.
+
+    It is a text, or a list of words that may begin with `bash -lc`.
+    """
     given: Any = call.decoded if isinstance(call.decoded, dict) else {}
     script = next((given[name] for name in tools.shells.get(call.name, ()) if name in given), "")
     if not isinstance(script, list):

@@ -39,7 +39,7 @@ _UNDERSTOOD: Final = [say(f"Understood {number}.") for number in range(len(RULES
 
 
 class Talk(NamedTuple):
-    """What a person does in a harness; `add` installs the integration, from a copy of `folder` at `_PLUGIN`."""
+    """The steps of a person in a harness; `add` installs the integration, from a copy of `folder` at `_PLUGIN`."""
 
     folder: str
     add: Callable[[Box], object]
