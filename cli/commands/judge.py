@@ -208,7 +208,8 @@ def _due(
 ) -> tuple[list[Due], bool]:
     """Return the boundaries that nobody has read as they are now.
 
-    Also return True if a session cannot be read. That costs a line, not the rest. Of all sessions, those of programs that refold asked are left out.
+    Also return True if a session cannot be read: that costs a line, not the rest. Of all sessions, those of programs
+    that refold asked are left out.
     """
     from cli.output import echo_problem
     from compaction.judge.material import materials

@@ -17,7 +17,7 @@ _LONGEST: Final = 1 << 20
 """Characters of an answer that are read."""
 _FAILURE: Final = 256
 _COUNTED: Final = 16
-"""The cost of an error in characters read, and the characters whose lines are counted for one."""
+"""The cost of an error, in characters read; so many characters' lines are counted for one."""
 _MOST_READ: Final = 4
 """The times that an answer is read, at most, from places at which no object begins."""
 
