@@ -44,10 +44,11 @@ class Setup(NamedTuple):
 
 PRESETS: Final[Mapping[tuple[str, str], str]] = {
     ("codex", "0.169.0"): "codex-0.169",
-    ("claude-code", "2.1.331"): "claude-code-2.1",
+    ("codex", "0.171.0"): "codex-0.169",
+    ("claude-code", "2.1.332"): "claude-code-2.1",
     ("pi", "0.73.1"): "pi",
     ("pi", "0.87.1"): "pi-0.87",
-    ("pi", "1.5.2"): "pi-0.87",
+    ("pi", "1.6.0"): "pi-0.87",
     ("opencode", "1.18.33"): "opencode-1.18",
     ("oh-my-pi", "18.2.3"): "oh-my-pi-18",
 }

@@ -23,6 +23,8 @@ from tests.wire.blocks import Block, context_blocks
 
 _ANSWER: Final = re.compile(rb'"((?:msg|resp|chatcmpl)[-_]w\d{4})"')
 """An id of an answer of the scripted model, as programs record it."""
+_CALL: Final = re.compile(rb'"(?:toolu|call)_(w\d{4})\d\d"')
+"""An id of a call of such an answer."""
 _ITEM: Final = re.compile(rb'"id":"[a-z]+_(w\d{4})\d\d"')
 """An id of an item of such an answer: Codex records no other, except of a remote compaction."""
 
@@ -90,7 +92,8 @@ def _answers(entry: Event) -> list[str]:
 def _of_database(snapshot: Snapshot, requests: Path) -> dict[str, Event]:
     """Return the answers in opencode's sessions, which have no ids of theirs: they are in order.
 
-    A fork's copies are whole from the beginning, and no answers. Without events, every message is.
+    A fork's copies are whole from the beginning, and no answers. Without events, every message is; those that were
+    taken back are gone, so that an answer with calls is known by these, and the next ones follow it.
     """
     found, newest = dict[str, Event](), dict[str, dict[str, Any]]()
     for head in snapshot.heads():
@@ -115,7 +118,17 @@ def _of_database(snapshot: Snapshot, requests: Path) -> dict[str, Event]:
         for each in map(json.loads, requests.read_text("utf-8").splitlines())
         if each["answer"] and each["rule"] not in ("title", "compaction")
     ]
-    return {answer: found[name] for answer, name in zip(answered, answers, strict=True)}
+    if len(answered) == len(answers):
+        return {answer: found[name] for answer, name in zip(answered, answers, strict=True)}
+    known, at = dict[str, Event](), 0
+    for name in answers:
+        call = _CALL.search(found[name].body)
+        at = next(
+            (place for place, each in enumerate(answered) if call and each.endswith(call[1].decode())), at
+        )
+        known[answered[at]] = found[name]
+        at += 1
+    return known
 
 
 def database_of(rows: Path, folder: Path) -> Path:

@@ -41,10 +41,10 @@ PACKAGES: Final = {
     "opencode": Package("opencode-ai", "postinstall.mjs", ".bin/opencode"),
 }
 RELEASES: Final = {
-    "codex": ("0.169.0",),
-    "claude-code": ("2.1.331",),
-    "pi": ("0.73.1", "0.87.1", "1.5.2"),
-    "opencode": ("1.18.33",),
+    "codex": ("0.169.0", "0.171.0"),
+    "claude-code": ("2.1.332",),
+    "pi": ("0.73.1", "0.87.1", "1.6.0"),
+    "opencode": ("1.1.65", "1.2.27", "1.18.33"),
     "oh-my-pi": ("18.2.3",),
 }
 """The releases that docs/checks.md shows, oldest first; the programs that start quickly come first."""

@@ -53,11 +53,11 @@ def rows() -> dict[tuple[str, str], Row]:
 
 
 def write(row: Row) -> None:
-    """Put a row into the page, in the place of an older one of the release."""
+    """Put a row into the page, in the place of an older one; rows of other releases than `RELEASES` go."""
     before, head, _, after = _table(PAGE.read_text("utf-8"))
     kept = {**rows(), (row.harness, row.release): row}
-    order = list(RELEASES)
-    ordered = sorted(kept.values(), key=lambda each: (order.index(each.harness), each.release))
+    order = [(harness, version) for harness, versions in RELEASES.items() for version in versions]
+    ordered = [kept[release] for release in order if release in kept]
     PAGE.write_text(before + head + "".join(f"{each}\n" for each in ordered) + after, "utf-8")
 
 

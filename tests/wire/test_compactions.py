@@ -16,8 +16,8 @@ from tests.wire.table import PAGE
 ROWS = PAGE.read_text("utf-8").partition(HEAD)[2].splitlines()[: len(PRESETS)]
 
 
-def test_each_release_has_a_preset() -> None:
-    assert {*PRESETS} == {(harness, each) for harness, versions in RELEASES.items() for each in versions}
+def test_the_newest_releases_have_presets() -> None:
+    assert {*PRESETS} >= {(harness, versions[-1]) for harness, versions in RELEASES.items()}
 
 
 @pytest.mark.slow

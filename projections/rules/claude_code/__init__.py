@@ -45,6 +45,7 @@ from projections.rules.claude_code.turns import (
     group_in,
     is_notice,
     joined,
+    lines_ended,
     rewritten,
     turns,
 )
@@ -53,6 +54,11 @@ MEMORY_FILES: Final = "memory files"
 COUNTS: Final = "message counts"
 _RECORDS_ATTACHMENTS: Final = (2, 1, 110)
 """The first version that records its attachments."""
+_ENDS_LINES: Final = (2, 1, 282)
+"""The first version of which refold ends the line of a text before another one in a user message.
+
+All from 2.1.78 on do, but no record of theirs has the words of attachments that lie between texts.
+"""
 _REMEMBERED: Final = 1 << 14
 """Hashes kept: most messages of a request are in the next one too."""
 _COUNTED: Final = b'"messageCount"'
@@ -111,7 +117,10 @@ class ClaudeCodeRules(Rules):
         parts: Sequence[Part],
     ) -> Sequence[Part]:
         """Join each answer's blocks; move attachments up past prompts; put notices in their words."""
-        return [_in_words(snapshot, part) for part in self.joined(attachments_first(parts))]
+        arranged = [_in_words(snapshot, part) for part in self.joined(attachments_first(parts))]
+        if any(part.raw.startswith(RENDERED) for part in arranged):
+            return arranged
+        return lines_ended(arranged, lambda part: _ends_lines(snapshot, part))
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
         """Return the index of the newest assistant message, which may still get further blocks.
@@ -209,6 +218,11 @@ class ClaudeCodeRules(Rules):
 
     def placeholder(self, text: str, time: int | None) -> bytes:  # noqa: ARG002
         return b'{"role":"user","isMeta":true,"content":%s}' % encoded(text)
+
+
+def _ends_lines(snapshot: Snapshot, part: Part) -> bool:
+    """Return True if the version that wrote a text ends the line of the text before it."""
+    return (version_at(event(snapshot, part.session, part.seq)) or ()) >= _ENDS_LINES
 
 
 def _in_words(snapshot: Snapshot, part: Part) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -79,6 +79,42 @@ def attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
     found += attached
     found.reverse()
     return found
+
+
+def lines_ended(parts: Sequence[Part], does: Callable[[Part], bool]) -> Sequence[Part]:
+    """End the line of a text that another one follows in a user message; `does` tells if its version does so.
+
+    Results come first there, so that what lies between two texts may be behind none of them.
+    """
+    found, place = list(parts), -1
+    for at, part in enumerate(parts):
+        blocks = (
+            []
+            if part.role == "assistant" or part.format != VERSION
+            else _blocks(content_of(wire_of(part.raw)))
+        )
+        if not blocks:
+            place = -1
+            continue
+        if place >= 0 and _said(blocks[0]) and does(part):
+            found[place] = _with_line_end(found[place])
+        others = [block for block in blocks if not (b'"tool_result"' in block and is_result(block))]
+        if others:
+            place = at if _said(others[-1]) else -1
+    return found
+
+
+def _said(block: bytes) -> bool:
+    return b'"text"' in block and isinstance(tolerant_json(block).get("text"), str)
+
+
+def _with_line_end(part: Part) -> Part:
+    fields = tolerant_json(part.raw)
+    blocks = [tolerant_json(block) for block in _blocks(content_of(wire_of(part.raw)))]
+    last = next(block for block in reversed(blocks) if block.get("type") != "tool_result")
+    last["text"] += "\n"
+    content = last["text"] if isinstance(fields.get("content"), str) else blocks
+    return msgspec.structs.replace(part, raw=encoded({**fields, "content": content}), recorded=None)
 
 
 def is_notice(part: Part) -> bool:
