@@ -42,6 +42,42 @@ class _Message(msgspec.Struct):
     content: str | list[_Block] | None = None
 
 
+class _Item(msgspec.Struct):
+    """An item or event of Codex."""
+
+    type: str = ""
+    id: str | None = None
+    role: str | None = None
+    name: str | None = None
+    call_id: str | None = None
+    content: Any = None
+    summary: Any = None
+    arguments: Any = None
+    input: Any = None
+    output: Any = None
+    info: Any = None
+
+
+class _State(msgspec.Struct):
+    status: str = ""
+    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    output: str | None = None
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    tool: str | None = None
+    state: _State | None = None
+
+
+class _Document(msgspec.Struct):
+    """A message of opencode."""
+
+    info: Any = None
+    parts: list[_Part] = []
+
+
 class _Record(msgspec.Struct):
     type: str = ""
     id: str = ""
@@ -50,6 +86,8 @@ class _Record(msgspec.Struct):
     parentUuid: str | None = None  # noqa: N815
     timestamp: str | None = None
     message: _Message | msgspec.UnsetType = msgspec.UNSET
+    payload: _Item | msgspec.UnsetType = msgspec.UNSET
+    messages: list[_Document] = []
 
 
 _decode_record = msgspec.json.Decoder(_Record).decode

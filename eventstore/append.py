@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -189,23 +189,12 @@ def _written(event: Event | NewEvent) -> object:
     return event.written_parent if isinstance(event, Event) else event.parent
 
 
-class PathPointers(NamedTuple):
-    """The pointers of a frame; names follow `Event`."""
-
-    flags: int
-    run_start: int
-    compaction_seq: int
-    model_seq: int
-    thinking_seq: int
-    target_seq: int
-
-
 def resolve_pointers(
     event: NewEvent, seq: int, parent_seq: int, target_seq: int, read: ReadFrame
 ) -> tuple[int, int, int, int, int, int]:
     """Return the pointers of a new event with number `seq`, given its parent and target.
 
-    They are the fields of `PathPointers`, in a plain tuple, because every event needs them.
+    They are its flags, and the numbers from `run_start` to `target_seq` of `Event`.
     """
     flags, kind = event.facts.flags, event.kind
     if kind in OFF_PATH:

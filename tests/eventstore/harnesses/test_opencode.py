@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from eventstore.errors import BadInputError, NoSessionError
+from eventstore.event import Event
 from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import ImportResult, import_sessions
+from eventstore.harnesses.opencode import document
 from eventstore.harnesses.opencode.session_records import KEEPS_BEFORE, VERSION, version_of
 from eventstore.imports import origin_of, started_link
 from eventstore.memory import MemoryLog
@@ -56,6 +58,25 @@ def test_real_exports_come_back_whole(corpus: Path) -> None:
         info, *messages = [json.loads(each.body) for each in events(log, found.id) if not each.is_own]
         assert {"info": info, "messages": messages} == json.loads(file.read_bytes())
         assert (found.skipped, found.added) == ([], 1 + len(messages))
+
+
+@pytest.mark.parametrize("lead", [b"", b"Exporting session: {a}\n"])
+def test_sound_exports_are_read_like_damaged_ones(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lead: bytes
+) -> None:
+    smallest = sorted((corpus / "opencode").glob("*.json"), key=lambda each: each.stat().st_size)[:3]
+    for file in smallest:
+        path = tmp_path / file.name
+        path.write_bytes(lead + file.read_bytes())
+        found = list[list[Event]]()
+        for unused in ("_decode", "_ends_in"):
+            with monkeypatch.context() as patch:
+                patch.setattr(document, unused, lambda *_: {})
+                log = MemoryLog()
+                [each] = import_sessions(log, path)
+                found.append([event for event in events(log, each.id) if not event.is_own])
+        assert found[0] == found[1]
+        assert len(found[0]) > 1
 
 
 def test_a_line_before_an_export_is_kept(tmp_path: Path) -> None:
