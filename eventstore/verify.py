@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Final, Literal
 
@@ -40,11 +40,11 @@ class SavedHeads(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a file of heads. A backup's file belongs to it and never changes."""
 
     format: Literal["refold-heads/1"] = "refold-heads/1"
-    by: Literal["backup", "verify"]
+    by: Literal["backup", "sync", "verify"]
     heads: tuple[SavedHead, ...]
 
 
-def encode_heads(heads: Iterable[Head], by: Literal["backup", "verify"]) -> bytes:
+def encode_heads(heads: Iterable[Head], by: Literal["backup", "sync", "verify"]) -> bytes:
     """Encode heads as a file: a line of JSON with one line per head in it."""
     saved = SavedHeads(
         by=by,
@@ -125,7 +125,7 @@ def verify(
     with _reading(findings), log.snapshot() as snapshot:
         versions = {each.name: snapshot.head(each.name).version for each in heads}
         findings += _feed_findings(snapshot, versions)
-        findings += _head_findings(snapshot, versions, saved)
+        findings += lost_heads(snapshot, versions, saved)
     return Verification(sessions=len(heads), events=checked, findings=findings)
 
 
@@ -143,10 +143,13 @@ def _reading(findings: list[IntegrityFinding], session: str = "") -> Iterator[No
         findings.append(_unreadable(error, session))
 
 
-def _head_findings(
-    snapshot: Snapshot, versions: dict[str, int], saved: Iterable[SavedHead]
+def lost_heads(
+    snapshot: Snapshot, versions: Mapping[str, int], saved: Iterable[SavedHead]
 ) -> Iterator[IntegrityFinding]:
-    """Yield a finding for each saved head whose event the session no longer has."""
+    """Yield a finding for each saved head whose event the session no longer has.
+
+    `versions` are the present numbers of events, by session.
+    """
     for head in saved:
         version = versions.get(head.session, 0)
         try:

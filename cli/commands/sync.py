@@ -200,6 +200,7 @@ def _import_named(ctx: click.Context, summary: ImportSummary, name: str | None, 
                 summary.failed += _failures(log, source, error)
         with log.snapshot() as snapshot:
             summary.known = reported_before(snapshot, summary.failed)
+        _keep_heads(log, summary)
 
 
 def _failures(log: StoredLog, source: SourceComparison, error: RefoldError) -> Iterator[FileImport]:
@@ -263,6 +264,7 @@ def _import(ctx: click.Context, summary: ImportSummary) -> None:
             with log.snapshot() as snapshot:
                 summary.known = reported_before(snapshot, summary.failed)
             keep_reported(log, summary.failed)
+            _keep_heads(log, summary)
         except (StoreError, KeyboardInterrupt) as error:
             is_interrupt = isinstance(error, KeyboardInterrupt)
             if is_interrupt:
@@ -276,3 +278,36 @@ def _import(ctx: click.Context, summary: ImportSummary) -> None:
             raise click.ClickException(
                 f"{path}: the process that read it was killed; run sync again to continue"
             ) from None
+
+
+def _keep_heads(log: StoredLog, summary: ImportSummary) -> None:
+    """Save the heads of all sessions beside a store in a folder.
+
+    They alone show that events at the end of a session are gone, so if some are, the old heads stay.
+    """
+    from pathlib import Path
+
+    from cli.output import echo_note
+    from cli.whole_file import write_atomically
+    from eventstore.errors import BadInputError
+    from eventstore.verify import encode_heads, lost_heads, read_heads
+
+    path = Path(f"{log.path}.heads")
+    has_news = summary.count("new") + summary.count("changed") > 0
+    if not Path(log.path).is_dir() or (path.exists() and not has_news):
+        return
+    try:
+        saved = read_heads(path) if path.exists() else None
+        with log.snapshot() as snapshot:
+            heads = [*snapshot.heads()]
+            versions = {each.name: each.version for each in heads}
+            lost = [*lost_heads(snapshot, versions, saved.heads if saved else ())]
+        if lost:
+            first = f"session {lost[0].session}: {lost[0].problem}"
+            echo_note(
+                f"{first}; run refold verify --heads {path}, or remove that file after you restored a backup"
+            )
+        elif saved is None or saved.by != "backup":
+            write_atomically(str(path), [encode_heads(heads, "sync")], option="verify --heads")
+    except BadInputError as error:
+        echo_note(str(error))

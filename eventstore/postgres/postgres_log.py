@@ -55,6 +55,10 @@ _REPLACE_HEAD: Final = """
         bytes = (SELECT sum(length(frame)) FROM events WHERE session = number)
     WHERE name = %b
 """
+_OWNS_ALL: Final = """
+    SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class
+    WHERE oid IN ('events'::regclass, 'sessions'::regclass, 'blobs'::regclass, 'derived'::regclass)
+"""
 _REPLACE_PAYLOAD: Final = "UPDATE blobs SET payload = %b WHERE digest = %b"
 
 
@@ -187,6 +191,11 @@ class PostgresLog:
         try:
             with self._connections.connection() as connection:
                 with connection.transaction(), connection.cursor() as cursor:
+                    # For another role, the server would leave out the writing anew, with no more than a warning.
+                    if cursor.execute(_OWNS_ALL).fetchone() != (True,):
+                        raise StoreError(
+                            self.place, "only the owner of its tables can purge", "purge as the owner"
+                        )
                     found = cursor.execute("SELECT position FROM store FOR UPDATE").fetchone()
                     if found != (position,):
                         raise StoreError(self.place, "something was appended meanwhile", "try again")

@@ -17,6 +17,7 @@ from eventstore import export_original, import_file, open_store
 from eventstore.chain import body_digest, is_tombstone, shown_of, tombstone
 from eventstore.errors import BadInputError, StoreError
 from eventstore.event import NewEvent
+from eventstore.files.importing import import_sessions
 from eventstore.lmdb.store import LmdbLog
 from eventstore.log import StoredLog
 from eventstore.memory import MemoryLog
@@ -24,11 +25,12 @@ from eventstore.purging import Purge, plan_purge, purge, still_held
 from eventstore.transfer import transfer
 from eventstore.verify import verify
 from projections import build_context
-from tests.support import claude_code
+from tests.support import claude_code, opencode
 from tests.support.events import NOW, compaction, event, events, message
 from tests.support.examples import examples
 from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
+from tests.support.postgres import Server
 
 SECRET = 'sk-live "42" ünd/so'  # noqa: S105  it opens nothing
 SESSION = "the-session"
@@ -262,3 +264,53 @@ def test_a_tombstone_keeps_digest_and_fields(body: bytes, fields: dict[str, str]
 def test_a_changed_tombstone_is_none() -> None:
     made = tombstone(b"secret", b'{"a":"b"}')
     assert not is_tombstone(made.replace(b'"b"', b'"c"'))
+
+
+def test_the_same_message_in_another_format_goes(store: LmdbLog) -> None:
+    store.append(SESSION, [message("a", LONG)])
+    other = json.dumps({"role": "user", "content": [{"type": "text", "text": LONG}]})
+    written = f'{{"type":"message","id":"x","message":{other}}}'
+    store.append("other", [NewEvent(id="x", kind="message", body=written.encode(), time=NOW, format="pi/3")])
+    store.append("other", [message("y", f"{LONG} and more")])
+    assert [(each.session, each.seq, each.why) for each in planned(store, "", 1).events] == [
+        (SESSION, 1, "named"),
+        ("other", 1, "copy"),
+    ]
+
+
+def test_a_path_that_holds_it_is_named(store: LmdbLog, tmp_path: Path) -> None:
+    (folder := tmp_path / "sk-live-4242").mkdir()
+    import_file(store, path := session_file(folder, "hello"))
+    with store.snapshot() as snapshot:
+        assert still_held(snapshot, store.path, [b"sk-live-4242"]) == [str(path)]
+
+
+def test_a_text_split_over_pages_is_found(store: LmdbLog, tmp_path: Path) -> None:
+    database = opencode.Database(tmp_path)
+    database.begin()
+    secret = "sk-live-" + "42" * 3000
+    database.ask("msg_1", "text " * 500 + secret)
+    assert secret.encode() not in database.path.read_bytes()
+    import_sessions(store, database.path)
+    with store.snapshot() as snapshot:
+        assert still_held(snapshot, store.path, [secret.encode()]) == [str(database.path)]
+
+
+def test_only_the_owner_purges_a_database(postgres: Server) -> None:
+    psycopg = pytest.importorskip("psycopg", reason="needs refold[postgres]")
+    url = postgres.new_store()
+    with open_store(url) as log:
+        log.append(SESSION, [message("a", SECRET)])
+    name, schema = f"others_{url.rpartition('_')[2]}", url.rpartition("%3D")[2]
+    with psycopg.connect(url, autocommit=True) as connection:
+        for each in (
+            f"CREATE ROLE {name} LOGIN",
+            f"GRANT USAGE ON SCHEMA {schema} TO {name}",
+            f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {name}",
+        ):
+            connection.execute(each.encode())
+    with open_store(url.replace("refold@", f"{name}@"), create=False) as log:
+        plan = planned(log, SECRET)
+        with pytest.raises(StoreError, match="only the owner"):
+            purge(log, plan)
+        assert planned(log, SECRET).events == plan.events

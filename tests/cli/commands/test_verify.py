@@ -12,6 +12,7 @@ from eventstore.verify import read_heads
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
 from tests.support.permissions import modes
+from tests.support.pi_files import header
 from tests.support.tampering import Tables, tables
 
 
@@ -86,11 +87,11 @@ class TestHeads:
 
     @pytest.mark.slow
     def test_heads_are_saved_where_there_are_none_yet(self, told: Refold, tmp_path: Path) -> None:
-        found = told("verify", "--heads", "store.heads", "--json").json["heads"]
-        assert found == {"file": "store.heads", "compared": 0, "saved": True}
-        (head,) = read_heads(tmp_path / "store.heads").heads
+        found = told("verify", "--heads", "other.heads", "--json").json["heads"]
+        assert found == {"file": "other.heads", "compared": 0, "saved": True}
+        (head,) = read_heads(tmp_path / "other.heads").heads
         assert (head.session, head.version) == (SESSION, 17)
-        assert modes(tmp_path / "store.heads") == {"store.heads": 0o600}
+        assert modes(tmp_path / "other.heads") == {"other.heads": 0o600}
 
     @pytest.mark.slow
     def test_a_session_that_goes_on_is_sound_and_its_new_head_is_saved(
@@ -102,23 +103,39 @@ class TestHeads:
         assert [head.version for head in read_heads(tmp_path / "store.heads").heads] == [18]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("by", ["verify", "backup"])
+    @pytest.mark.parametrize("by", ["verify", "backup", "sync"])
     def test_a_rolled_back_commit_is_found(self, told: Refold, tmp_path: Path, by: str) -> None:
         before = (told.store / "data.mdb").read_bytes()
         told("label", SESSION, "--title", "Another title")
         told("append", "other", stdin='{"type":"message","message":{"role":"user","content":"Hi"}}')
         if by == "verify":
             told("verify", "--heads", "copy.heads")
-        else:
+        elif by == "backup":
             told("backup", "copy")
+        else:
+            (tmp_path / "new.jsonl").write_bytes(header(session="new"))
+            told("sync", tmp_path / "new.jsonl")
+            (tmp_path / "store.heads").rename(tmp_path / "copy.heads")
         saved = (tmp_path / "copy.heads").read_bytes()
         (told.store / "data.mdb").write_bytes(before)
         told("verify")
         found = told("verify", "--heads", "copy.heads", "--json", code=1).json
         places = {(finding["session"], finding["seq"]) for finding in found["findings"]}
-        assert places == {(SESSION, 18), ("other", 1)}
-        assert found["heads"] == {"file": "copy.heads", "compared": 2, "saved": False}
+        assert places - {("new", 1)} == {(SESSION, 18), ("other", 1)}
+        assert found["heads"] == {"file": "copy.heads", "compared": len(places), "saved": False}
         assert (tmp_path / "copy.heads").read_bytes() == saved
+
+    def test_sync_keeps_heads_of_what_is_gone(self, told: Refold, tmp_path: Path) -> None:
+        before = (told.store / "data.mdb").read_bytes()
+        told("label", SESSION, "--title", "Another title")
+        for name in ("new", "newer"):
+            (tmp_path / f"{name}.jsonl").write_bytes(header(session=name))
+        told("sync", tmp_path / "new.jsonl")
+        saved = (tmp_path / "store.heads").read_bytes()
+        (told.store / "data.mdb").write_bytes(before)
+        (note,) = told("sync", tmp_path / "newer.jsonl").notes
+        assert f"{SESSION}: events are missing" in note
+        assert (tmp_path / "store.heads").read_bytes() == saved
 
     @pytest.mark.slow
     def test_another_event_in_the_place_of_the_saved_one_is_found(self, told: Refold) -> None:
@@ -147,8 +164,8 @@ class TestHeads:
     def test_a_store_that_is_not_sound_has_no_heads_saved(self, told: Refold, tmp_path: Path) -> None:
         with tables(told.store) as stored:
             changed_body(stored)
-        told("verify", "--heads", "store.heads", code=1)
-        assert not (tmp_path / "store.heads").exists()
+        told("verify", "--heads", "other.heads", code=1)
+        assert not (tmp_path / "other.heads").exists()
 
     @pytest.mark.parametrize(
         "content",
