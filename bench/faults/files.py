@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from contextlib import chdir
@@ -23,14 +24,23 @@ HARNESSES: Final = (*SUBJECTS, "opencode")
 
 def imports(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
     """Import damaged files: no traceback, no good record lost, and the file comes out byte for byte."""
-    while True:
-        seed = f"{dice.random()}"
+    for number in itertools.count():
+        # What a try that fails leaves behind is not in the way of the next.
+        place = folder / f"{number}"
+        place.mkdir()
         if name == "opencode":
             ((kind, checked),) = dice.choices([*CHECKS.items()], weights=(8, 1, 1))
-            yield tried(kind, lambda checked=checked, seed=seed: checked(Random(seed), folder) and None)
+            seed = dice.random()
+            yield tried(
+                kind, lambda checked=checked, seed=seed, place=place: checked(Random(seed), place) and None
+            )
         else:
-            damage = damaged(Random(seed), SUBJECTS[name])
-            yield tried(", ".join(damage.done), lambda damage=damage: check(damage, folder, name) and None)
+            damage = damaged(Random(dice.random()), SUBJECTS[name])
+            yield tried(
+                ", ".join(damage.done),
+                lambda damage=damage, place=place: check(damage, place, name) and None,
+            )
+        shutil.rmtree(place)
 
 
 def commands(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
