@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _COMPACTED: Final = "Compacted"
 """The event by which the plugin's module tells of a new summary, which it passes along."""
+_COMPACT: Final = "Compact"
+"""The event by which an integration asks for a compaction by a `policy`, for a model with a `window`."""
 _UNRECORDED: Final = "claude-code"
 """The harness that tells of a compaction before it records it."""
 _HARNESSES: Final = (_UNRECORDED, "codex", "oh-my-pi", "opencode", "pi")
@@ -129,14 +131,14 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
 
     name, of_agent = event["hook_event_name"], bool(event.get("agent_id"))
     is_compacted = name == _COMPACTED or (name == "SessionStart" and event.get("source") == "compact")
-    if not (is_compacted or name in ("PreCompact", "SessionEnd")):
+    if not (is_compacted or name in ("PreCompact", "SessionEnd", _COMPACT)):
         return ""
     with opened(ctx, create=True) as log:
         session = _imported(log, harness, event)
         if not of_agent and not is_compacted:
             _read_in_background(ctx, log, session)
-        if of_agent or name == "SessionEnd":
-            return ""
+        if of_agent or name in ("SessionEnd", _COMPACT):
+            return _compaction(ctx, log, session, event) if name == _COMPACT else ""
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, session)
             if not is_compacted:
@@ -194,6 +196,37 @@ def _read_in_background(ctx: click.Context, log: StoredLog, session: str) -> Non
             start_new_session=True,
             check=True,
         )
+
+
+def _compaction(ctx: click.Context, log: StoredLog, session: str, event: dict[str, Any]) -> str:
+    """Return a compaction for the harness to record, as JSON.
+
+    Raises BadInputError if the policy makes none, and what a summarizer raises.
+    """
+    from cli.compacting import build_compactor, policy_named, with_template
+    from cli.summarizing import build_summarizer_chain
+    from compaction.part import Limits
+    from eventstore.errors import BadInputError
+    from eventstore.paths import event as event_at
+    from eventstore.preview import PreviewLog
+    from eventstore.writing import SessionWriter
+
+    policy, (sources, _) = policy_named(event["policy"]), with_template("")
+    chain = build_summarizer_chain(
+        ctx, log, {"summarizers": (), "no_redact": False}, lambda: False, policy, session=session
+    )
+    with log.snapshot() as snapshot:
+        preview = PreviewLog(snapshot, session)
+        compactor = build_compactor(
+            preview, policy, chain, Limits(window=event["window"]), counter=policy.counter, sources=sources
+        )
+        done = compactor.compact(SessionWriter(preview, session), reason="threshold")
+        if done.outcome != "compacted":
+            problem = f"made no compaction ({done.reason or done.outcome})"
+            raise BadInputError(f"policy {policy.name}", problem, "the harness makes its own")
+        with preview.snapshot() as after:
+            made = event_at(after, session, after.locate(session, done.events[0]))
+            return made.body.decode()
 
 
 def _behind(snapshot: Snapshot, cursor: Cursor, harness: str, event: dict[str, Any]) -> GivenBack:

@@ -27,17 +27,17 @@ class _Setup(NamedTuple):
     It has the harness's name, its program, the integration's folder, and the program's commands.
 
     Its settings are in the folder that `variable` names, or `home` below the person's: there, `writes` is changed,
-    and `copies` is a copy of the integration.
+    and `copies` is a copy of the integration. Without commands, refold makes that copy: of one file.
     """
 
     name: str
     program: str
     folder: str
-    install: Sequence[str]
-    uninstall: Sequence[str]
     variable: str
     home: str
-    writes: str
+    install: Sequence[str] = ()
+    uninstall: Sequence[str] = ()
+    writes: str = ""
     copies: str = ""
 
     @property
@@ -90,6 +90,14 @@ _SETUPS: Final = {
         home=".omp",
         writes="plugins",
     ),
+    "opencode": _Setup(
+        name="opencode",
+        program="opencode",
+        folder="opencode",
+        variable="XDG_CONFIG_HOME",
+        home=".config",
+        copies="opencode/plugins/refold.js",
+    ),
     "pi": _Setup(
         name="pi",
         program="pi",
@@ -112,7 +120,8 @@ _SETUPS: Final = {
 def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_json: bool) -> None:
     """Set refold up in a harness, so that it gives back what compactions drop.
 
-    HARNESS is claude-code, codex, oh-my-pi or pi. What it will do is shown first. The harness's own program does it.
+    HARNESS is claude-code, codex, oh-my-pi, opencode or pi. What it will do is shown first. The harness's own program
+    does it, if it can.
     """
     from cli.output import echo_json, echo_note
     from eventstore.errors import NotFoundError
@@ -131,8 +140,12 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
             ctx.exit(1)
     for words in commands:
         _run([program, *words])
+    copies = setup.inside(setup.copies)
     if uninstall and setup.copies:
-        shutil.rmtree(setup.inside(setup.copies), ignore_errors=True)
+        copies.unlink(missing_ok=True) if copies.is_file() else shutil.rmtree(copies, ignore_errors=True)
+    elif not commands:
+        copies.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(setup.source / copies.name, copies)
     if as_json:
         echo_json({"harness": harness, "isInstalled": not uninstall})
     else:
@@ -142,11 +155,12 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
 def _announced(setup: _Setup, commands: Sequence[Sequence[str]], *, uninstall: bool) -> list[str]:
     """Return what will be done, in lines."""
     lines = [f"runs: {shlex.join([setup.program, *words])}" for words in commands]
-    copies = setup.copies and setup.inside(setup.copies)
-    if not uninstall:
-        copied = f", and copies of {setup.source} to {copies}" if copies else ""
-        return [*lines, f"writes: {setup.inside(setup.writes)}{copied}"]
-    return [*lines, f"removes: {copies}"] if copies else lines
+    copies = setup.copies and f"{setup.inside(setup.copies)}"
+    if uninstall:
+        return [*lines, f"removes: {copies}"] if copies else lines
+    files = [f"{setup.inside(setup.writes)}"] if setup.writes else []
+    copied = [f"a copy of {setup.source} to {copies}"] if copies else []
+    return [*lines, f"writes: {', and '.join([*files, *copied])}"]
 
 
 def _run(words: list[str]) -> None:

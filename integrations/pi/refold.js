@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 
 const TYPE = 'refold';
 
-function answer(ctx, name) {
+function answer(ctx, name, more = {}, seconds = 4) {
   return new Promise((settle) => {
     try {
       const path = ctx.sessionManager.getSessionFile();
@@ -13,11 +13,12 @@ function answer(ctx, name) {
         settle('');
         return;
       }
-      const event = JSON.stringify({ hook_event_name: name, transcript_path: path });
-      const options = { timeout: 6000, killSignal: 'SIGKILL' };
+      const event = JSON.stringify({ hook_event_name: name, transcript_path: path, ...more });
+      const words = ['hook', 'pi', '--event', event, '--timeout', `${seconds}`];
+      const options = { timeout: (seconds + 2) * 1000, killSignal: 'SIGKILL', maxBuffer: 1 << 24 };
       // The programs' own exec reports a program that a signal ended as one that succeeded.
-      execFile('refold', ['hook', 'pi', '--event', event], options, (error, words) => {
-        settle(error ? '' : words.trim());
+      execFile('refold', words, options, (error, given) => {
+        settle(error ? '' : given.trim());
       });
     } catch {
       settle('');
@@ -79,7 +80,22 @@ function inOhMyPi(pi) {
   });
 }
 
+// Let a policy of refold make the compactions. Without an answer, the program makes its own.
+function byPolicy(pi, policy) {
+  pi.on('session_before_compact', async (event, ctx) => {
+    const made = await answer(ctx, 'Compact', { policy, window: ctx.model.contextWindow }, 300);
+    if (made === '') {
+      return undefined;
+    }
+    const { summary, firstKeptEntryId, tokensBefore, details } = JSON.parse(made);
+    return firstKeptEntryId ? { compaction: { summary, firstKeptEntryId, tokensBefore, details } } : undefined;
+  });
+}
+
 export default function (pi) {
+  if (process.env.REFOLD_POLICY) {
+    byPolicy(pi, process.env.REFOLD_POLICY);
+  }
   // Only oh-my-pi gives its extensions a logger.
   (pi.logger === undefined ? inPi : inOhMyPi)(pi);
   pi.on('session_shutdown', async (event, ctx) => {

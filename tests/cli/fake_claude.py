@@ -19,5 +19,5 @@ def put_claude(patch: pytest.MonkeyPatch, *, fails: bool = False, as_program: st
     )
     program.chmod(0o755)
     patch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "XDG_CONFIG_HOME"):
         patch.setenv(variable, str(Path("settings").resolve()))

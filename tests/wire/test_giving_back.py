@@ -80,10 +80,10 @@ def sent(folder: Path, name: str) -> list[tuple[str, str]]:
 
 
 def behind(folder: Path, name: str) -> list[str]:
-    """Return the requests behind the last compaction."""
+    """Return the requests behind the first compaction."""
     found = sent(folder, name)
-    last = max(place for place, (rule, _) in enumerate(found) if rule == "compaction")
-    return [text for rule, text in found[last:] if rule == "main"]
+    first = [rule for rule, _ in found].index("compaction")
+    return [text for rule, text in found[first:] if rule == "main"]
 
 
 @pytest.mark.parametrize("harness", TALKS)
@@ -94,10 +94,17 @@ def test_what_a_summary_forgot_is_sent_once(runs: Runs, harness: str) -> None:
     assert [[text.count(rule) for rule in RULES] for text in stock] == [[0, 0, 1]] * len(stock)
 
 
-@pytest.mark.parametrize("harness", ["claude-code", "oh-my-pi"])
+@pytest.mark.parametrize("harness", ["claude-code", "oh-my-pi", "opencode"])
 def test_a_summarizer_is_told_the_rules(runs: Runs, harness: str) -> None:
     asked = [text for rule, text in sent(runs(harness), "given-back") if rule == "compaction"]
     assert [2, 2, 2] in [[text.count(rule) for rule in RULES] for text in asked]
+
+
+@pytest.mark.parametrize("harness", ["pi", "oh-my-pi"])
+def test_a_policy_makes_the_compaction(runs: Runs, harness: str) -> None:
+    found = sent(runs(harness), "policy")
+    assert not [rule for rule, _ in found if rule == "compaction"]
+    assert [found[-1][1].count(rule) for rule in RULES] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("fault", _FAULTS)

@@ -48,6 +48,16 @@ def test_each_program_undoes_its_installation(
     assert "remove" in removed or "uninstall" in removed
 
 
+def test_opencode_gets_a_copy_of_one_file(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch, as_program="opencode")
+    copy = Path("settings/opencode/plugins/refold.js")
+    refold("install", "opencode", "--yes")
+    assert copy.read_text() == (INTEGRATIONS / "opencode/refold.js").read_text()
+    refold("install", "opencode", "--uninstall", "--yes")
+    assert not copy.exists()
+    assert not Path(CALLS).exists()
+
+
 def test_nothing_is_done_without_consent(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     put_claude(monkeypatch)
     assert "--yes" in refold("install", "claude-code", code=2).errors

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from tests.wire.box import ROOT, Box, Scenario
 from tests.wire.model import Rule
 from tests.wire.replies import say
-from tests.wire.scenarios import claude_code, codex, oh_my_pi, pi
+from tests.wire.scenarios import claude_code, codex, oh_my_pi, opencode, pi
 from tests.wire.scenarios.common import ends_with, lines, offers_none, parts, read_parts, summaries
 
 SOURCES: Final = Path(__file__).parents[3]
@@ -28,6 +28,10 @@ SUMMARY: Final = f"<summary>\n1. The person said: {RULES[-1]}\n</summary>"
 STORE: Final = ROOT / "store"
 _PLUGIN: Final = ROOT / "plugin"
 _PROGRAM: Final = f'#!/bin/sh\nexec {sys.executable} -m refold "$@"\n'
+_POLICY: Final = """name = "short"
+cut = {part = "keep-recent", tokens = 1500}
+prompting = {summarizer = "extractive"}
+"""
 _LOCKED: Final = (
     "import sys, time\n"
     "import lmdb\n"
@@ -65,6 +69,21 @@ def _in_codex(box: Box) -> None:
     for number, words in enumerate(said):
         resumed = ("resume", "--last") if number else ()
         box.run("exec", *resumed, *codex.OPTIONS, "--dangerously-bypass-hook-trust", words)
+
+
+def _add_to_opencode(_: Box) -> None:
+    shutil.copytree(_PLUGIN, ROOT / "home/config/opencode/plugins")
+
+
+def _in_opencode(box: Box) -> None:
+    opencode.commit(box)
+    with box.talk("serve", "--port", opencode.SERVER.rpartition(":")[2]):
+        server = opencode.Server()
+        for words in (*RULES, *_READ, "Go on."):
+            server.ask(words)
+        server.compact()
+        server.ask("Go on again.")
+    opencode.ask(box, "And on.", "-c")
 
 
 def _in_pi(box: Box) -> None:
@@ -106,6 +125,24 @@ TALKS: Final = {
             codex.main_rule(*_UNDERSTOOD, say("Long."), say("Went on."), say("And on.")),
         ],
         codex.configured(limit=25_000, plugins=True),
+    ),
+    "opencode": Talk(
+        "opencode",
+        _add_to_opencode,
+        _in_opencode,
+        [
+            opencode.TITLES,
+            opencode.summaries_as(SUMMARY),
+            opencode.main_rule(
+                *_UNDERSTOOD, *opencode.READ_PARTS[:6], *(say(f"Went on {number}.") for number in range(4))
+            ),
+        ],
+        {
+            **opencode.configured(context=17_000, compaction={"auto": True, "prune": False}),
+            **parts(200),
+            # opencode installs a package when it loads a plugin, and tries for a minute.
+            "home/.npmrc": "fetch-retries=0\n",
+        },
     ),
     "pi": Talk(
         "pi",
@@ -170,7 +207,7 @@ def scenarios(harness: str) -> list[Scenario]:
             name,
             lambda box: _talk(box, talk, refold, is_there=is_there, is_locked=is_locked),
             talk.rules,
-            talk.files,
+            {**talk.files, "policy.toml": _POLICY},
             environment={"REFOLD_STORE": str(STORE), "PYTHONPATH": str(SOURCES), **more},
         )
 
@@ -182,4 +219,5 @@ def scenarios(harness: str) -> list[Scenario]:
         scenario("hanging", "#!/bin/sh\nexec sleep 60\n"),
         scenario("locked", is_locked=True),
         scenario("asked", REFOLD_ASKS="refold-ask-12345678"),
+        *([scenario("policy", REFOLD_POLICY=str(ROOT / "policy.toml"))] if talk.folder == "pi" else []),
     ]
