@@ -13,6 +13,7 @@ import pytest
 
 from eventstore import open_store
 from tests.cli.running import PROJECT, Refold
+from tests.support.pi_files import entry, header, said
 
 SAID = ("Never touch db/frozen.", "My key is sk-ant-api03-" + "a1B2c3D4" * 11 + "-AAAAAAAA.", "Go on.")
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -159,6 +160,51 @@ def test_what_would_go_back_is_explained(refold: Refold) -> None:
     assert all(len(each["given"]["text"]) <= 4_000 for each in found)
     assert found[-1]["given"]["rules"]
     assert found[0]["given"]["inSummary"]
+
+
+@pytest.fixture
+def pi_file() -> Path:
+    """A session of pi with a compaction, whose summary has the first message, and which keeps the third."""
+    compaction = {"summary": f"Kept: {SAID[0]}", "firstKeptEntryId": "c", "tokensBefore": 9}
+    lines = [said(SAID[0], "a", None), said("Be brief.", "b", "a"), said(SAID[2], "c", "b")]
+    path = Path("pi.jsonl").resolve()
+    path.write_bytes(b"".join([header(), *lines, entry("d", "c", "compaction", **compaction)]))
+    return path
+
+
+def test_what_a_new_context_shows_goes_not_back(refold: Refold, pi_file: Path) -> None:
+    given = refold("hook", "pi", stdin=event(pi_file, "Compacted")).out
+    assert given.count("Be brief.") == 1
+    assert SAID[0] not in given
+    assert SAID[2] not in given
+    explained = refold("hook", "--explain", "@last", "--json").json["boundaries"]
+    assert [each["given"]["text"] for each in explained] == [given.strip()]
+
+
+def test_codex_gets_words_as_context(refold: Refold, pi_file: Path) -> None:
+    given = refold("hook", "codex", stdin=event(pi_file, "SessionStart", source="compact")).json
+    assert "Be brief." in given["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_file_without_a_compaction_costs_a_line(refold: Refold, transcript: Path) -> None:
+    assert not refold("hook", "pi", stdin=event(transcript, "Compacted")).out
+    assert "compaction" in log_of(refold)
+
+
+def test_a_policy_makes_a_compaction_unstored(refold: Refold, tmp_path: Path) -> None:
+    policy = tmp_path / "short.toml"
+    policy.write_text(
+        'name = "short"\ncut = {part = "keep-recent", tokens = 20}\nprompting = {summarizer = "extractive"}\n'
+    )
+    file = Path("pi.jsonl").resolve()
+    texts = [f"{SAID[0]} {number} {'word ' * 300}" for number in range(4)]
+    lines = [said(text, f"{n}", f"{n - 1}" if n else None) for n, text in enumerate(texts)]
+    file.write_bytes(b"".join([header(), *lines]))
+    asked = event(file, "Compact", policy=str(policy), window=1000)
+    made = json.loads(refold("hook", "pi", stdin=asked).out)
+    assert made["firstKeptEntryId"] == "3"
+    assert SAID[0] in made["summary"]
+    assert "compaction" not in refold("log", "@last", "--json").out
 
 
 @pytest.mark.parametrize("words", [[], ["claude-code", "--explain", "@last"], ["claude-code", "--json"]])
