@@ -61,9 +61,9 @@ def test_the_end_of_a_session_imports_it(refold: Refold, transcript: Path) -> No
 def test_a_file_that_grew_is_read_on(refold: Refold, transcript: Path) -> None:
     whole = transcript.read_text()
     transcript.write_text("".join(whole.splitlines(keepends=True)[:-2]))
-    for text, said in ((None, SAID[1][:6]), (None, SAID[1][:6]), (whole, SAID[2])):
+    for text, words in ((None, SAID[1][:6]), (None, SAID[1][:6]), (whole, SAID[2])):
         transcript.write_text(text or transcript.read_text())
-        assert said in answer(refold, event(transcript, "PreCompact"))
+        assert words in answer(refold, event(transcript, "PreCompact"))
 
 
 def test_a_summarizer_is_told_the_persons_words(refold: Refold, transcript: Path) -> None:
