@@ -12,9 +12,8 @@ import msgspec
 
 from cli.each_session import each_session
 from cli.output import counted, echo_note, progress_bar
-from cli.replaying import Answers, ReplayOptions, summarizer_of, variants_of
+from cli.replaying import Answers, ReplayOptions, measures_of, reader_of, summarizer_of, variants_of
 from cli.summarizing import Interrupt
-from compaction.part import Limits
 from compaction.replay.model_answers import (
     AnswerProgress,
     Budget,
@@ -22,11 +21,13 @@ from compaction.replay.model_answers import (
     ModelVariant,
     PlannedBoundary,
     PriceOf,
+    Reader,
     distinct_requests,
     fetch_answers,
     plan_boundaries,
     sampling_order,
 )
+from compaction.replay.variants import Variant
 from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.summarizers.registry import SummarizerContext, make_summarizer
@@ -57,15 +58,15 @@ def get_answers(
 
     Raises UsageError without consent, BadInputError for a budget without a price, CancelledError.
     """
-    model_variants = _model_variants(wanted, log)
-    if not model_variants:
+    model_variants, reader = _model_variants(wanted, log), _paid_reader(wanted)
+    if not model_variants and reader is None:
         return Answers()
     planned, unplanned = _planned(store, sessions, wanted, consent.prices)
     stored = {digest for each in planned for digest in each.stored}
     if stored:
         echo_note(f"{counted(len(stored), 'answer')} from the store, of earlier replays")
     to_ask = [each for each in model_variants if each.summarizer != RecordedSummarizer.name]
-    if not to_ask:
+    if not to_ask and reader is None:
         # A boundary without any answer was left out when the requests were sent.
         found = frozenset((each.session, each.seq) for each in planned if each.stored or not each.lacking)
         left_out = {"no answers are stored for them": len(planned) - len(found)}
@@ -107,17 +108,24 @@ def _ask(
         asked = make_summarizer(name, SummarizerContext(log=log, model=model))
         return CachingSummarizer(log, asked, budget=budget, price_of=price_of)
 
-    summarizers = [
+    reader = _paid_reader(wanted)
+    writing = [
         (each.variant, [summarizer_for(each.summarizer, model) for model in each.models]) for each in to_ask
     ]
+    # The contexts of the other variants are read, too.
+    written = {variant.name for variant, _ in writing}
+    others: list[tuple[Variant, list[CachingSummarizer]]] = [
+        (each, []) for each in variants_of(wanted, log) if reader and each.name not in written
+    ]
+    summarizers = [*writing, *others]
     with interrupt.capture(), progress_bar("requesting") as advance:
         for progress in fetch_answers(
             log,
             sampling_order(lacking),
             summarizers,
             budget,
-            at=wanted.at,
-            limits=Limits(window=wanted.window),
+            measures_of(wanted),
+            reader=summarizer_for(reader.summarizer, reader.model) if reader else None,
             is_cancelled=interrupt,
             redacts=wanted.redacts,
         ):
@@ -136,6 +144,12 @@ def _model_variants(wanted: ReplayOptions, log: StoredLog) -> list[ModelVariant]
             models = choice.models or ("",)
             found.append(ModelVariant(variant=variant, summarizer=choice.summarizer, models=models))
     return found
+
+
+def _paid_reader(wanted: ReplayOptions) -> Reader | None:
+    """Return who is asked what contexts say; None for nobody, and if answers are only looked up."""
+    reader = reader_of(wanted)
+    return None if reader is None or reader.summarizer == RecordedSummarizer.name else reader
 
 
 def _planned(
@@ -163,6 +177,10 @@ def _planned_in_session(
     variants = _model_variants(wanted, log)
     # No request is sent for answers that are only looked up.
     paid = [each for each in variants if each.summarizer != RecordedSummarizer.name]
+    reader = _paid_reader(wanted)
+    if reader is not None:
+        named = {each.variant.name for each in paid}
+        paid += [ModelVariant(variant=each) for each in variants_of(wanted, log) if each.name not in named]
     try:
         with log.snapshot() as snapshot:
             return list(
@@ -171,8 +189,8 @@ def _planned_in_session(
                     log,
                     session,
                     paid or variants,
-                    at=wanted.at,
-                    limits=Limits(window=wanted.window),
+                    measures_of(wanted),
+                    reader=reader,
                     price_of=_price_of(prices),
                 )
             )

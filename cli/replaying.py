@@ -11,21 +11,19 @@ import msgspec
 from cli.compacting import DEFAULT_POLICY, policy_named, with_template
 from cli.summarizing import SummarizerChoice, SummarizerOptions, choose_summarizer
 from compaction.part import Limits
-from compaction.policy.load import preset_names
 from compaction.policy.model import Policy
 from compaction.processes import words_of
-from compaction.replay import replay_session
+from compaction.replay import Measures, replay_session
 from compaction.replay.boundaries import Where
-from compaction.replay.model_answers import stored_answers
+from compaction.replay.model_answers import Reader, stored_answers
 from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult
 from compaction.replay.triggered import TriggeredRun, triggered_runs
-from compaction.replay.variants import DROP, RECORDED, Variant
+from compaction.replay.variants import DROP, GIVEN_BACK, RECORDED, Variant
 from compaction.summarizers import Summarizer
-from compaction.summarizers.anthropic import DEFAULT_MODEL
 from compaction.summarizers.chain import SummarizerChain
 from compaction.summarizers.extractive import ExtractiveSummarizer
-from compaction.summarizers.registry import ANTHROPIC
+from compaction.summarizers.registry import SUMMARIZERS, own_model
 from compaction.templates import find_template
 from eventstore.checked import require_sound
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
@@ -51,9 +49,10 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a replay; each variant as `POLICY[:TEMPLATE][@MODEL]`.
 
     `commands` are the command lines of programs that are variants too. `matches_size`: keep as much as makes a context
-    as large as the recorded one. `is_triggered`: policies decide when to compact; `prices` is a file of prices for
-    that, None for those of the library. With `redacts`, models get no secrets. `answers` are those of models. Summaries
-    are returned if `has_summaries`.
+    as large as the recorded one. `rounds`: variants compact their own contexts again, so often, 0 for not at all.
+    `reader` names who says what contexts have in other words, "" for nobody. `is_triggered`: policies decide when to
+    compact. `prices` is a file of prices, None for those of the library. With `redacts`, models get no secrets.
+    `answers` are those of models. Summaries are returned if `has_summaries`.
     """
 
     variants: tuple[str, ...]
@@ -61,6 +60,8 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
     at: Where = "clean"
     is_triggered: bool = False
     matches_size: bool = False
+    rounds: int = 0
+    reader: str = ""
     prices: str | None = None
     keep_recent: int | None = None
     window: int
@@ -84,12 +85,8 @@ class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def default_variants(at: str = "clean") -> tuple[str, ...]:
-    """Return refold's policies, its default first, and the variant without a summary.
-
-    At recorded compactions, these are compared with what the session did, which comes first.
-    """
-    recorded = [RECORDED] if at == "recorded" else []
-    return tuple(dict.fromkeys([*recorded, DEFAULT_POLICY, *preset_names(), DROP]))
+    """Return refold's policy and the variant without a summary, behind what the session did where it compacted."""
+    return (RECORDED, DEFAULT_POLICY, DROP) if at == "recorded" else (DEFAULT_POLICY, DROP)
 
 
 def variants_of(wanted: ReplayOptions, log: EventLog | None = None) -> list[Variant]:
@@ -116,8 +113,10 @@ def _program(command: str) -> Variant:
 
 
 def uses_models(wanted: ReplayOptions) -> bool:
-    """Return True if the summaries of a variant are those of a model."""
-    return any(summarizer_of(name).summarizer != ExtractiveSummarizer.name for name in wanted.variants)
+    """Return True if a model writes the summaries of a variant, or reads contexts."""
+    return bool(wanted.reader) or any(
+        summarizer_of(name).summarizer != ExtractiveSummarizer.name for name in wanted.variants
+    )
 
 
 def summarizer_of(variant: str) -> SummarizerChoice:
@@ -128,13 +127,41 @@ def summarizer_of(variant: str) -> SummarizerChoice:
     named, _, given = variant.partition("@")
     if not given:
         return SummarizerChoice(ExtractiveSummarizer.name, (), is_chosen=False)
+    return _choice(given, policy_named(named.partition(":")[0]))
+
+
+def reader_of(wanted: ReplayOptions) -> Reader | None:
+    """Return who reads contexts, None for nobody. Raises NotFoundError, and UsageError for one that cannot read."""
+    if not wanted.reader:
+        return None
+    choice = _choice(wanted.reader)
+    if not SUMMARIZERS[choice.summarizer].follows_instructions:
+        raise click.UsageError(f"--reader {choice.summarizer} reads nothing: name a model")
+    return Reader(summarizer=choice.summarizer, model=choice.models[0] if choice.models else "")
+
+
+def measures_of(wanted: ReplayOptions, log: EventLog | None = None) -> Measures:
+    """Return what a replay measures; what contexts say in other words is read from the answers of a log."""
+    reader = reader_of(wanted)
+    answers = [stored_answers(log, reader.summarizer, reader.model)] if reader and log else []
+    return Measures(
+        at=wanted.at,
+        limits=Limits(window=wanted.window),
+        matches_size=wanted.matches_size,
+        rounds=wanted.rounds,
+        reader=SummarizerChain(summarizers=answers) if reader else None,
+        prices=prices_of_file(wanted.prices) if wanted.prices else library_prices(),
+    )
+
+
+def _choice(given: str, policy: Policy | None = None) -> SummarizerChoice:
     choice = choose_summarizer(
         click.get_current_context(silent=True),
         SummarizerOptions(summarizers=(given,), no_redact=False),
-        policy_named(named.partition(":")[0]),
+        policy,
     )
-    if choice.summarizer == ANTHROPIC and not choice.models:
-        return choice._replace(models=(DEFAULT_MODEL,))
+    if not choice.models and (model := own_model(choice.summarizer)):
+        return choice._replace(models=(model,))
     return choice
 
 
@@ -147,8 +174,10 @@ def _variant(
         models = choice.models or ("",)
         summarizers = [stored_answers(log, choice.summarizer, model) for model in models] if log else []
     chain = SummarizerChain(summarizers=summarizers)
-    if name == RECORDED:
-        return Variant(name=name, policy=None, chain=chain)
+    if name in (RECORDED, GIVEN_BACK):
+        return Variant(name=name, policy=None, chain=chain, gives_back=name == GIVEN_BACK)
+    if name.startswith(f"{RECORDED}+"):
+        raise NotFoundError("variant", name, f"there is {GIVEN_BACK}")
     if name == DROP:
         return Variant(name=name, policy=_policy(DEFAULT_POLICY, wanted), chain=chain, drops=True)
     of_policy, _, of_template = name.partition("@")[0].partition(":")
@@ -185,26 +214,18 @@ def try_replay(wanted: ReplayOptions, log: StoredLog, session: str) -> SessionRe
     """Replay a session; return any error but StoreError, so that others are still replayed."""
     try:
         try:
-            limits = Limits(window=wanted.window)
             with log.snapshot() as snapshot:
                 variants = variants_of(wanted, log)
+                measures = measures_of(wanted, log)
                 if wanted.is_triggered:
-                    table = prices_of_file(wanted.prices) if wanted.prices else library_prices()
-                    runs = triggered_runs(snapshot, session, variants, limits=limits, prices=table, log=log)
+                    prices = measures.prices or library_prices()
+                    limits = measures.limits
+                    runs = triggered_runs(snapshot, session, variants, limits=limits, prices=prices, log=log)
                     return SessionReplay(session=session, runs=list(runs))
                 answered = wanted.answers.only
                 is_whole = answered is None or session in wanted.answers.unplanned
                 only = None if is_whole else {seq for name, seq in answered or () if name == session}
-                found = replay_session(
-                    snapshot,
-                    session,
-                    variants,
-                    at=wanted.at,
-                    limits=limits,
-                    only=only,
-                    matches_size=wanted.matches_size,
-                    log=log,
-                )
+                found = replay_session(snapshot, session, variants, measures, only=only, log=log)
                 return SessionReplay(
                     session=session, results=[_with_errors(wanted, result) for result in found]
                 )

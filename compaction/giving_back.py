@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from eventstore import paths
+from eventstore.javascript import utf16_length
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from projections.audit.measure import MetricStruct
@@ -62,6 +63,22 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
     count: Callable[[str], int]
     mask: Callable[[str], str]
     most: int = BEHIND
+
+
+def masked_words(most: int = BEHIND) -> Words:
+    """Return limits by pi's estimate of tokens, with masks for all secrets that are found."""
+    # Its many patterns take long to compile, and most commands print nothing.
+    from eventstore.redaction import Masks  # noqa: PLC0415
+    from eventstore.secrets import find_secrets  # noqa: PLC0415
+
+    masks = Masks(find_secrets)
+
+    def mask(text: str) -> str:
+        raw = text.encode("utf-8", "replace")
+        masks.learn(raw)
+        return masks.apply(raw, is_json=False).decode("utf-8", "replace")
+
+    return Words(count=lambda text: -(-utf16_length(text) // 4), mask=mask, most=most)
 
 
 def words_behind(

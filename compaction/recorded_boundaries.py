@@ -20,7 +20,7 @@ def behind_newest(snapshot: Snapshot, cursor: Cursor, words: Words) -> GivenBack
     """
     for entry in newest_first(snapshot, cursor):
         if entry.kind == "compaction":
-            return _behind(snapshot, cursor, entry, words)
+            return behind(snapshot, cursor, entry, words)
     raise NotFoundError("compaction in session", cursor.session, "its file has none yet")
 
 
@@ -28,10 +28,10 @@ def at_boundaries(snapshot: Snapshot, cursor: Cursor, words: Words) -> Iterator[
     """Yield the id and number of each compaction on a path, and what would go back behind it."""
     for entry in path(snapshot, cursor):
         if entry.kind == "compaction" and entry.parent_seq:
-            yield entry.id, entry.seq, _behind(snapshot, cursor, entry, words)
+            yield entry.id, entry.seq, behind(snapshot, cursor, entry, words)
 
 
-def _behind(snapshot: Snapshot, cursor: Cursor, compaction: Event, words: Words) -> GivenBack:
+def behind(snapshot: Snapshot, cursor: Cursor, compaction: Event, words: Words) -> GivenBack:
     """Return what goes back: what the context that the compaction made does not show."""
     shown = context_at(snapshot, cursor.at_leaf(compaction.seq))
     seen = "\n".join(each.text for each in pieces_in(shown.parts))

@@ -450,7 +450,11 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
         return read.json_lines if name == "judge" else refold(*JSON_CALLS[name]).json_lines
     if name == "replay":
         refold("--store", "demo", "demo")
-        return refold("--store", "demo", *JSON_CALLS[name]).json_lines
+        asked = ("--rounds", "3", "--reader", "command", "--yes")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("REFOLD_SUMMARIZER_COMMAND", "echo {}")
+            read = refold("--store", "demo", *JSON_CALLS[name], *asked).json_lines
+        return [*refold("--store", "demo", *JSON_CALLS[name]).json_lines, *read]
     if name == "audit":
         # The demo's session has nearly every kind of list.
         refold("--store", "demo", "demo")

@@ -15,7 +15,7 @@ import click
 from cli.options import json_option
 
 if TYPE_CHECKING:
-    from compaction.giving_back import GivenBack, Words
+    from compaction.giving_back import GivenBack
     from eventstore.log import Snapshot, StoredLog
     from projections.context.cursor import Cursor
 
@@ -126,7 +126,7 @@ def _log(store: str | None, problem: str) -> None:
 def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
     """Import what is new, and return the answer to an event, "" for none."""
     from cli.store import opened
-    from compaction.giving_back import words_for_summarizer
+    from compaction.giving_back import FOR_SUMMARIZER, masked_words, words_for_summarizer
     from projections.context.cursor import resolve_cursor
 
     name, of_agent = event["hook_event_name"], bool(event.get("agent_id"))
@@ -142,7 +142,7 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
         with log.snapshot() as snapshot:
             cursor = resolve_cursor(snapshot, session)
             if not is_compacted:
-                return words_for_summarizer(snapshot, cursor, _words(for_summarizer=True)).text
+                return words_for_summarizer(snapshot, cursor, masked_words(FOR_SUMMARIZER)).text
             given = _behind(snapshot, cursor, harness, event)
             leaf = _id_of_leaf(snapshot, session, cursor.leaf)
         if not given.text:
@@ -232,12 +232,13 @@ def _compaction(ctx: click.Context, log: StoredLog, session: str, event: dict[st
 def _behind(snapshot: Snapshot, cursor: Cursor, harness: str, event: dict[str, Any]) -> GivenBack:
     """Return what goes back behind a compaction."""
     if harness == _UNRECORDED:
-        from compaction.giving_back import words_behind
+        from compaction.giving_back import masked_words, words_behind
 
-        return words_behind(snapshot, cursor, _words(), summary=event.get("summary"))
+        return words_behind(snapshot, cursor, masked_words(), summary=event.get("summary"))
+    from compaction.giving_back import masked_words
     from compaction.recorded_boundaries import behind_newest
 
-    return behind_newest(snapshot, cursor, _words())
+    return behind_newest(snapshot, cursor, masked_words())
 
 
 def _id_of_leaf(snapshot: Snapshot, session: str, leaf: int) -> str:
@@ -257,34 +258,15 @@ def _keep(log: StoredLog, session: str, leaf: str, given: GivenBack) -> None:
     SessionWriter(log, session).append(Note(target_id=leaf, data=data))
 
 
-def _words(*, for_summarizer: bool = False) -> Words:
-    from compaction.giving_back import BEHIND, FOR_SUMMARIZER, Words
-    from eventstore.javascript import utf16_length
-    from eventstore.redaction import Masks
-    from eventstore.secrets import find_secrets
-
-    masks = Masks(find_secrets)
-
-    def mask(text: str) -> str:
-        raw = text.encode("utf-8", "replace")
-        masks.learn(raw)
-        return masks.apply(raw, is_json=False).decode("utf-8", "replace")
-
-    return Words(
-        count=lambda text: -(-utf16_length(text) // 4),
-        mask=mask,
-        most=FOR_SUMMARIZER if for_summarizer else BEHIND,
-    )
-
-
 def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
     from cli.output import console, echo_json, echo_text, paged, print_line
     from cli.store import opened_session
+    from compaction.giving_back import masked_words
     from compaction.recorded_boundaries import at_boundaries
     from projections.context.cursor import resolve_cursor
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
-        boundaries = [*at_boundaries(snapshot, resolve_cursor(snapshot, name), _words())]
+        boundaries = [*at_boundaries(snapshot, resolve_cursor(snapshot, name), masked_words())]
     if as_json:
         found = [{"event": each, "seq": seq, "given": given} for each, seq, given in boundaries]
         echo_json({"session": name, "boundaries": found})

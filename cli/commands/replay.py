@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import click
 from msgspec import structs
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     metavar="VARIANT",
     multiple=True,
     help="A policy by name or TOML file, POLICY:TEMPLATE, POLICY@MODEL, or POLICY:TEMPLATE@MODEL; 'recorded' for what"
-    " the session did, 'drop' for no summary at all; repeatable."
-    "  [default: refold's policies, and drop; with --at recorded, recorded before them]",
+    " the session did, 'recorded+given-back' with what refold hook would give back, 'drop' for no summary at all;"
+    " repeatable.  [default: refold and drop; with --at recorded, recorded before them]",
 )
 @click.option(
     "--command",
@@ -72,6 +72,18 @@ if TYPE_CHECKING:
     help="Choose for each policy how much it keeps, so that its context has the recorded size within 2 %.",
 )
 @click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Compact what a variant made again, at a session's first N compactions: show what is still there by round.",
+)
+@click.option(
+    "--reader",
+    metavar="NAME|MODEL",
+    default="",
+    help="Who says what contexts have in other words, by quotations that refold checks.  [default: nobody]",
+)
+@click.option(
     "--keep-recent",
     type=click.IntRange(0),
     metavar="TOKENS",
@@ -87,44 +99,27 @@ def command(
     *,
     is_all: bool,
     chosen: SessionFilter,
-    variants: tuple[str, ...],
-    commands: tuple[str, ...],
-    no_redact: bool,
-    is_agreed: bool,
-    budget: float | None,
-    at: Where | Literal["triggered"],
-    matches_size: bool,
-    keep_recent: int | None,
-    window: int,
     output: str | None,
     as_json: bool,
+    **options: Unpack[_Options],
 ) -> None:
     """Show what contexts other policies and templates would have made of recorded sessions.
 
     Each variant compacts the same contexts, without changing the session. refold measures how much of their
-    size is left, or with --at triggered the calls and costs of whole sessions. Summaries are extracted from
-    the log without a model, unless a VARIANT names one, as POLICY@MODEL.
+    size is left, or with --at triggered the calls and costs of whole sessions; at recorded compactions that refold
+    judge has read, also what is still there. Summaries are extracted from the log without a model, unless a
+    VARIANT names one, as POLICY@MODEL.
     """
     require_all_or_names(ctx, "replays", sessions, is_all=is_all, chosen=chosen)
     from cli.answers import Consent
     from cli.each_session import each_session
-    from cli.replaying import ReplayOptions, default_variants, try_replay, uses_models
+    from cli.replaying import try_replay, uses_models
     from cli.store import looks_like_file, opened, store_path
     from cli.views.page.replay_page import Origin
     from eventstore.event import epoch_milliseconds
 
-    wanted = ReplayOptions(
-        variants=variants or default_variants(at),
-        commands=commands,
-        at="clean" if at == "triggered" else at,
-        is_triggered=at == "triggered",
-        matches_size=matches_size,
-        prices=chosen_prices(ctx),
-        keep_recent=keep_recent,
-        window=window,
-        redacts=not no_redact,
-    )
-    consent = Consent(is_given=is_agreed, budget=budget, prices=wanted.prices)
+    wanted = _wanted(ctx, options)
+    consent = Consent(is_given=options["is_agreed"], budget=options["budget"], prices=wanted.prices)
     _require_consistent(wanted, output, consent)
     may_create = any(map(looks_like_file, sessions))
     with opened(ctx, create=may_create, writes=uses_models(wanted)) as log:
@@ -148,6 +143,41 @@ def _names(log: StoredLog, sessions: Sequence[str], chosen: SessionFilter | None
     if chosen is not None:
         return without_copies(log, chosen_names(log, chosen))
     return list(dict.fromkeys(resolve_session(log, each) for each in sessions))
+
+
+class _Options(TypedDict):
+    """The options that say what to try, where, and with whom."""
+
+    variants: tuple[str, ...]
+    commands: tuple[str, ...]
+    no_redact: bool
+    is_agreed: bool
+    budget: float | None
+    at: Where | Literal["triggered"]
+    matches_size: bool
+    rounds: int | None
+    reader: str
+    keep_recent: int | None
+    window: int
+
+
+def _wanted(ctx: click.Context, options: _Options) -> ReplayOptions:
+    from cli.replaying import ReplayOptions, default_variants
+
+    at = options["at"]
+    return ReplayOptions(
+        variants=options["variants"] or default_variants(at),
+        commands=options["commands"],
+        at="clean" if at == "triggered" else at,
+        is_triggered=at == "triggered",
+        matches_size=options["matches_size"],
+        rounds=options["rounds"] or 0,
+        reader=options["reader"],
+        prices=chosen_prices(ctx),
+        keep_recent=options["keep_recent"],
+        window=options["window"],
+        redacts=not options["no_redact"],
+    )
 
 
 def _answers(
@@ -178,7 +208,7 @@ def _require_consistent(wanted: ReplayOptions, output: str | None, consent: Cons
 
     Raises UsageError for conflicting options.
     """
-    from cli.replaying import uses_models, variants_of
+    from cli.replaying import reader_of, uses_models, variants_of
     from cli.views.page.html import refuse_other_files
     from projections.audit.prices import prices_of_file
 
@@ -190,10 +220,15 @@ def _require_consistent(wanted: ReplayOptions, output: str | None, consent: Cons
         raise click.UsageError(problem)
     if wanted.is_triggered and (output is not None or uses_models(wanted)):
         raise click.UsageError("--at triggered asks no model and has no page: leave out --output and @MODEL")
+    if wanted.at != "recorded" and (wanted.rounds or wanted.reader):
+        raise click.UsageError("--rounds and --reader need --at recorded")
+    if wanted.rounds and wanted.matches_size:
+        raise click.UsageError("--rounds excludes --match-size")
+    reader_of(wanted)
     if output is not None:
         refuse_other_files(output)
     if (consent.is_given or consent.budget is not None) and not uses_models(wanted):
-        raise click.UsageError("--yes and --budget are for models: name one, as POLICY@MODEL")
+        raise click.UsageError("--yes and --budget are for models: name one, as POLICY@MODEL or --reader")
     if wanted.prices:
         # Each session would only be reported as one that cannot be replayed.
         prices_of_file(wanted.prices)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from cli.output import counted, print_line, safe_line, table, thousands
 from cli.views.plot import plot
 from cli.views.texts import dollars, part_of, percent
 from compaction.replay.intervals import FEWEST_SESSIONS
-from compaction.replay.results import ReplayResult, VariantSummary
+from compaction.replay.results import Counts, ReplayResult, VariantSummary
 from compaction.replay.triggered import TriggeredRun
 
 if TYPE_CHECKING:
@@ -45,36 +45,106 @@ def print_replay(
     print_line(out, f"{places} in {counted(len(sessions), 'session')}{where}", style="bold")
     out.print()
     kept = ("RULES KEPT", "FACTS KEPT", "LOSSES AVOIDED") if any(each.judged for each in summaries) else ()
-    numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT", *kept)
-    listing = table("VARIANT", *numbers, right=numbers, drops=("FAILED", "BOUNDARIES", "LOSSES AVOIDED"))
+    costs = ("CALLS", "INPUT COST") if is_recorded else ()
+    numbers = ("BOUNDARIES", "FAILED", "SIZE LEFT", *costs, *kept)
+    listing = table(
+        "VARIANT",
+        *numbers,
+        right=numbers,
+        drops=("FAILED", "BOUNDARIES", "CALLS", "INPUT COST", "LOSSES AVOIDED"),
+    )
     for each in summaries:
         figures = (thousands(each.trials), thousands(each.failed), percent(each.size))
-        listing.add_row(safe_line(each.variant), *figures, *(kept_by(each) if kept else ()))
+        spent = (requests_of(each), dollars(each.dollars)) if costs else ()
+        listing.add_row(safe_line(each.variant), *figures, *spent, *(kept_by(each) if kept else ()))
     out.print(listing, crop=False)
-    for note in (*restored_in(results), *failures_of(results, summaries), *kept_notes(results, summaries)):
+    _print_rounds(out, summaries)
+    for note in (
+        *restored_in(results),
+        *failures_of(results, summaries),
+        *cost_notes(results, summaries),
+        *kept_notes(results, summaries),
+    ):
         print_line(out, note, style="dim")
+
+
+def _print_rounds(out: Console, summaries: Sequence[VariantSummary]) -> None:
+    """Print what each variant kept, round by round."""
+    rounds = max(([each.round for each in variant.rounds] for variant in summaries), key=len, default=[])
+    whats: tuple[Literal["rules", "facts"], ...] = ("rules", "facts")
+    asked = [each.asked for variant in summaries for each in variant.rounds]
+    for what in whats:
+        if not any(getattr(each, what) for each in asked):
+            continue
+        names = [f"ROUND {number}" for number in rounds]
+        listing = table(f"{what.upper()} BY ROUND", *names, right=names)
+        for variant in summaries:
+            counts = [
+                kept_of(
+                    getattr(each.kept, what),
+                    getattr(each.read, what) if each.read else 0,
+                    getattr(each.asked, what),
+                )
+                for each in variant.rounds
+            ]
+            listing.add_row(safe_line(variant.variant), *counts, *["-"] * (len(rounds) - len(counts)))
+        out.print()
+        out.print(listing, crop=False)
+
+
+def requests_of(variant: VariantSummary) -> str:
+    """Return how many requests to a model a variant's summaries took, "-" if nobody recorded that."""
+    return "-" if variant.requests is None else thousands(variant.requests)
+
+
+def cost_notes(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:
+    """Yield what the columns of calls and cost count."""
+    calls = sum(each.boundary.calls for each in results)
+    if calls and any(each.dollars is not None for each in summaries):
+        yield (
+            "calls: requests to a model for the summaries; input cost: by list prices, of the"
+            f" {counted(calls, 'recorded call')} that followed, each reading from the cache what the one before sent"
+        )
 
 
 def kept_by(variant: VariantSummary) -> tuple[str, str, str]:
     """Return the rules and facts that a variant kept, and the losses that it avoided, of all."""
-    kept, asked = variant.kept, variant.asked
+    kept, read, asked = variant.kept, variant.read or Counts(), variant.asked
     return (
-        part_of(kept.rules, asked.rules),
-        part_of(kept.facts, asked.facts),
-        part_of(kept.losses, asked.losses),
+        kept_of(kept.rules, read.rules, asked.rules),
+        kept_of(kept.facts, read.facts, asked.facts),
+        kept_of(kept.losses, read.losses, asked.losses),
     )
+
+
+def kept_of(kept: int, read: int, asked: int) -> str:
+    """Return how many are there word for word, of all, and how many more in other words."""
+    return part_of(kept, asked) + (f" +{read:,} read" if read else "")
 
 
 def kept_notes(results: Sequence[ReplayResult], summaries: Sequence[VariantSummary]) -> Iterator[str]:
     """Yield what the counts of kept rules and facts rest on, and what is not counted."""
     recorded = [each for each in results if each.boundary.at == "recorded"]
-    unread = sum(each.boundary.asked is None for each in recorded)
+    unknown = sum(each.boundary.asked is None for each in recorded)
     judged = max((each.judged for each in summaries), default=0)
     if judged:
         places = counted(judged, "boundary", "boundaries")
-        yield f"kept: of what was read at {places}, what a context has word for word; other words do not count"
-    if unread:
-        places = f"{thousands(unread)} of {counted(len(recorded), 'boundary', 'boundaries')}"
+        is_read = any(each.read is not None for each in summaries)
+        others = "“read”: what a model found in other words" if is_read else "other words do not count"
+        yield f"kept: of what was read at {places}, what a context has word for word; {others}"
+    unread = Counter(
+        trial.kept.unread for each in results for trial in each.trials if trial.kept and trial.kept.unread
+    )
+    for reason, count in unread.most_common(1):
+        places = counted(unread.total(), "context")
+        most = f"; {thousands(count)} of them" if len(unread) > 1 else ""
+        yield f"not read in other words: {places}{most}: {safe_line(reason)}"
+    rounds = Counter(each.boundary.round for each in results)
+    if len({rounds[number] for number in rounds}) > 1:
+        most = ", ".join(f"{number}: {counted(rounds[number], 'session')}" for number in sorted(rounds))
+        yield f"sessions that were compacted so often, by round: {most}"
+    if unknown:
+        places = f"{thousands(unknown)} of {counted(len(recorded), 'boundary', 'boundaries')}"
         yield f"what was kept is not counted at {places}, which nobody has read: refold judge"
     if hidden := sum(_is_hidden(each) for each in recorded):
         places = counted(hidden, "boundary", "boundaries")
@@ -88,9 +158,7 @@ def kept_notes(results: Sequence[ReplayResult], summaries: Sequence[VariantSumma
 
 
 def _is_hidden(result: ReplayResult) -> bool:
-    return result.boundary.asked is not None and any(
-        trial.error is None and trial.kept is None for trial in result.trials
-    )
+    return result.boundary.asked is not None and any(trial.is_sealed for trial in result.trials)
 
 
 def _differences(summary: VariantSummary) -> str:
@@ -155,8 +223,16 @@ def print_runs(out: Console, runs: Sequence[TriggeredRun]) -> None:
     left_out = {session for session, name in failed if name in works}
     sessions = {run.session for run in runs} - left_out
     print_line(out, f"{counted(len(sessions), 'session')}; policies decide when to compact", style="bold")
+    recorded = [run for run in runs if run.session in sessions and run.measured_sent]
+    if recorded:
+        total = counted(sum(run.measured_sent or 0 for run in recorded), "token")
+        most = thousands(max(run.measured_peak or 0 for run in recorded))
+        print_line(
+            out, f"as recorded, the provider counted {total}, answers included, and at most {most} for a call"
+        )
+    print_line(out, "below, all by estimate:")
     out.print()
-    numbers = ("COMPACTIONS", "TOKENS SENT", "LARGEST CONTEXT", "INPUT COST")
+    numbers = ("COMPACTIONS", "EST. TOKENS SENT", "EST. LARGEST CONTEXT", "EST. INPUT COST")
     listing = table("VARIANT", *numbers, right=numbers)
     for name in works:
         found = [run for run in runs if run.variant == name and run.session in sessions]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, Literal
 
 import msgspec
@@ -42,6 +43,17 @@ def boundaries_of(snapshot: Snapshot, cursor: Cursor, at: Where) -> Iterator[Bou
     """Yield the boundaries on the path to a cursor's leaf, in order."""
     entries = path(snapshot, cursor)
     return (_clean if at == "clean" else _recorded)(snapshot, cursor, entries)
+
+
+def courses_of(snapshot: Snapshot, cursor: Cursor, at: Where, rounds: int = 0) -> Iterator[list[Boundary]]:
+    """Yield the boundaries of a path, each for itself, or the first `rounds` of them as one course."""
+    found = boundaries_of(snapshot, cursor, at)
+    if rounds:
+        course = list(islice(found, rounds))
+        if course:
+            yield course
+    else:
+        yield from ([each] for each in found)
 
 
 def _clean(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> Iterator[Boundary]:

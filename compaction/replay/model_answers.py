@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from itertools import zip_longest
 from random import Random
@@ -15,7 +16,10 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.prompts import Prompt
-from compaction.replay.boundaries import Boundary, Where, boundaries_of
+from compaction.replay import Measures, claims_at
+from compaction.replay.boundaries import Boundary, courses_of
+from compaction.replay.kept import asking, is_readable, kept_in
+from compaction.replay.results import Claim
 from compaction.replay.trials import try_variant
 from compaction.replay.variants import Variant
 from compaction.summarizers import (
@@ -42,6 +46,7 @@ from eventstore.records import Attempt
 from eventstore.views import Usage
 from eventstore.writing import SessionWriter
 from projections.audit.prices import MILLION, Price
+from projections.audit.readings import readings
 from projections.context.cursor import resolve_cursor
 from projections.overview import ANSWERS
 from projections.tokens import counter
@@ -302,18 +307,27 @@ class _EstimatingSummarizer:
 
 
 class ModelVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant whose summaries a model writes.
+    """A variant whose summaries a model writes, or with `summarizer` "" one that writes its own.
 
     `models` are those of the summarizer to ask in order, ("",) for its own.
     """
 
     variant: Variant
+    summarizer: str = ""
+    models: tuple[str, ...] = ("",)
+
+
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """The summarizer, and its model ("" for its own), that says what contexts have in other words."""
+
     summarizer: str
-    models: tuple[str, ...]
+    model: str
 
 
 class PlannedBoundary(msgspec.Struct, frozen=True, kw_only=True):
     """A boundary, by its session and last entry's number, and the requests that it still needs.
+
+    Of rounds, the first one stands for all.
 
     `lacking` are the names of variants that lack answers, `stored` the digests of prompts that have one.
     """
@@ -330,27 +344,35 @@ def plan_boundaries(
     log: EventLog,
     session: str,
     model_variants: Sequence[ModelVariant],
+    measures: Measures,
     *,
-    at: Where,
-    limits: Limits,
+    reader: Reader | None = None,
     price_of: PriceOf,
 ) -> Iterator[PlannedBoundary]:
     """Yield the boundaries of a session with the requests that they still need; send none."""
     # Stored answers are read once, not at every boundary.
     stored = [
-        [stored_answers(log, each.summarizer, model) for model in each.models] for each in model_variants
+        [stored_answers(log, each.summarizer, model) for model in each.models if each.summarizer]
+        for each in model_variants
     ]
-    for boundary in boundaries_of(snapshot, resolve_cursor(snapshot, session), at):
+    read = [stored_answers(log, reader.summarizer, reader.model)] if reader else []
+    for course in courses_of(snapshot, resolve_cursor(snapshot, session), measures.at, measures.rounds):
+        claims = _claims(snapshot, course, measures) if reader else [None] * len(course)
         requests, lacking, found = list[PlannedRequest](), list[str](), list[str]()
         for each, answers in zip(model_variants, stored, strict=True):
-            estimating = _EstimatingSummarizer(answers, each.summarizer, each.models[0], price_of)
-            _try(snapshot, session, boundary, each.variant, [estimating], limits=limits)
-            requests += estimating.planned
-            lacking += [each.variant.name] if estimating.planned else []
-            found += estimating.found
+            writes = _EstimatingSummarizer(answers, each.summarizer, each.models[0], price_of)
+            reads = _EstimatingSummarizer(read, reader.summarizer, reader.model, price_of) if reader else None
+            with suppress(SummarizersFailedError):
+                # A variant whose stored answers are missing has no context to read.
+                own = [writes] if each.summarizer else []
+                _try(snapshot, course, each.variant, measures.limits, writes=own, reads=reads, claims=claims)
+            planned = [*writes.planned, *(reads.planned if reads else ())]
+            requests += planned
+            lacking += [each.variant.name] if planned else []
+            found += [*writes.found, *(reads.found if reads else ())]
         yield PlannedBoundary(
             session=session,
-            seq=boundary.leaf.seq,
+            seq=course[0].leaf.seq,
             requests=tuple(requests),
             lacking=tuple(lacking),
             stored=tuple(found),
@@ -359,16 +381,29 @@ def plan_boundaries(
 
 def _try(
     snapshot: Snapshot,
-    session: str,
-    boundary: Boundary,
+    course: Sequence[Boundary],
     variant: Variant,
-    summarizers: Sequence[Summarizer],
-    *,
     limits: Limits,
+    *,
+    writes: Sequence[Summarizer],
+    reads: Summarizer | None,
+    claims: Sequence[Sequence[Claim] | None],
     **chain: Any,
 ) -> None:
-    with_chain = msgspec.structs.replace(variant, chain=SummarizerChain(summarizers=summarizers, **chain))
-    try_variant(snapshot, resolve_cursor(snapshot, session), boundary, with_chain, limits=limits)
+    """Compact in a course with summarizers ([]: the variant's own), and ask `reads` for claims on each context."""
+    if writes:
+        variant = msgspec.structs.replace(variant, chain=SummarizerChain(summarizers=writes, **chain))
+    cursor = resolve_cursor(snapshot, course[0].leaf.session)
+    attempts = try_variant(snapshot, cursor, course, variant, limits=limits)
+    for attempted, asked in zip(attempts, claims, strict=True):
+        after = attempted.after
+        if asked and reads and not isinstance(after, str) and is_readable(snapshot, after.parts):
+            kept_in(after.parts, asked, asking(SummarizerChain(summarizers=[reads], **chain)))
+
+
+def _claims(snapshot: Snapshot, course: Sequence[Boundary], measures: Measures) -> list[list[Claim] | None]:
+    found = readings(snapshot, course[0].leaf.session) if measures.at == "recorded" else {}
+    return claims_at(course, found, is_course=measures.rounds > 0)
 
 
 def sampling_order(planned: Iterable[PlannedBoundary]) -> list[PlannedBoundary]:
@@ -405,9 +440,9 @@ def fetch_answers(
     planned: Sequence[PlannedBoundary],
     model_variants: Sequence[tuple[Variant, Sequence[CachingSummarizer]]],
     budget: Budget,
+    measures: Measures,
     *,
-    at: Where,
-    limits: Limits,
+    reader: CachingSummarizer | None = None,
     is_cancelled: Cancellation,
     redacts: bool = True,
 ) -> Iterator[AnswerProgress]:
@@ -435,8 +470,8 @@ def fetch_answers(
                 _fetch,
                 log,
                 model_variants,
-                at=at,
-                limits=limits,
+                measures=measures,
+                reader=reader,
                 is_cancelled=is_cancelled,
                 redacts=redacts,
             )
@@ -460,8 +495,8 @@ def _fetch(
     model_variants: Sequence[tuple[Variant, Sequence[CachingSummarizer]]],
     planned: PlannedBoundary,
     *,
-    at: Where,
-    limits: Limits,
+    measures: Measures,
+    reader: CachingSummarizer | None,
     is_cancelled: Cancellation,
     redacts: bool,
 ) -> dict[str, str] | None:
@@ -471,19 +506,22 @@ def _fetch(
     """
     errors = dict[str, str]()
     with log.snapshot() as snapshot:
-        found = boundaries_of(snapshot, resolve_cursor(snapshot, planned.session), at)
-        boundary = next((each for each in found if each.leaf.seq == planned.seq), None)
-        if boundary is None:
+        cursor = resolve_cursor(snapshot, planned.session)
+        found = courses_of(snapshot, cursor, measures.at, measures.rounds)
+        course = next((each for each in found if each[0].leaf.seq == planned.seq), None)
+        if course is None:
             return None
+        claims = _claims(snapshot, course, measures) if reader else [None] * len(course)
         for variant, summarizers in model_variants:
             try:
                 _try(
                     snapshot,
-                    planned.session,
-                    boundary,
+                    course,
                     variant,
-                    summarizers,
-                    limits=limits,
+                    measures.limits,
+                    writes=summarizers,
+                    reads=reader,
+                    claims=claims,
                     is_cancelled=is_cancelled,
                     redacts=redacts,
                 )

@@ -91,12 +91,17 @@ def _new(message: dict[str, Any], place: int) -> Part:
         raise ProgramError(
             f"messages[{place}] is new: it needs a role, {' or '.join(_NEW_ROLES)}, and its content"
         )
+    return new_part(f"new-{place}", message["role"], message)
+
+
+def new_part(name: str, role: str, message: dict[str, Any]) -> Part:
+    """Return a message, under a name of its own, that no event has."""
     raw = _text(message)
     return Part(
         seq=0,
-        id=f"new-{place}",
+        id=name,
         kind="message",
-        role=role_of(raw, message["role"], FORMAT),
+        role=role_of(raw, role, FORMAT),
         fate=Fate.INJECTED,
         raw=raw,
         format=FORMAT,

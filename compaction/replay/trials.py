@@ -2,103 +2,205 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from compaction.compactor import Compactor
+from compaction.giving_back import masked_words
 from compaction.part import Limits
 from compaction.plan import plan_compaction
 from compaction.policy.model import Policy
 from compaction.processes import ProgramError
+from compaction.recorded_boundaries import behind
 from compaction.replay.boundaries import Boundary
-from compaction.replay.program import Program, compact_by_program
+from compaction.replay.program import Program, compact_by_program, new_part
 from compaction.replay.variants import Variant
 from compaction.rewriting import record_rewrites
+from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summary import SummaryOptions
+from eventstore.event import Event, NewEvent, Parent
+from eventstore.harnesses import as_new, node_of
 from eventstore.log import Snapshot
 from eventstore.paths import event as event_at
-from eventstore.preview import PreviewLog
+from eventstore.paths import events_of_kinds
+from eventstore.preview import Preview, PreviewLog
 from eventstore.writing import SessionWriter
 from projections.context.build import context_at
-from projections.context.cursor import Cursor, resolve_cursor
+from projections.context.cursor import Cursor, path, resolve_cursor
 from projections.context.parts import Context
 from projections.replacement import end_of_change
 from projections.tokens import counter
 
+_REPLACEMENTS: Final = frozenset({"compaction", "rewrite", "undone", "reset_boundary"})
 _SAME_SIZE: Final = 0.02
 """The maximum relative difference of two sizes that count as the same."""
 _NO_GAIN: Final = "the context would not get smaller"
 
 
-def try_variant(
-    snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
-) -> Context | str:
-    """Return the context that a variant makes at a boundary, or why there is nothing to do.
+class Attempted(NamedTuple):
+    """The context at a boundary, and what a variant makes of it, or why there is nothing to do.
 
-    Raises SummarizersFailedError, and what a policy's parts raise.
+    `requests` counts the requests to a model for it, None if they are not recorded.
     """
-    here = cursor.at_leaf(boundary.leaf.seq)
-    if variant.program is not None:
-        return _by_program(snapshot, here, variant.program, limits)
-    if variant.policy is None:
-        if boundary.compaction is None:
-            return "the session was not compacted here"
-        return context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
-    policy = variant.policy
-    if not variant.drops:
-        after = compacted(snapshot, here, variant, policy, limits)
-        return after if isinstance(after, str) else context_at(after, resolve_cursor(after, here.session))
-    plan = plan_compaction(snapshot, here, policy, limits=limits, tokens=counter(policy.counter))
-    if isinstance(plan, str):
-        return plan
-    return msgspec.structs.replace(context_at(snapshot, here), parts=plan.kept)
+
+    before: Context
+    after: Context | str
+    requests: int | None = None
+
+
+def try_variant(
+    snapshot: Snapshot, cursor: Cursor, course: Sequence[Boundary], variant: Variant, *, limits: Limits
+) -> Iterator[Attempted]:
+    """Yield the contexts that a variant makes at the boundaries of a course, one after the other.
+
+    At each but the first one, it compacts what it made before, with the messages that were recorded since, as if the
+    session had not been compacted or rewritten between. Raises SummarizersFailedError, and what a policy's parts raise.
+    """
+    if variant.program is not None or variant.drops:
+        yield from _by_messages(snapshot, cursor, course, variant, limits)
+    elif variant.policy is None:
+        for boundary in course:
+            before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
+            yield Attempted(before, _recorded(snapshot, cursor, boundary, gives_back=variant.gives_back))
+    else:
+        state, here = snapshot, cursor.at_leaf(course[0].leaf.seq)
+        for last, boundary in zip((None, *course), course, strict=False):
+            if last is not None:
+                state, here = _gone_on(state, here, _between(snapshot, cursor, last, boundary))
+            before = context_at(state, here)
+            done = compacted(state, here, variant, variant.policy, limits)
+            if isinstance(done, str):
+                yield Attempted(before, done)
+                continue
+            requests = _requests(done, cursor.session, since=state.head(cursor.session).version)
+            state, here = done, resolve_cursor(done, cursor.session)
+            yield Attempted(before, context_at(state, here), requests)
+
+
+def _recorded(snapshot: Snapshot, cursor: Cursor, boundary: Boundary, *, gives_back: bool) -> Context | str:
+    """Return the context that a session recorded behind a boundary, with what refold would give back."""
+    if boundary.compaction is None:
+        return "the session was not compacted here"
+    after = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
+    if not gives_back:
+        return after
+    given = behind(snapshot, cursor, boundary.compaction, masked_words())
+    if not given.text:
+        return after
+    return msgspec.structs.replace(
+        after, parts=(*after.parts, new_part("given-back", "user", {"role": "user", "content": given.text}))
+    )
+
+
+def _by_messages(
+    snapshot: Snapshot, cursor: Cursor, course: Sequence[Boundary], variant: Variant, limits: Limits
+) -> Iterator[Attempted]:
+    """Yield the contexts of a program, or those without a summary: no record stands between them."""
+    state, here = snapshot, cursor.at_leaf(course[0].leaf.seq)
+    whole = before = context_at(state, here)
+    for last, boundary in zip((None, *course), course, strict=False):
+        if last is not None:
+            known = {part.key for part in whole.parts}
+            state, here = _gone_on(state, here, _between(snapshot, cursor, last, boundary))
+            whole = context_at(state, here)
+            new = [part for part in whole.parts if part.key not in known]
+            before = msgspec.structs.replace(whole, parts=(*before.parts, *new))
+        after: Context | str
+        if variant.program is not None:
+            after = _by_program(state, before, variant.program, limits)
+        else:
+            assert variant.policy is not None  # noqa: S101  it says what to keep
+            tokens = counter(variant.policy.counter)
+            plan = plan_compaction(state, here, variant.policy, limits=limits, tokens=tokens)
+            after = plan if isinstance(plan, str) else msgspec.structs.replace(before, parts=plan.kept)
+        yield Attempted(before, after, 0 if variant.drops else None)
+        before = before if isinstance(after, str) else after
+
+
+def _between(snapshot: Snapshot, cursor: Cursor, last: Boundary, boundary: Boundary) -> list[Event]:
+    """Return the messages that were recorded between two boundaries."""
+    entries = path(snapshot, cursor.at_leaf(boundary.leaf.seq))
+    place = next(number for number, each in enumerate(entries, 1) if each.seq == last.leaf.seq)
+    return conversation(entries[place:])
+
+
+def _gone_on(state: Snapshot, here: Cursor, new: Sequence[Event]) -> tuple[Snapshot, Cursor]:
+    """Return a session that goes on from a cursor with copies of messages, and its new end."""
+    if not new:
+        return state, here
+    above = event_at(state, here.session, here.leaf).id
+    longer = Preview(state, here.session, following(new, above=above))
+    return longer, resolve_cursor(longer, here.session)
+
+
+def _requests(snapshot: Snapshot, session: str, since: int) -> int:
+    """Count the requests to models for compactions behind an event."""
+    made = events_of_kinds(snapshot, session, {"compaction"}, first=since + 1)
+    asked = [each.summarizer for compaction in made for each in node_of(compaction, snapshot).requests]
+    return sum(name != ExtractiveSummarizer.name for name in asked)
+
+
+def conversation(entries: Sequence[Event]) -> list[Event]:
+    """Leave out entries that replaced messages, and what was appended with a compaction."""
+    causes = {entry.cause for entry in entries if entry.kind == "compaction" and entry.cause}
+    return [entry for entry in entries if entry.kind not in _REPLACEMENTS and entry.cause not in causes]
+
+
+def following(entries: Sequence[Event], *, above: str | Literal[Parent.LEAF] | None) -> list[NewEvent]:
+    """Return copies of entries, each below the one before it, the first below `above`."""
+    return [
+        as_new(entry, parent=Parent.LEAF if place else above, target=None)
+        for place, entry in enumerate(entries)
+    ]
 
 
 def try_of_recorded_size(
     snapshot: Snapshot, cursor: Cursor, boundary: Boundary, variant: Variant, *, limits: Limits
-) -> Context | str:
+) -> Attempted:
     """Return a variant's context, cut so that it is about as large as the recorded one.
 
     The sizes differ by at most 2 %. Return why there is none, also if no tail makes it so. A variant without a policy
     is tried as it is. Raises SummarizersFailedError.
     """
     if variant.policy is None or boundary.compaction is None:
-        return try_variant(snapshot, cursor, boundary, variant, limits=limits)
+        (found,) = try_variant(snapshot, cursor, [boundary], variant, limits=limits)
+        return found
+    before = context_at(snapshot, cursor.at_leaf(boundary.leaf.seq))
     if variant.policy.cut is None:
-        return "the policy has no cut whose size could be chosen"
+        return Attempted(before, "the policy has no cut whose size could be chosen")
     recorded = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
     wanted = _size(recorded) + boundary.reckoned
     # A longer tail makes a larger context, but for the summary of what is left.
-    least, most = 0, _size(context_at(snapshot, cursor.at_leaf(boundary.leaf.seq)))
+    least, most = 0, _size(before)
     nearest, reason = 0, ""
     while least <= most:
         tokens = (least + most) // 2
         policy = variant.policy.keeping(tokens)
-        found = try_variant(
-            snapshot, cursor, boundary, msgspec.structs.replace(variant, policy=policy), limits=limits
-        )
-        if isinstance(found, str):
+        smaller = msgspec.structs.replace(variant, policy=policy)
+        (found,) = try_variant(snapshot, cursor, [boundary], smaller, limits=limits)
+        if isinstance(found.after, str):
             # With nearly everything kept, there is nothing to compact.
-            reason, most = found, tokens - 1
+            reason, most = found.after, tokens - 1
             continue
-        size = _size(found)
+        size = _size(found.after)
         if abs(size - wanted) <= _SAME_SIZE * wanted:
             return found
         nearest = min(nearest or size, size, key=lambda each: abs(each - wanted))
         least, most = (tokens + 1, most) if size < wanted else (least, tokens - 1)
-    if not nearest:
-        return reason
-    return f"no cut makes the context as large as the recorded one: at best {nearest:,} of {wanted:,} tokens"
+    if nearest:
+        best = f"at best {nearest:,} of {wanted:,} tokens"
+        reason = f"no cut makes the context as large as the recorded one: {best}"
+    return Attempted(before, reason)
 
 
 def _size(context: Context) -> int:
     return sum(counter("utf16/4").count(context.parts))
 
 
-def _by_program(snapshot: Snapshot, here: Cursor, program: Program, limits: Limits) -> Context | str:
-    before = context_at(snapshot, here)
+def _by_program(snapshot: Snapshot, before: Context, program: Program, limits: Limits) -> Context | str:
     try:
         after = compact_by_program(snapshot, before, program, limits)
     except ProgramError as error:
@@ -146,5 +248,7 @@ def compacted(
 
 def preview_writer(log: PreviewLog, session: str) -> SessionWriter:
     """Return a writer that reads no clock and draws no random ids."""
-    numbers = count(1)
+    with log.snapshot() as snapshot:
+        # A second writer of a session makes other ids.
+        numbers = count(snapshot.head(session).version + 1)
     return SessionWriter(log, session, clock=lambda: 0, new_id=lambda: f"new-{next(numbers)}")

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
 from compaction.compactor import Compactor
 from compaction.maintainer import Maintainer
 from compaction.part import Limits
+from compaction.replay.costs import SentContext, input_cost, is_answer
 from compaction.replay.results import ReplayStruct
-from compaction.replay.trials import preview_writer
+from compaction.replay.trials import conversation, following, preview_writer
 from compaction.replay.variants import RECORDED, Variant, identity_of, trial_key
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.dependencies import StoredResults
-from eventstore.event import Event, NewEvent, Parent
-from eventstore.harnesses import as_new
+from eventstore.event import Event, Parent
 from eventstore.log import EventLog, Snapshot
 from eventstore.paths import event
 from eventstore.preview import Preview, PreviewLog
-from projections.audit.prices import MILLION, Prices, identity_of_prices
+from projections.audit.prices import Prices, identity_of_prices
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path, resolve_cursor
-from projections.settings import settings_at
 from projections.timeline import timeline
 from projections.tokens import counter
-
-_REPLACEMENTS: Final = frozenset({"compaction", "rewrite", "undone", "reset_boundary"})
-
-
-class SentContext(ReplayStruct, frozen=True):
-    """The tokens of a context that a model was sent before the recorded entry number `seq`."""
-
-    seq: int
-    tokens: int
 
 
 class TriggeredCompaction(ReplayStruct, frozen=True):
@@ -67,6 +55,7 @@ class TriggeredRun(ReplayStruct, frozen=True):
     sent: Sequence[SentContext] = ()
     tokens_sent: int | None = None
     peak_tokens: int | None = None
+    measured_sent: int | None = None
     measured_peak: int | None = None
     dollars: float | None = None
     error: str | None = None
@@ -108,7 +97,7 @@ def _run(snapshot: Snapshot, session: str, variant: Variant, limits: Limits, pri
         return _measured(RECORDED, snapshot, session, _recorded(snapshot, cursor, entries), prices)
     if variant.policy is None or variant.drops:
         return TriggeredRun(session=session, variant=variant.name, error="it has no trigger that compacts")
-    found = _simulated(snapshot, session, _conversation(entries), variant, limits)
+    found = _simulated(snapshot, session, conversation(entries), variant, limits)
     if isinstance(found, str):
         return TriggeredRun(session=session, variant=variant.name, error=found)
     return _measured(variant.name, snapshot, session, found, prices)
@@ -123,31 +112,20 @@ class _History:
     def __init__(self) -> None:
         self.sent: dict[int, int] = {}
         self.compactions: list[tuple[int, int]] = []
-        self.measured_peak: int | None = None
-
-
-def _conversation(entries: Sequence[Event]) -> list[Event]:
-    """Leave out entries that replaced messages, and what was appended with a compaction."""
-    causes = {entry.cause for entry in entries if entry.kind == "compaction" and entry.cause}
-    return [entry for entry in entries if entry.kind not in _REPLACEMENTS and entry.cause not in causes]
+        self.measured: list[int] = []
 
 
 def _recorded(snapshot: Snapshot, cursor: Cursor, entries: Sequence[Event]) -> _History:
     found = _History()
     moments = timeline(snapshot, cursor.session).moments
     sizes = [moment.tokens for moment in moments]
-    found.measured_peak = max((each.measured for each in moments if each.measured), default=None)
+    found.measured = [each.measured for each in moments if each.measured]
     for place, (above, entry) in enumerate(pairwise(entries), 1):
-        if _is_answer(above, entry):
+        if is_answer(above, entry):
             found.sent[entry.seq] = sizes[place - 1]
         elif entry.kind == "compaction":
             found.compactions.append((above.seq, sizes[place - 1]))
     return found
-
-
-def _is_answer(above: Event | None, entry: Event) -> bool:
-    """Return True if an entry begins an answer; several records may hold one."""
-    return entry.role == "assistant" and (above is None or above.role != "assistant")
 
 
 def _simulated(
@@ -161,11 +139,11 @@ def _simulated(
     policy, writer, shown = maintainer.compactor.policy, preview_writer(log, session), 0
     sizes, seen = _sizes_ahead(log, session, entries, policy.counter, above=None)
     for place, entry in enumerate(entries):
-        if not _is_answer(entries[place - 1] if place else None, entry):
+        if not is_answer(entries[place - 1] if place else None, entry):
             continue
         # Where the trigger does not fire, the maintainer finds nothing to do, unless it rewrites each request.
         if place and (policy.before_requests or policy.trigger.fires(seen[place], limits)):
-            log.append(session, _following(entries[shown:place], above=Parent.LEAF if shown else None))
+            log.append(session, following(entries[shown:place], above=Parent.LEAF if shown else None))
             shown = place
             done = maintainer.before_request(writer)
             with log.snapshot() as preview:
@@ -200,7 +178,7 @@ def _sizes_ahead(
 ) -> tuple[list[int], list[int]]:
     """Return the sizes above each entry to come, by pi's estimate and by a policy's counter."""
     with log.snapshot() as snapshot:
-        preview = Preview(snapshot, session, _following(entries, above=above))
+        preview = Preview(snapshot, session, following(entries, above=above))
     of_each = {
         each: [moment.tokens for moment in timeline(preview, session, tokens=counter(each)).moments]
         for each in {"utf16/4", name}
@@ -224,14 +202,6 @@ def _maintainer(variant: Variant, limits: Limits) -> Maintainer:
         sources=variant.sources,
     )
     return Maintainer(compactor=compactor, now=lambda: 0)
-
-
-def _following(entries: Sequence[Event], *, above: Literal[Parent.LEAF] | None) -> list[NewEvent]:
-    """Return copies of entries, each below the one before it, the first below `above`."""
-    return [
-        as_new(entry, parent=Parent.LEAF if place else above, target=None)
-        for place, entry in enumerate(entries)
-    ]
 
 
 def _size(snapshot: Snapshot, session: str, leaf: int) -> int:
@@ -259,34 +229,7 @@ def _measured(
         sent=sent,
         tokens_sent=sum(each.tokens for each in sent),
         peak_tokens=max((each.tokens for each in sent), default=0),
-        measured_peak=history.measured_peak,
-        dollars=_dollars(snapshot, session, sent, {each.seq for each in compactions}, prices),
+        measured_sent=sum(history.measured) or None,
+        measured_peak=max(history.measured, default=None),
+        dollars=input_cost(snapshot, session, sent, {each.seq for each in compactions}, prices),
     )
-
-
-def _dollars(
-    snapshot: Snapshot,
-    session: str,
-    sent: Sequence[SentContext],
-    compacted_at: AbstractSet[int],
-    prices: Prices,
-) -> float | None:
-    """Return the input cost of a run's contexts, None if the price of a model is unknown."""
-    costs, cached, since = list[float](), 0, 0
-    for each in sent:
-        if any(since <= seq < each.seq for seq in compacted_at):
-            cached = 0
-        answer = event(snapshot, session, each.seq)
-        model = settings_at(snapshot, session, each.seq).model
-        price = prices.price(
-            str(model.model_id) if model else "",
-            provider=str(model.provider or "") if model else "",
-            time=answer.time,
-            prompt=each.tokens,
-        )
-        if price is None:
-            return None
-        read = min(cached, each.tokens)
-        costs.append(read * price.cache_read + (each.tokens - read) * price.cache_write_5m)
-        cached, since = each.tokens, each.seq
-    return math.fsum(costs) / MILLION

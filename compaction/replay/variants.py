@@ -19,6 +19,8 @@ from projections.tokens import counter
 
 RECORDED: Final = "recorded"
 """The name of the variant that does what the session did."""
+GIVEN_BACK: Final = f"{RECORDED}+given-back"
+"""The name of the variant that adds to it what refold's hook would give back."""
 DROP: Final = "drop"
 """The name of the variant that keeps the newest messages and writes no summary."""
 
@@ -28,7 +30,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 
     `policy` is None for the recorded compaction itself. `drops`: keep what the policy keeps, without a summary.
     `template` replaces the policy's, "" for none; it is looked up in `sources` first. A `program` compacts instead
-    of a policy, which is then None.
+    of a policy, which is then None. `gives_back`: add to the recorded context what refold would give back.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source] = ()
     drops: bool = False
     program: Program | None = None
+    gives_back: bool = False
 
 
 def trial_key(*decides: object) -> bytes:
@@ -49,13 +52,11 @@ def identity_of(variant: Variant) -> tuple[object, ...] | None:
     """Return everything that decides a variant's results; None if they may differ each time."""
     if variant.program is not None:
         return None
-    summarizers = [
-        each.identity if isinstance(each, HasIdentity) else None for each in variant.chain.summarizers
-    ]
+    summarizers = identity_of_chain(variant.chain)
     if None in summarizers:
         return None
     if variant.policy is None:
-        return ("recorded",)
+        return (RECORDED, variant.gives_back)
     names = (variant.template, *template_names(variant.policy.prompting, instead=variant.template).values())
     tokens = counter(variant.policy.counter)
     return (
@@ -67,6 +68,11 @@ def identity_of(variant: Variant) -> tuple[object, ...] | None:
         [_template_digest(name, variant) for name in names],
         summarizers,
     )
+
+
+def identity_of_chain(chain: SummarizerChain) -> list[object]:
+    """Return what decides the answers of each summarizer, None for one whose answers may differ."""
+    return [each.identity if isinstance(each, HasIdentity) else None for each in chain.summarizers]
 
 
 def _template_digest(name: str, variant: Variant) -> str | None:

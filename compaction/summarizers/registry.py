@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,6 +16,9 @@ import msgspec
 from compaction.summarizers import Summarizer
 from eventstore.errors import BadInputError, NotFoundError
 from eventstore.log import EventLog
+
+if TYPE_CHECKING:
+    from compaction.summarizers.command import CommandSummarizer
 
 ANTHROPIC: Final = "anthropic"
 """The summarizer that asks models by their names alone."""
@@ -73,7 +76,7 @@ def _http(choice: SummarizerContext) -> Summarizer:
     return HttpSummarizer(endpoint)
 
 
-def _command(choice: SummarizerContext) -> Summarizer:
+def _command(choice: SummarizerContext | None = None) -> CommandSummarizer:
     from compaction.summarizers.command import CommandSummarizer  # noqa: PLC0415  as the others
 
     del choice
@@ -151,6 +154,20 @@ def endpoint_of(name: str) -> str:
     if address and not is_address:
         raise BadInputError(variable, "is not an address", "give one with http:// or https://")
     return address
+
+
+def own_model(name: str) -> str:
+    """Return the model of a summarizer's answers if none is named, "" for one that does not say.
+
+    Raises BadInputError for `command` without a command.
+    """
+    if name == "command":
+        return _command().model
+    if name == ANTHROPIC:
+        from compaction.summarizers.anthropic import DEFAULT_MODEL  # noqa: PLC0415  its renderer
+
+        return DEFAULT_MODEL
+    return ""
 
 
 def default_summarizer() -> str:

@@ -104,7 +104,7 @@ def messages_json(
     return [
         {
             "event": part.id,
-            "records": [event(snapshot, session, seq).id for session, seq in part.events],
+            "records": [event(snapshot, session, seq).id for session, seq in part.events if seq],
             "seq": part.seq,
             "kind": part.kind,
             "role": part.role,

@@ -11,7 +11,7 @@ from cli.demo.player import play
 from cli.views.page.replay_page import Origin, replay_page
 from compaction.part import Limits
 from compaction.policy.load import load_preset
-from compaction.replay import replay_session
+from compaction.replay import Measures, replay_session
 from compaction.replay.results import summaries
 from compaction.replay.variants import RECORDED, Variant
 from compaction.summarizers.chain import SummarizerChain
@@ -40,7 +40,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     with log.snapshot() as snapshot:
         results = list(
-            replay_session(snapshot, session, variants, at="recorded", limits=Limits(window=200_000))
+            replay_session(
+                snapshot, session, variants, Measures(at="recorded", limits=Limits(window=200_000))
+            )
         )
     page = tmp_path_factory.mktemp("replay") / "page.html"
     shown = summaries(results, NAMES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.part import Limits
-from compaction.replay import replay_session
+from compaction.replay import Measures, replay_session
 from compaction.replay.results import Trial
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
@@ -19,7 +19,7 @@ def replayed_as_audited(log: EventLog, session: str) -> list[tuple[Trial, Compac
     """Replay what was recorded; hold it against the audit, and return the compactions as both show them."""
     with log.snapshot() as snapshot:
         entries = path(snapshot, resolve_cursor(snapshot, session))
-        results = list(replay_session(snapshot, session, [RECORDED], at="recorded", limits=LIMITS))
+        results = list(replay_session(snapshot, session, [RECORDED], Measures(at="recorded", limits=LIMITS)))
     # There is no context above the first entry.
     behind = {entry.seq for entry in entries[1:]}
     audited = [each for each in audit(log, session).compactions if each.seq in behind]

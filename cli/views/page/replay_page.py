@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
@@ -10,9 +11,10 @@ from markupsafe import Markup
 
 from cli.output import counted, safe_line, thousands, when
 from cli.views.page.html import rendered, summary_html
-from cli.views.replay_table import failures_of, kept_by, kept_notes
+from cli.views.page.marking import Marked, marked
+from cli.views.replay_table import cost_notes, failures_of, kept_by, kept_notes, kept_of, requests_of
 from cli.views.texts import part_of, percent
-from compaction.replay.results import ReplayResult, Trial, VariantSummary
+from compaction.replay.results import Claim, Counts, ReplayResult, Trial, VariantSummary, all_kept
 from eventstore.errors import shell_command
 
 MOST: Final = 20
@@ -64,16 +66,44 @@ class Frontier(msgspec.Struct, frozen=True, kw_only=True):
     dots: list[Dot]
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant's summary at a boundary, or the reason for its absence.
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant's curve: `points` of an SVG polyline, and its dots."""
 
-    `lacks` are rules and facts that its context does not have word for word.
-    """
+    sign: int
+    points: str
+    dots: list[Dot]
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """What variants kept by round; `rounds` are numbers with their places."""
+
+    what: str
+    lines: list[Line]
+    rounds: list[tuple[int, float]]
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """A variant's summary at a boundary with marks, or the reason for its absence."""
 
     variant: str
     about: str
-    lacks: list[str]
     summary: Markup
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a context has a claim; `target` is the anchor of a mark, `title` has the words."""
+
+    text: str
+    title: str = ""
+    target: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim of a boundary, and where each variant's context has it."""
+
+    label: str
+    claim: str
+    cells: list[Cell]
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +112,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     anchor: str
     name: str
     command: str
+    asked: list[Asked]
     sides: list[Side]
 
 
@@ -99,11 +130,17 @@ def replay_page(
         made=when(origin.made),
         sessions=sessions,
         title=f"{counted(len(results), f'{at}boundary', f'{at}boundaries')} in {counted(len(sessions), 'session')}",
-        notes=[*failures_of(results, variants), *kept_notes(results, variants)],
+        notes=[
+            *failures_of(results, variants),
+            *cost_notes(results, variants),
+            *kept_notes(results, variants),
+        ],
         variants=variants,
         is_read=any(each.judged for each in variants),
         kept=[kept_by(each) for each in variants],
+        requests=[requests_of(each) for each in variants],
         frontiers=list(_frontiers(results, variants)),
+        curves=list(_curves(variants)),
         area=AREA,
         places=[_place(number, each) for number, each in enumerate(shown)],
         left_out=len(results) - len(shown),
@@ -127,18 +164,64 @@ def _frontiers(results: Sequence[ReplayResult], variants: Sequence[VariantSummar
 
 
 def _dot(number: int, result: ReplayResult, trial: Trial, what: Literal["rules", "facts"], sign: int) -> Dot:
-    kept, asked = getattr(trial.kept, what), getattr(result.boundary.asked, what)
+    kept, asked = getattr(all_kept(trial), what), getattr(result.boundary.asked, what)
     size = (trial.tokens_after or 0) / trial.tokens_before if trial.tokens_before else 0.0
-    place = f"{result.boundary.session}#{result.boundary.seq}"
     return Dot(
         x=round(AREA.left + (AREA.right - AREA.left) * min(size, 1), 1),
-        y=round(AREA.bottom - (AREA.bottom - AREA.top) * kept / asked, 1),
+        y=_height(kept / asked),
         sign=sign,
         title=safe_line(
-            f"{trial.variant} at {place}: {part_of(kept, asked)} {what}, {percent(size)} of the size"
+            f"{trial.variant} at {_name(result)}: {part_of(kept, asked)} {what}, {percent(size)} of the size"
         ),
         target=f"b-{number}" if number < MOST else "",
     )
+
+
+def _height(share: float) -> float:
+    return round(AREA.bottom - (AREA.bottom - AREA.top) * share, 1)
+
+
+def _curves(variants: Sequence[VariantSummary]) -> Iterator[Curve]:
+    """Yield the rules and the facts by round, if there are rounds."""
+    whats: tuple[Literal["rules", "facts"], ...] = ("rules", "facts")
+    rounds = max(([each.round for each in variant.rounds] for variant in variants), key=len, default=[])
+    step = (AREA.right - AREA.left) / (len(rounds) + 1)
+    places = {number: round(AREA.left + step * place, 1) for place, number in enumerate(rounds, 1)}
+    for what in whats:
+        lines = [
+            _line(variant, what, number, places)
+            for number, variant in enumerate(variants, 1)
+            if any(getattr(each.asked, what) for each in variant.rounds)
+        ]
+        if lines:
+            yield Curve(what=what, lines=lines, rounds=[*places.items()])
+
+
+def _line(
+    variant: VariantSummary, what: Literal["rules", "facts"], sign: int, places: dict[int, float]
+) -> Line:
+    dots = []
+    for each in variant.rounds:
+        kept, asked = getattr(each.kept, what), getattr(each.asked, what)
+        kept += getattr(each.read, what) if each.read else 0
+        if asked:
+            title = f"{variant.variant}, round {each.round}: {part_of(kept, asked)} {what}"
+            dots.append(
+                # Lines of equal height would hide each other.
+                Dot(
+                    x=places[each.round] + 3 * (sign - 1),
+                    y=_height(kept / asked),
+                    sign=sign,
+                    title=safe_line(title),
+                    target="",
+                )
+            )
+    return Line(sign=sign, points=" ".join(f"{each.x},{each.y}" for each in dots), dots=dots)
+
+
+def _name(result: ReplayResult) -> str:
+    name = f"{result.boundary.session}#{result.boundary.seq}"
+    return f"{name}, round {result.boundary.round}" if result.boundary.round else name
 
 
 def _about(result: ReplayResult, trial: Trial) -> str:
@@ -146,29 +229,76 @@ def _about(result: ReplayResult, trial: Trial) -> str:
     if trial.error:
         return trial.error
     size = f"{thousands(trial.tokens_after)} of {thousands(trial.tokens_before)} tokens"
-    if (kept := trial.kept) is None or (asked := result.boundary.asked) is None:
+    if trial.kept is None or (asked := result.boundary.asked) is None:
         return size
+    kept, read = trial.kept, trial.kept.read or Counts()
     named = (
-        ("rules", kept.rules, asked.rules),
-        ("facts", kept.facts, asked.facts),
-        ("losses avoided", kept.losses, asked.losses),
+        ("rules", kept.rules, read.rules, asked.rules),
+        ("facts", kept.facts, read.facts, asked.facts),
+        ("losses avoided", kept.losses, read.losses, asked.losses),
     )
-    return "; ".join([size, *(f"{what} {part_of(found, total)}" for what, found, total in named if total)])
+    return "; ".join([size, *(f"{what} {kept_of(*counts)}" for what, *counts in named if counts[-1])])
 
 
 def _place(number: int, result: ReplayResult) -> Place:
-    boundary = result.boundary
+    boundary, anchor = result.boundary, f"b-{number}"
+    labels = list(_labels(boundary.claims))
     return Place(
-        anchor=f"b-{number}",
-        name=f"{boundary.session}#{boundary.seq}",
+        anchor=anchor,
+        name=_name(result),
         command=safe_line(shell_command(f"fork --leaf '#{boundary.seq}' --as trial", boundary.session)),
+        asked=[
+            Asked(
+                label=label,
+                claim=claim.claim,
+                cells=[
+                    _cell(trial, at, f"{anchor}-{column}-{label}")
+                    for column, trial in enumerate(result.trials)
+                ],
+            )
+            for at, (label, claim) in enumerate(zip(labels, boundary.claims, strict=True))
+        ],
         sides=[
             Side(
                 variant=trial.variant,
                 about=_about(result, trial),
-                lacks=trial.kept.lacks if trial.kept else [],
-                summary=summary_html(result.summaries.get(trial.variant, "")),
+                summary=_summary(result, trial, labels, f"{anchor}-{column}"),
             )
-            for trial in result.trials
+            for column, trial in enumerate(result.trials)
         ],
     )
+
+
+def _labels(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield R1, R2 for rules, F1 for facts, L1 for losses."""
+    counts = Counter[str]()
+    for each in claims:
+        counts[each.kind] += 1
+        yield f"{each.kind[0].upper()}{counts[each.kind]}"
+
+
+def _cell(trial: Trial, at: int, anchor: str) -> Cell:
+    if trial.kept is None:
+        return Cell(text="")
+    standing = next((each for each in trial.kept.standings if each.claim == at), None)
+    if standing is None:
+        return Cell(text="not there" if trial.kept.read is not None else "not word for word")
+    where = "message" if standing.event else "summary"
+    how = f"{where}, in other words" if standing.is_read else where
+    title = f"{standing.event} {standing.quote}".strip()
+    return Cell(text=how, title=title, target="" if standing.event else anchor)
+
+
+def _summary(result: ReplayResult, trial: Trial, labels: Sequence[str], anchor: str) -> Markup:
+    text = result.summaries.get(trial.variant, "")
+    if trial.is_sealed:
+        return Markup('<p class="about">only its provider can read this summary</p>')
+    if not text:
+        return Markup('<p class="about">no summary</p>')
+    standings = trial.kept.standings if trial.kept else []
+    wanted = [
+        Marked(each.quote, labels[each.claim], f"{anchor}-{labels[each.claim]}")
+        for each in standings
+        if not each.event
+    ]
+    return marked(summary_html(text), wanted)

@@ -61,7 +61,7 @@ def test_a_misspelt_summarizer_is_refused_at_once(told: Refold) -> None:
 def test_recorded_comes_first_by_default_at_recorded_boundaries(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     at_recorded = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--json").json
-    assert [each["variant"] for each in at_recorded["variants"]][:2] == ["recorded", "refold"]
+    assert [each["variant"] for each in at_recorded["variants"]] == ["recorded", "refold", "drop"]
     at_clean = refold("replay", DEMO, "--json").json
     assert "recorded" not in [each["variant"] for each in at_clean["variants"]]
 
@@ -103,7 +103,7 @@ def test_sessions_beside_a_damaged_one_are_replayed(refold: Refold) -> None:
 
 @pytest.mark.slow
 def test_the_program_of_the_docs_compacts(refold: Refold, tmp_path: Path) -> None:
-    page = (PROJECT / "docs" / "policies.md").read_text("utf-8")
+    page = (PROJECT / "docs" / "your-compactor.md").read_text("utf-8")
     examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (text,) = [each for each in examples if "sys.stdin" in each]
     (tmp_path / "compactor.py").write_text(text)
@@ -144,6 +144,9 @@ def test_a_program_that_is_not_there_is_refused_at_once(refold: Refold) -> None:
     [
         (("--match-size",), "--match-size needs --at recorded"),
         (("--match-size", "--at", "recorded", "--keep-recent", "9"), "--match-size needs --at recorded"),
+        (("--rounds", "2"), "--rounds and --reader need --at recorded"),
+        (("--reader", "a-1"), "--rounds and --reader need --at recorded"),
+        (("--at", "recorded", "--rounds", "2", "--match-size"), "--rounds excludes --match-size"),
         (("--at", "triggered", "-o", "page.html"), "--at triggered asks no model"),
         (("--at", "triggered", "--with", "refold@a-1"), "--at triggered asks no model"),
         (("--yes",), "--yes and --budget are for models"),
@@ -181,12 +184,16 @@ def test_claims_are_counted_where_a_model_read(refold: Refold) -> None:
     )
     judged(refold)
     shown = refold(*run).out
-    assert re.search(r"recorded +1 +0 +\d+% +0/1 +0/1 +0/1", shown)
+    assert re.search(r"recorded +1 +0 +\d+% +- +- +0/1 +0/1 +0/1", shown)
     assert "not counted" not in shown
     (boundary,), (trial,) = (refold(*run, "--json").json[each] for each in ("boundaries", "trials"))
     assert boundary["asked"] == {"rules": 1, "facts": 1, "losses": 1}
-    lacks = ["Work in pull requests", "stdin must be closed"]
-    assert trial["kept"] == {"rules": 0, "facts": 0, "losses": 0, "lacks": lacks}
+    assert [each["claim"] for each in boundary["claims"]][:2] == [
+        "Work in pull requests",
+        "stdin must be closed",
+    ]
+    nothing = {"rules": 0, "facts": 0, "losses": 0, "read": None, "standings": [], "unread": ""}
+    assert trial["kept"] == nothing
 
 
 @pytest.mark.slow
@@ -198,7 +205,78 @@ def test_the_docs_table_is_what_demo_shows(refold: Refold) -> None:
     refold("--store", str(refold.store), "demo")
     shown = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", *named(*variants)).out
     printed = {words[0]: words[3:] for words in map(str.split, shown.splitlines()) if words}
-    assert [printed[name] for name in variants] == [figures for _, *figures in rows]
+    assert [[size, *kept] for size, _, _, *kept in (printed[each] for each in variants)] == [
+        figures for _, *figures in rows
+    ]
+
+
+READER = """
+import json, sys
+prompt = sys.stdin.read()
+sought = prompt.partition("<sought>")[2].partition("</sought>")[0]
+numbers = [line.partition(".")[0].strip() for line in sought.splitlines() if line.strip()[:1].isdigit()]
+words = ["Half of the tests pass", "words that nobody said"]
+print(json.dumps({number: words[place % 2] for place, number in enumerate(numbers)}))
+"""
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A program that reads: it quotes the summary for every other claim, and makes the rest up."""
+    asked = tmp_path / "asked"
+    (tmp_path / "reader.py").write_text(f"open({str(asked)!r}, 'a').write('.')\n{READER}")
+    command = shlex.join([sys.executable, str(tmp_path / "reader.py")])
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", command)
+    return asked
+
+
+def test_a_reader_is_asked_once_and_checked(refold: Refold, reader: Path) -> None:
+    store_lossy(refold)
+    judged(refold)
+    run = ("replay", LOSSY, "--at", "recorded", *named("recorded"), "--reader", "command")
+    first = refold(*run, "--yes", "--json").json
+    kept = first["trials"][0]["kept"]
+    assert kept["read"] == {"rules": 1, "facts": 0, "losses": 1}
+    assert [(each["claim"], each["isRead"]) for each in kept["standings"]] == [(0, True), (2, True)]
+    assert (kept["rules"], kept["unread"]) == (0, "")
+    assert refold(*run, "--json").json == first
+    assert reader.read_text() == "."
+    assert re.search(r"0/1 \+1 read +0/1 +0/1 \+1 read", refold(*run).out)
+    assert refold(*run[:-1], "recorded", "--json").json["trials"] == first["trials"]
+    # Without a reader, nobody is asked and nothing of it counts.
+    assert refold(*run[:-2], "--json").json["trials"][0]["kept"]["read"] is None
+
+
+def test_a_reader_needs_consent(refold: Refold, reader: Path) -> None:
+    store_lossy(refold)
+    judged(refold)
+    run = ("replay", LOSSY, "--at", "recorded", *named("recorded"), "--reader")
+    assert ": 1 request with" in " ".join(refold(*run, "command", code=2).notes)
+    assert "reads nothing" in refold(*run, "extractive", code=2).errors
+    assert not reader.exists()
+
+
+@pytest.mark.slow
+def test_rounds_show_what_erodes(refold: Refold) -> None:
+    refold("--store", str(refold.store), "demo")
+    run = ("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", "--rounds", "3")
+    variants = named("recorded", "recorded+given-back", "refold", "drop")
+    shown = refold(*run, *variants)
+    assert re.search(r"recorded +7/7 +1/8 +0/8\n", shown.out)
+    assert re.search(r"recorded\+given-back +7/7 +8/8 +8/8\n", shown.out)
+    assert re.search(r"drop +0/7 +0/8 +0/8\n", shown.out)
+    figures = refold(*run, *variants, "--json").json
+    assert [each["round"] for each in figures["boundaries"]] == [1, 2, 3]
+    asked = [[each["asked"]["rules"] for each in variant["rounds"]] for variant in figures["variants"]]
+    assert asked == [[7, 8, 8]] * 4
+    page = refold(*run, *variants, "-o", "-").out
+    assert "rules kept, by round" in page
+    assert page.count("<mark>") > 10
+
+
+def test_nothing_else_can_be_given_back(told: Refold) -> None:
+    refused = told.refused(NotFoundError, "replay", "--all", "--at", "recorded", *named("recorded+nope"))
+    assert refused.name == "recorded+nope"
 
 
 def test_few_sessions_have_no_intervals(refold: Refold) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from compaction.judge.reading import find_templates, judge
 from compaction.policy.load import load_preset
-from compaction.replay import replay_session
+from compaction.replay import Measures, replay_session
 from compaction.replay.intervals import FEWEST_SESSIONS, interval
-from compaction.replay.kept import asked_by, kept_in
+from compaction.replay.kept import claims_of, kept_in
 from compaction.replay.program import Program
 from compaction.replay.results import Counts, Kept, ReplayedBoundary, ReplayResult, Trial, summaries
 from compaction.replay.variants import Variant
@@ -61,7 +61,7 @@ def parts_of(*texts: str) -> Sequence[Part]:
 
 
 def has(quote: str, *texts: str) -> bool:
-    return kept_in(parts_of(*texts), reading_of([quote])).facts == 1
+    return kept_in(parts_of(*texts), claims_of([reading_of([quote])])).facts == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -77,7 +77,7 @@ def test_planted_facts_are_found(seed: int) -> None:
         for each in facts
     ]
     parts = parts_of(*texts)
-    found = {each for each in facts if kept_in(parts, reading_of([each])).facts}
+    found = {each for each in facts if kept_in(parts, claims_of([reading_of([each])])).facts}
     assert len(found & planted) / len(found) >= 0.95
     assert len(found & planted) / len(planted) >= 0.95
 
@@ -116,7 +116,7 @@ def read() -> Story:
 def replayed(story: Story, *variants: Variant) -> ReplayResult:
     with story.log.snapshot() as snapshot:
         (found,) = replay_session(
-            snapshot, story.session, variants, at="recorded", limits=LIMITS, log=story.log
+            snapshot, story.session, variants, Measures(at="recorded", limits=LIMITS), log=story.log
         )
         return found
 
@@ -130,7 +130,9 @@ def test_what_was_recorded_lacks_what_it_lost() -> None:
     found = replayed(read(), RECORDED)
     assert found.boundary.asked is not None
     assert (found.boundary.asked.rules, found.boundary.asked.facts) == (1, 1)
-    assert found.trials[0].kept == Kept(lacks=["Work in pull requests", "stdin must be closed"])
+    assert found.trials[0].kept == Kept()
+    claims = [(each.kind, each.claim) for each in found.boundary.claims]
+    assert claims[:2] == [("rule", "Work in pull requests"), ("fact", "stdin must be closed")]
 
 
 def test_all_variants_are_asked_for_the_same() -> None:
@@ -157,8 +159,9 @@ def test_recorded_counts_are_those_of_its_context() -> None:
         reading = readings(snapshot, story.session)["e5"]
         parts = context_at(snapshot, cursor.at_leaf(5)).parts
         whole = context_at(snapshot, cursor.at_leaf(4)).parts
-    assert replayed(story, RECORDED).trials[0].kept == kept_in(parts, reading)
-    assert kept_in(whole, reading) == Kept(*msgspec.structs.astuple(asked_by(reading)))
+    claims = claims_of([reading])
+    assert replayed(story, RECORDED).trials[0].kept == kept_in(parts, claims)
+    assert [each.claim for each in kept_in(whole, claims).standings] == [*range(len(claims))]
 
 
 def test_sealed_summaries_are_not_counted(tmp_path: Path) -> None:
@@ -173,12 +176,12 @@ def test_sealed_summaries_are_not_counted(tmp_path: Path) -> None:
         )
         SessionWriter(log, session).append(Note(target_id=f"{2:08x}", data=msgspec.to_builtins(reading)))
         with log.snapshot() as snapshot:
-            (found,) = replay_session(snapshot, session, [RECORDED], at="recorded", limits=LIMITS)
+            (found,) = replay_session(snapshot, session, [RECORDED], Measures(at="recorded", limits=LIMITS))
         assert found.boundary.asked == Counts(facts=1)
         return found.trials[0]
 
-    assert recorded(native=False).kept == Kept(lacks=["f"])
-    assert recorded(native=True).kept is None
+    assert recorded(native=False).kept == Kept()
+    assert (recorded(native=True).kept, recorded(native=True).is_sealed) == (None, True)
 
 
 def result(session: str, *kept: Kept | None) -> ReplayResult:

@@ -14,6 +14,7 @@ from msgspec import structs
 from compaction.part import Limits
 from compaction.policy.load import load_preset
 from compaction.prompts import Prompt, serialized_prompt
+from compaction.replay import Measures
 from compaction.replay.model_answers import (
     AnswerProgress,
     Budget,
@@ -135,17 +136,13 @@ def fetched(stub: Stub, *, times: float = 100, seq: int | None = None) -> tuple[
     )
     model_variant = ModelVariant(variant=variant, summarizer=stub.name, models=(stub.model,))
     price = lambda _model, _tokens: PRICE  # noqa: E731
-    limits = Limits(window=200_000)
+    measures = Measures(limits=Limits(window=200_000))
     with log.snapshot() as snapshot:
-        first = next(
-            plan_boundaries(snapshot, log, "s", [model_variant], at="clean", limits=limits, price_of=price)
-        )
+        first = next(plan_boundaries(snapshot, log, "s", [model_variant], measures, price_of=price))
     place = first if seq is None else structs.replace(first, seq=seq)
     budget = Budget(times * sum(request.most or 0 for request in first.requests))
     caching = CachingSummarizer(log, stub, budget=budget, price_of=price)
-    run = fetch_answers(
-        log, [place], [(variant, [caching])], budget, at="clean", limits=limits, is_cancelled=lambda: False
-    )
+    run = fetch_answers(log, [place], [(variant, [caching])], budget, measures, is_cancelled=lambda: False)
     return list(run)[-1], first.seq
 
 
@@ -257,17 +254,13 @@ def together(*, times: float) -> int:
     )
     model_variant = ModelVariant(variant=variant, summarizer="anthropic", models=("m",))
     price = lambda _model, _tokens: PRICE  # noqa: E731
-    limits = Limits(window=200_000)
+    measures = Measures(limits=Limits(window=200_000))
     with log.snapshot() as snapshot:
-        found = list(
-            plan_boundaries(snapshot, log, "s", [model_variant], at="clean", limits=limits, price_of=price)
-        )
+        found = list(plan_boundaries(snapshot, log, "s", [model_variant], measures, price_of=price))
     assert len(found) > 1
     budget = Budget(times * max(sum(request.most or 0 for request in each.requests) for each in found))
     caching = CachingSummarizer(log, Stub(COMPLETE), budget=budget, price_of=price)
-    run = fetch_answers(
-        log, found, [(variant, [caching])], budget, at="clean", limits=limits, is_cancelled=lambda: False
-    )
+    run = fetch_answers(log, found, [(variant, [caching])], budget, measures, is_cancelled=lambda: False)
     return len(next(run).done)
 
 

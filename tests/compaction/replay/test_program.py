@@ -15,7 +15,7 @@ import pytest
 
 from compaction.part import Limits
 from compaction.processes import words_of
-from compaction.replay import replay_session
+from compaction.replay import Measures, replay_session
 from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult, Trial
 from compaction.replay.variants import Variant
@@ -67,7 +67,9 @@ def tried(story: Story, tmp_path: Path) -> Try:
             Variant(name="theirs", policy=None, chain=CHAIN, program=program),
         ]
         with story.log.snapshot() as snapshot:
-            return next(replay_session(snapshot, story.session, variants, limits=Limits(window=window)))
+            return next(
+                replay_session(snapshot, story.session, variants, Measures(limits=Limits(window=window)))
+            )
 
     return tried
 
@@ -216,7 +218,9 @@ def test_a_missing_program_is_the_variants_failure(story: Story) -> None:
     program = Program(command="/nowhere/compactor --fast")
     variants = [Variant(name="theirs", policy=None, chain=CHAIN, program=program)]
     with story.log.snapshot() as snapshot:
-        found = next(replay_session(snapshot, story.session, variants, limits=Limits(window=100_000)))
+        found = next(
+            replay_session(snapshot, story.session, variants, Measures(limits=Limits(window=100_000)))
+        )
     assert failed(found) == "the program cannot be started: No such file or directory"
 
 

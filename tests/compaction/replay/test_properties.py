@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from compaction.policy.load import load_preset, preset_names
-from compaction.replay import boundaries, replay_session
+from compaction.replay import Measures, boundaries, replay_session
 from compaction.replay.results import ReplayResult, summaries
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
@@ -38,7 +38,7 @@ NAMES = [each.name for each in VARIANTS]
 
 def replayed(log: EventLog, session: str, *variants: Variant, at: str) -> list[ReplayResult]:
     with log.snapshot() as snapshot:
-        return list(replay_session(snapshot, session, variants, at=at, limits=LIMITS))  # type: ignore[arg-type]
+        return list(replay_session(snapshot, session, variants, Measures(at=at, limits=LIMITS)))  # type: ignore[arg-type]
 
 
 FILES: dict[str, st.SearchStrategy[bytes]] = {

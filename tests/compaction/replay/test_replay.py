@@ -10,8 +10,8 @@ import pytest
 
 from compaction.cuts import KeepRecent
 from compaction.policy.load import load_preset
-from compaction.replay import replay_session
-from compaction.replay.boundaries import SMALLEST
+from compaction.replay import Measures, replay_session
+from compaction.replay.boundaries import SMALLEST, Where
 from compaction.replay.results import ReplayResult, summaries
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
@@ -44,9 +44,11 @@ def story() -> Story:
     return story
 
 
-def replayed(story: Story, *variants: Variant, at: str = "clean", **options: Any) -> list[ReplayResult]:
+def replayed(story: Story, *variants: Variant, at: Where = "clean", **options: Any) -> list[ReplayResult]:
     with story.log.snapshot() as snapshot:
-        return list(replay_session(snapshot, story.session, variants, at=at, limits=LIMITS, **options))  # type: ignore[arg-type]
+        return list(
+            replay_session(snapshot, story.session, variants, Measures(at=at, limits=LIMITS, **options))
+        )  # type: ignore[arg-type]
 
 
 def test_clean_boundaries_are_a_step_apart_and_have_a_future(story: Story) -> None:

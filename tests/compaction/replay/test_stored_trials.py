@@ -13,7 +13,7 @@ import pytest
 import compaction.replay
 from compaction.part import Limits
 from compaction.policy.load import load_preset
-from compaction.replay import replay_session, variants
+from compaction.replay import Measures, replay_session, variants
 from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult
 from compaction.replay.variants import Variant
@@ -38,9 +38,10 @@ class Replays:
 
     def __call__(self, *variants: Variant, **options: Any) -> list[ReplayResult]:
         self.trials = 0
-        options = {"limits": Limits(window=200_000), "log": self.story.log} | options
+        log = options.pop("log", self.story.log)
+        measures = Measures(**({"limits": Limits(window=200_000)} | options))
         with self.story.log.snapshot() as snapshot:
-            return list(replay_session(snapshot, "s", variants or (VARIANT,), **options))
+            return list(replay_session(snapshot, "s", variants or (VARIANT,), measures, log=log))
 
 
 @pytest.fixture
@@ -81,7 +82,8 @@ def test_a_trial_is_made_once(replays: Replays) -> None:
 
 def test_a_run_that_ends_early_stores_the_boundaries_that_it_finished(replays: Replays) -> None:
     with replays.story.log.snapshot() as snapshot:
-        run = replay_session(snapshot, "s", [VARIANT], limits=Limits(window=200_000), log=replays.story.log)
+        measures = Measures(limits=Limits(window=200_000))
+        run = replay_session(snapshot, "s", [VARIANT], measures, log=replays.story.log)
         next(run)
     assert replays.trials == 1
     found = replays()

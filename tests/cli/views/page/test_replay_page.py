@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
 from msgspec import structs
 
+from cli.views.page.marking import Marked, marked
 from cli.views.page.replay_page import MOST, Origin, replay_page
 from cli.views.replay_table import failures_of
-from compaction.replay.results import Counts, Kept, ReplayedBoundary, ReplayResult, Trial, summaries
+from compaction.replay.results import (
+    Claim,
+    Counts,
+    Kept,
+    ReplayedBoundary,
+    ReplayResult,
+    Standing,
+    Trial,
+    summaries,
+)
 
 ORIGIN = Origin(store="./a-store", command="refold replay s --with one", made=1_700_000_000_000)
 
@@ -41,9 +52,14 @@ def test_the_page_shows_each_summary_with_its_size() -> None:
 
 def test_the_page_plots_what_was_kept_against_size() -> None:
     found = result("s")
-    asked = structs.replace(found.boundary, asked=Counts(rules=4, facts=0))
+    claim = Claim(kind="rule", claim="Ask <first>", quotes=["summary"])
+    asked = structs.replace(found.boundary, asked=Counts(rules=4, facts=0), claims=[claim])
+    there = Standing(claim=0, event="", quote="A summary.")
     kept = [
-        structs.replace(each, kept=Kept(rules=each.tokens_after // 15, lacks=["Ask <first>"]))
+        structs.replace(
+            each,
+            kept=Kept(rules=each.tokens_after // 15, standings=[there] if each.variant == "one" else []),
+        )
         for each in found.trials[:2]
         if each.tokens_after
     ]
@@ -51,9 +67,32 @@ def test_the_page_plots_what_was_kept_against_size() -> None:
     assert '<td class="n">3/4</td>' in text
     assert "one at s#9: 3/4 rules, 50% of the size" in text
     assert "rules kept, by size left" in text
-    assert "<li><bdi>Ask &lt;first&gt;</bdi></li>" in text
+    assert "<td><bdi>Ask &lt;first&gt;</bdi></td>" in text
+    mark = '<b class="label" id="b-0-0-R1">R1</b><mark>A </mark><strong><mark>summary</mark></strong>'
+    assert mark in text
+    assert '<a href="#b-0-0-R1">summary</a>' in text
+    assert ">not word for word</td>" in text
     assert "facts kept, by size left" not in text
     assert "frontier" not in page(found)
+
+
+def test_the_page_says_what_is_sealed() -> None:
+    found = result("s")
+    sealed = structs.replace(found.trials[0], is_sealed=True)
+    assert "only its provider can read this summary" in page(
+        structs.replace(found, trials=[sealed, *found.trials[1:]])
+    )
+
+
+def test_marks_break_no_tag_and_no_character() -> None:
+    html = Markup("<p>if a &lt; b: <code>run</code> it</p><ul><li>then <em>stop</em></li></ul>")
+    shown = marked(html, [Marked("a < b: run it", "R1", "x"), Marked("it then stop", "F1", "y")])
+    assert shown == (
+        '<p>if <b class="label" id="x">R1</b><mark>a &lt; b: </mark><code><mark>run</mark></code> '
+        '<b class="label" id="y">F1</b><mark>it</mark></p>'
+        "<ul><li><mark>then </mark><em><mark>stop</mark></em></li></ul>"
+    )
+    assert marked(html, [Marked("nowhere", "R1", "x"), Marked("…", "R2", "z")]) == html
 
 
 def test_the_page_counts_boundaries_left_out() -> None:
