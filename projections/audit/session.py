@@ -373,7 +373,7 @@ class _Branch:
         self._appended_with.update(dict.fromkeys(range(event.seq + 1, end + 1), event.id))
         coverage = self._coverage[event.seq]
         view = node_of(event, self._snapshot).compaction or CompactionView()
-        kept = [part for part in after.parts if part.session != event.session or part.seq < event.seq]
+        kept = [part for part in sent_after.parts if part.session != event.session or part.seq < event.seq]
         # The summarizer did not see what a rewrite had hidden.
         removed = _removed(before, after, coverage, has_summary=bool(view.summary.strip()))
         in_use = settings_at(self._snapshot, event.session, event.parent_seq)

@@ -64,7 +64,7 @@ _SETUPS: Final[Mapping[tuple[str, str], Setup]] = {
     },
     **{
         ("oh-my-pi", f"compaction-{method}"): Setup(Limits(window=100_000), _OF_OH_MY_PI, is_automatic=True)
-        for method in ("soft", "snapcompact", "handoff")
+        for method in ("soft", "snapcompact", "handoff", "remote")
     },
     ("oh-my-pi", "manual-compaction"): Setup(settings=Settings(keep_recent_tokens=300)),
     ("codex", "automatic-compaction"): _OF_CODEX,

@@ -262,7 +262,8 @@ def test_sizes_are_of_what_was_sent(tmp_path: Path) -> None:
     (compaction,) = audit(log, bring(log, tmp_path, content)).compactions
     size = compaction.metrics.size
     assert (size.removed, size.kept, size.added) == (100, 0, 1)
-    assert (compaction.messages.summarized, compaction.messages.uncovered) == (0, 0)
+    messages = compaction.messages
+    assert (messages.summarized, messages.kept, messages.uncovered) == (0, 0, 0)
 
 
 def test_answers_have_the_model_of_their_turn(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.wire.scenarios.common import (
     parts,
     picture,
     read_parts,
+    summaries,
     task_of_agent,
 )
 from tests.wire.scenarios.pi import (
@@ -92,6 +93,11 @@ def configured(method: str, *, keep: int = 2000, threshold: int = 22_000) -> dic
     return {f"{AGENT}/config.yml": CONFIG.format(method=method, keep=keep, threshold=threshold)}
 
 
+REMOTE: Final = {
+    f"{AGENT}/config.yml": configured("remote")[f"{AGENT}/config.yml"]
+    + f"  remoteEndpoint: {URL}/v1/chat/completions\n"
+}
+"""A configuration in which another server writes the summaries."""
 QUIET: Final = configured("soft", keep=300, threshold=90_000)
 """A configuration that compacts only when it is told to."""
 
@@ -156,6 +162,15 @@ SCENARIOS: Final = (
             configured(method) | parts(200),
         )
         for method in ("soft", "shake", "snapcompact", "handoff")
+    ),
+    Scenario(
+        "compaction-remote",
+        automatic,
+        [
+            summaries(lambda request: request.api == "chat", "## Goal\nRead the files (summary {})."),
+            main_rule(*read_parts(TOOLS.read), say("Numbers.")),
+        ],
+        REMOTE | parts(200),
     ),
     Scenario(
         "manual-compaction",
