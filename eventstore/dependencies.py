@@ -20,6 +20,8 @@ from eventstore.log import EventLog, FeedItem, Head, Snapshot, SnapshotWrapper
 _Result = TypeVar("_Result", bound=msgspec.Struct)
 _LEVEL: Final = 1
 """The fastest compression: texts take most of the room."""
+_LARGEST: Final = 64 << 20
+"""Bytes of a result that is read back; a larger one is made again."""
 
 
 def digest_of_session(snapshot: Snapshot, session: str) -> bytes | None:
@@ -130,7 +132,10 @@ class StoredResults:
         if not value:
             return None
         try:
-            stored = msgspec.msgpack.decode(zlib.decompress(value), type=_StoredResult)
+            # A forged value may unpack to a thousand times its size.
+            stored = msgspec.msgpack.decode(
+                zlib.decompressobj().decompress(value, _LARGEST), type=_StoredResult
+            )
             found = msgspec.msgpack.decode(stored.result, type=kind)
         except (zlib.error, msgspec.DecodeError, UnicodeDecodeError):
             return None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import zlib
+
 import msgspec
 
 from eventstore.dependencies import StoredResults
@@ -69,3 +72,16 @@ def test_a_result_made_anew_forgets_what_the_old_one_read() -> None:
         results.save()
     two.says(user("more"))
     assert found(log, KEY) == Result(2)
+
+
+def test_a_value_that_unpacks_to_a_gigabyte_is_none() -> None:
+    deflate, piece = zlib.compressobj(1), bytes(1 << 20)
+    bomb = b"".join(deflate.compress(piece) for _ in range(1 << 10)) + deflate.flush()
+    log = stories()[0]
+    log.keep([(KEY, bomb)])
+    tracemalloc.start()
+    try:
+        assert found(log, KEY) is None
+        assert tracemalloc.get_traced_memory()[1] < 300 << 20
+    finally:
+        tracemalloc.stop()

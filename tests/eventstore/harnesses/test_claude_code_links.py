@@ -13,6 +13,7 @@ import pytest
 
 from eventstore.errors import EventConflictError
 from eventstore.files.batching import EventBatches
+from eventstore.files.exporting import export_original
 from eventstore.files.importing import import_sessions
 from eventstore.imports import origin_of
 from eventstore.log import AppendResult
@@ -397,3 +398,13 @@ def test_the_calls_of_a_copy_are_paid_for_once(tmp_path: Path) -> None:
         bring(log, tmp_path / f"{name}.jsonl", *shared, *own)
     calls = {name: session_cost(log, name, prices=prices).spent.calls for name in (SESSION, "6")}
     assert calls == {SESSION: 2, "6": 1}
+
+
+def test_the_original_of_a_grown_agent_is_its_newest_file(tmp_path: Path) -> None:
+    log, path = MemoryLog(), tmp_path / SESSION / "subagents" / "agent-x1.jsonl"
+    path.parent.mkdir(parents=True)
+    first = said("x", None, "look around", isSidechain=True, agentId="x1")
+    second = answer("y", "x", "m9", "looked", isSidechain=True, agentId="x1")
+    for lines in ((first,), (first, second), (first.replace(b"around", b"elsewhere"), second)):
+        (agent,) = bring(log, path, *lines)
+        assert b"".join(export_original(log, agent.id)) == path.read_bytes()
