@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from threading import Lock
 from typing import Final
 
 from cli.store import resolve_event, resolve_session
 from eventstore import open_store, paths
+from eventstore.errors import RefoldError
 from eventstore.harnesses import node_of
 from eventstore.imports import earlier_generations, origin_of
 from eventstore.log import Snapshot, StoredLog
@@ -40,6 +43,13 @@ class Recaller:
         self._store, self._folder, self._find = store, folder, find
         # By session: the masks of its secrets, and the number of the newest event that was searched for some.
         self._learned: dict[str, tuple[Masks, int]] = {}
+        self._lock = Lock()
+
+    def prepare(self) -> None:
+        """Learn the secrets of the session that is probably asked about, which takes longest."""
+        with suppress(RefoldError), self._lock, open_store(self._store, read_only=True) as log:
+            for name in self._here(log)[:1]:
+                self._learn(log, name)
 
     def recall(self, query: str, session: str, *, only_gone: bool, limit: int) -> str:
         """Return what a session says about words, the newest first."""
@@ -107,7 +117,7 @@ class Recaller:
 
     def _answer(self, session: str, quoted: Callable[[StoredLog, str], Iterable[str]]) -> str:
         """Return an answer that says what it is and ends at its limit. Raises RefoldError."""
-        with open_store(self._store, read_only=True) as log:
+        with self._lock, open_store(self._store, read_only=True) as log:
             name = resolve_session(log, session) if session else ""
             if not name:
                 candidates = self._here(log)

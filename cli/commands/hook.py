@@ -144,10 +144,10 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
             if not is_compacted:
                 return words_for_summarizer(snapshot, cursor, masked_words(FOR_SUMMARIZER)).text
             given = _behind(snapshot, cursor, harness, event)
-            leaf = _id_of_leaf(snapshot, session, cursor.leaf)
+            before = _last_before(snapshot, cursor, harness)
         if not given.text:
             return ""
-        _keep(log, session, leaf, given)
+        _keep(log, session, before, given)
     if name == _COMPACTED:
         return given.text
     return json.dumps(
@@ -241,14 +241,20 @@ def _behind(snapshot: Snapshot, cursor: Cursor, harness: str, event: dict[str, A
     return behind_newest(snapshot, cursor, masked_words())
 
 
-def _id_of_leaf(snapshot: Snapshot, session: str, leaf: int) -> str:
+def _last_before(snapshot: Snapshot, cursor: Cursor, harness: str) -> str:
+    """Return the id of the last entry before the new compaction, "" for none."""
     from eventstore.paths import event
 
-    return event(snapshot, session, leaf).id if leaf else ""
+    leaf = cursor.leaf
+    if leaf and harness != _UNRECORDED:
+        last = event(snapshot, cursor.session, leaf)
+        made = leaf if last.kind == "compaction" else last.compaction_seq
+        leaf = event(snapshot, cursor.session, made).parent_seq if made else 0
+    return event(snapshot, cursor.session, leaf).id if leaf else ""
 
 
 def _keep(log: StoredLog, session: str, leaf: str, given: GivenBack) -> None:
-    """Append a note of what was given back, about the last entry before the compaction."""
+    """Append a note of what was given back, about the last entry before the compaction, `leaf`."""
     import msgspec
 
     from eventstore.records import Note

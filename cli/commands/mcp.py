@@ -19,6 +19,7 @@ def command(ctx: click.Context) -> None:
     """
     from importlib.metadata import version
     from pathlib import Path
+    from threading import Thread
 
     from cli.recalling import Recaller
     from cli.store import store_path
@@ -54,6 +55,7 @@ def command(ctx: click.Context) -> None:
 
     for tool in (recall, rules, lost, show):
         reads(_failing(tool))
+    Thread(target=recaller.prepare, daemon=True).start()
     server.run()
 
 

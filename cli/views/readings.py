@@ -56,20 +56,18 @@ def summary_of_reading(reading: Reading) -> str:
 
 
 def given_back_text(given: GivenBackAudit, names: Mapping[str, str]) -> str:
-    """Return a line on a return and its fate behind later compactions; `names` are by id."""
+    """Return a line on a return and its fate behind the newest compaction; `names` are by id."""
     arrived = sum(each.arrived for each in given.quotations)
     missing = len(given.quotations) - arrived
     facts = [
         f"given back at {names.get(given.boundary, given.boundary)}: {counted(len(given.quotations), 'quotation')},"
         f" about {counted(given.tokens, 'token')}" + (f" ({missing} not in the context)" if missing else "")
     ]
-    fates: dict[str, Counter[str]] = {}
-    for quotation in given.quotations:
-        for fate in quotation.fates:
-            fates.setdefault(fate.boundary, Counter())[fate.state] += 1
-    for boundary, states in fates.items():
+    newest = [each.fates[-1] for each in given.quotations if each.fates]
+    if newest:
+        states = Counter(each.state for each in newest)
         found = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
-        facts.append(f"behind {names.get(boundary, boundary)}: {found}")
+        facts.append(f"behind {names.get(newest[0].boundary, newest[0].boundary)}: {found}")
     return safe_line("; ".join(facts))
 
 

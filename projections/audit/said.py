@@ -85,11 +85,11 @@ class ContextTexts:
     """The texts of a context, with white space folded."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        self._texts = [_folded(message_text(view_of_part(part))) for part in parts]
+        self._texts = "\0".join(_folded(message_text(view_of_part(part))) for part in parts)
 
     def has(self, text: str) -> bool:
         """Return True if a message has a text literally."""
-        return any(_folded(text) in each for each in self._texts)
+        return _folded(text) in self._texts
 
 
 def _folded(text: str) -> str:

@@ -45,7 +45,7 @@ def say(log: MemoryLog, *texts: str) -> list[str]:
     return found
 
 
-def read_rule(log: MemoryLog, event: str, seq: int, quote: str) -> None:
+def read_rule(log: MemoryLog, event: str, seq: int, quote: str, *tasks: dict[str, object]) -> None:
     rule = {
         "rule": "a rule",
         "said": [{"event": event, "seq": seq, "quote": quote}],
@@ -53,7 +53,8 @@ def read_rule(log: MemoryLog, event: str, seq: int, quote: str) -> None:
         "inSummary": None,
         "broken": [],
     }
-    lists = {"facts": [], "losses": [], "refused": [], "request": {}}
+    facts = [{"fact": "a task", "kind": "open task", "known": [each]} for each in tasks]
+    lists = {"facts": facts, "losses": [], "refused": [], "request": {}}
     data = {"type": "reading", "boundary": "", "until": event, "input": "", "rules": [rule], **lists}
     SessionWriter(log, SESSION).append(Note(data=data))
 
@@ -94,6 +95,20 @@ def test_rules_come_before_what_no_reading_saw(log: MemoryLog) -> None:
     given = behind(log)
     assert [each.quote for each in given.rules] == ["Chat."]
     assert [each.quote for each in given.messages] == ["After the reading."]
+
+
+def test_a_summarizer_is_told_rules_and_tasks(log: MemoryLog) -> None:
+    said = say(log, "Never push. Hello.", "Chat.", "Later, rename it.")
+    task = {"event": said[2], "seq": 5, "quote": "Later, rename it."}
+    read_rule(log, said[2], 5, "rename it", task)
+    say(log, "After the reading.")
+    with log.snapshot() as snapshot:
+        given = words_for_summarizer(snapshot, resolve_cursor(snapshot, SESSION), words(FOR_SUMMARIZER))
+    assert [[each.quote for each in found] for found in (given.rules, given.tasks, given.messages)] == [
+        ["rename it"],
+        ["Later, rename it."],
+        ["After the reading."],
+    ]
 
 
 def test_a_false_quotation_goes_not_back(log: MemoryLog) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,19 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from compaction.giving_back import BEHIND
 from eventstore.paths import events
 from projections.person_text import GIVEN_BACK, person_text
+from tests.wire import rounds
 from tests.wire.compare import compare
 from tests.wire.contexts import sessions_in
 from tests.wire.install import CACHE, RELEASES, Installed, InstallError, cache_folder, install
-from tests.wire.recording import requests_in
+from tests.wire.rounds import ROUNDS, Round, sent
 from tests.wire.run import can_run
-from tests.wire.scenarios.giving_back import INTEGRATIONS, RULES, TALKS, scenarios
-
-_OF_A_RUN = re.compile(
-    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z|/mnt/tmp/[^\"\\ ]*"
-)
-_FAULTS = ("missing", "crashing", "hanging", "locked", "asked")
+from tests.wire.scenarios.giving_back import FAULTS, INTEGRATIONS, RULES, TALKS
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 Runs = Callable[[str], Path]
@@ -57,26 +52,10 @@ def runs(programs: Callable[[str], Installed], tmp_path_factory: pytest.TempPath
     def run(harness: str) -> Path:
         programs(harness)
         folder = tmp_path_factory.mktemp(harness)
-        names = [each.name for each in scenarios(harness)]
-        command = [sys.executable, "-m", "tests.wire.run", harness, RELEASES[harness][-1], str(folder)]
-        subprocess.run([*command, "--giving-back", *names], check=True)
+        rounds.run(harness, folder)
         return folder
 
     return run
-
-
-def sent(folder: Path, name: str) -> list[tuple[str, str]]:
-    """Return the rule that answered each request and its messages, without what every run has of its own."""
-    found = requests_in(folder / name / "requests.jsonl")
-    return [
-        (
-            each["rule"],
-            _OF_A_RUN.sub(
-                "…", json.dumps(each["body"].get("messages") or each["body"]["input"], ensure_ascii=False)
-            ),
-        )
-        for each in found
-    ]
 
 
 def behind(folder: Path, name: str) -> list[str]:
@@ -94,6 +73,13 @@ def test_what_a_summary_forgot_is_sent_once(runs: Runs, harness: str) -> None:
     assert [[text.count(rule) for rule in RULES] for text in stock] == [[0, 0, 1]] * len(stock)
 
 
+def test_rules_last_over_rounds(runs: Runs) -> None:
+    given, stock = (rounds.rounds(runs("claude-code"), name) for name in ("given-back", "stock"))
+    assert min(len(given), len(stock)) >= ROUNDS
+    assert all(each.rules == (1, 1, 1) and 0 < each.tokens <= BEHIND for each in given)
+    assert stock == [Round((0, 0, 1), 0)] * len(stock)
+
+
 @pytest.mark.parametrize("harness", ["claude-code", "oh-my-pi", "opencode"])
 def test_a_summarizer_is_told_the_rules(runs: Runs, harness: str) -> None:
     asked = [text for rule, text in sent(runs(harness), "given-back") if rule == "compaction"]
@@ -107,7 +93,7 @@ def test_a_policy_makes_the_compaction(runs: Runs, harness: str) -> None:
     assert [found[-1][1].count(rule) for rule in RULES] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("harness", TALKS)
 def test_without_refold_the_requests_are_stock(runs: Runs, harness: str, fault: str) -> None:
     assert sorted(sent(runs(harness), fault)) == sorted(sent(runs(harness), "stock"))
@@ -125,14 +111,36 @@ def test_what_was_given_back_reads_as_such(runs: Runs, harness: str) -> None:
     assert counts.differences == compare(runs(harness), "stock").differences
 
 
-def test_claude_code_validates_the_plugin(programs: Callable[[str], Installed], tmp_path: Path) -> None:
+@pytest.fixture
+def claude(programs: Callable[[str], Installed], tmp_path: Path) -> dict[str, str]:
+    """An environment in which `claude` is Claude Code, with an empty home."""
     program = programs("claude-code")
-    environment = {
+    folders = (str(Path(program.command[0]).parent), *program.path, "/usr/bin", "/bin")
+    return {
         "HOME": str(tmp_path),
-        "PATH": ":".join((*program.path, "/usr/bin", "/bin")),
+        "PATH": ":".join(folders),
+        "PYTHONPATH": str(INTEGRATIONS.parent),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
     }
-    command = [*program.command, "plugin", "validate", str(INTEGRATIONS / "claude-code")]
+
+
+def done(environment: dict[str, str], *command: str) -> None:
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_claude_code_validates_the_plugin(claude: dict[str, str]) -> None:
+    done(claude, "claude", "plugin", "validate", str(INTEGRATIONS / "claude-code"))
+
+
+def test_claude_code_forgets_what_is_uninstalled(claude: dict[str, str], tmp_path: Path) -> None:
+    def naming() -> list[str]:
+        files = (each for each in (tmp_path / ".claude").rglob("*") if each.is_file())
+        return [each.name for each in files if b"refold" in each.read_bytes() or "refold" in str(each)]
+
+    install_it = (sys.executable, "-m", "refold", "install", "claude-code", "--yes")
+    done(claude, *install_it)
+    assert "settings.json" in naming()
+    done(claude, *install_it, "--uninstall")
+    assert naming() == []

@@ -21,26 +21,29 @@ async function begin($) {
   }
 }
 
+function isSummary(e) {
+  return e.door === 'compaction' && e.agentId === undefined && e.message.type === 'user' && Array.isArray(e.message.content);
+}
+
 export function register(on) {
   on('session.compact', async ($, e, next) => {
-    if (e.trigger === 'precompute' || e.agentId !== undefined) {
+    const path = e.trigger === 'precompute' || e.agentId !== undefined ? '' : await begin($);
+    const keep = path === '' ? '' : await answer($, { hook_event_name: 'PreCompact', transcript_path: path });
+    const instructions = [e.instructions, keep].filter(Boolean).join('\n\n');
+    return next(keep === '' ? e : { ...e, instructions });
+  });
+  // The words follow the summary in its own record: messages that replace those of the compaction get new ids, by which
+  // results of tools lose their place in the session's file, and a resumed session loads all that was summarized.
+  on('session.append', async ($, e, next) => {
+    if (!isSummary(e)) {
       return next(e);
     }
     const path = await begin($);
-    if (path === '') {
+    const summary = e.message.content.map((block) => block.text || '').join('\n');
+    const words = path === '' ? '' : await answer($, { hook_event_name: 'Compacted', transcript_path: path, summary });
+    if (words === '') {
       return next(e);
     }
-    const keep = await answer($, { hook_event_name: 'PreCompact', transcript_path: path });
-    const instructions = [e.instructions, keep].filter(Boolean).join('\n\n');
-    const made = await next(instructions === '' ? e : { ...e, instructions });
-    if (made.messages === undefined) {
-      return made;
-    }
-    const summary = made.messages.map((message) => message.text).join('\n');
-    const words = await answer($, { hook_event_name: 'Compacted', transcript_path: path, summary });
-    if (words === '') {
-      return made;
-    }
-    return { ...made, messages: [...made.messages, { role: 'user', text: words, toolUses: [] }] };
+    return next({ ...e, message: { ...e.message, content: [...e.message.content, { type: 'text', text: words }] } });
   });
 }

@@ -12,8 +12,10 @@ import lmdb
 import pytest
 
 from eventstore import open_store
+from eventstore.memory import MemoryLog
 from tests.cli.running import PROJECT, Refold
 from tests.support.pi_files import entry, header, said
+from tests.support.talk import PiSession, assistant, user
 
 SAID = ("Never touch db/frozen.", "My key is sk-ant-api03-" + "a1B2c3D4" * 11 + "-AAAAAAAA.", "Go on.")
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -85,6 +87,22 @@ def test_what_a_summary_has_goes_not_back(refold: Refold, transcript: Path) -> N
     told = answer(refold, "", "--event", event(transcript, "Compacted", summary=f"Kept: {SAID[0]}"))
     assert SAID[0] not in told
     assert SAID[2] in told
+
+
+def test_a_recorded_compaction_gets_its_words_back(refold: Refold) -> None:
+    story = PiSession()
+    story.says("u1", user(SAID[0]))
+    story.says("a1", assistant("Understood."))
+    story.compacts("c1", "", summary="Nothing.")
+    story.says("u2", user("Go on."))
+    path = Path("session.jsonl").resolve()
+    story.store_in(MemoryLog(), path.parent)
+    assert SAID[0] in refold("hook", "pi", stdin=event(path, "Compacted")).out
+    story.compacts("c2", "", summary="Nothing again.")
+    story.store_in(MemoryLog(), path.parent)
+    (given,) = refold("audit", str(path), "--json").json["sessions"][0]["givenBack"]
+    assert given["boundary"] == "c1"
+    assert [each["boundary"] for each in given["quotations"][0]["fates"]] == ["c2"]
 
 
 @pytest.mark.parametrize(

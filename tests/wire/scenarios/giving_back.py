@@ -50,12 +50,15 @@ class Talk(NamedTuple):
     run: Callable[[Box], None]
     rules: Sequence[Rule]
     files: Mapping[str, str | bytes] = {}
+    environment: Mapping[str, str] = {}
+    factor: float = 1
 
 
 def _in_claude_code(box: Box) -> None:
-    loaded = ("--plugin-dir", str(_PLUGIN))
-    for number, words in enumerate((*RULES, "/compact", "Go on.")):
-        claude_code.ask(box, words, *loaded, *(["--continue"] if number else []))
+    with box.talk(*claude_code.talking("--plugin-dir", str(_PLUGIN))) as claude:
+        for words in (*RULES, *_COUNT, "Go on."):
+            claude_code.tell(claude, words)
+    claude_code.ask(box, "And on.", "--continue", "--plugin-dir", str(_PLUGIN))
 
 
 def _add_to_codex(box: Box) -> None:
@@ -106,6 +109,13 @@ _SUMMARIES: Final = (
     summaries(offers_none, "Part {} was read."),
 )
 _READ: Final = tuple(f"Read part{number}.txt." for number in range(1, 4))
+_COUNT: Final = tuple(f"Count, part {number}." for number in range(1, 10))
+# Which files Claude Code restores that were read differs from run to run, so none is.
+_COUNTED: Final = [
+    reply
+    for words in _COUNT
+    for reply in (say(claude_code.shell("seq 100000 103800")), say(f"Done: {words}"))
+]
 TALKS: Final = {
     "claude-code": Talk(
         "claude-code",
@@ -113,8 +123,10 @@ TALKS: Final = {
         _in_claude_code,
         [
             summaries(ends_with("CRITICAL: Respond with TEXT ONLY"), SUMMARY),
-            claude_code.main_rule(*_UNDERSTOOD, say("Went on.")),
+            claude_code.main_rule(*_UNDERSTOOD, *_COUNTED, say("Went on."), say("And on.")),
         ],
+        environment={"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
+        factor=2,
     ),
     "codex": Talk(
         "codex",
@@ -179,6 +191,8 @@ def _talk(box: Box, talk: Talk, refold: str, *, is_there: bool, is_locked: bool)
         talk.add(box)
     else:
         shutil.rmtree(_PLUGIN / "hooks", ignore_errors=True)
+    # Which servers have answered by the time of a request differs from run to run.
+    (_PLUGIN / ".mcp.json").unlink(missing_ok=True)
     with _locked() if is_locked else nullcontext():
         talk.run(box)
     log = Path(f"{STORE}.hook.log")
@@ -196,6 +210,10 @@ def _locked() -> Iterator[None]:
         process.kill()
 
 
+FAULTS: Final = ("missing", "crashing", "hanging", "locked", "asked")
+"""The names of the scenarios in which refold gives no answer."""
+
+
 def scenarios(harness: str) -> list[Scenario]:
     """Return the scenarios of a harness: without refold, with it, and with each fault."""
     talk = TALKS[harness]
@@ -208,7 +226,13 @@ def scenarios(harness: str) -> list[Scenario]:
             lambda box: _talk(box, talk, refold, is_there=is_there, is_locked=is_locked),
             talk.rules,
             {**talk.files, "policy.toml": _POLICY},
-            environment={"REFOLD_STORE": str(STORE), "PYTHONPATH": str(SOURCES), **more},
+            environment={
+                "REFOLD_STORE": str(STORE),
+                "PYTHONPATH": str(SOURCES),
+                **talk.environment,
+                **more,
+            },
+            factor=talk.factor,
         )
 
     return [
