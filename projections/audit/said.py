@@ -85,11 +85,14 @@ class ContextTexts:
     """The texts of a context, with white space folded."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        self._texts = "\0".join(_folded(message_text(view_of_part(part))) for part in parts)
+        self._whole = {_folded(message_text(view_of_part(part))) for part in parts}
+        self._joined = "\0".join(self._whole)
 
     def has(self, text: str) -> bool:
         """Return True if a message has a text literally."""
-        return _folded(text) in self._texts
+        words = _folded(text)
+        # Most words stand as the message that they are, which is found at once.
+        return words in self._whole or words in self._joined
 
 
 def _folded(text: str) -> str:
