@@ -40,12 +40,22 @@ function inPi(pi) {
 // them sooner, but with one it marks nothing for the provider's cache.
 function inOhMyPi(pi) {
   let isRunning = false;
+  let telling; // a promise
+  let told; // the compaction whose words the running turn gets
 
   // Return true for a compaction that refold was not asked about.
   function isOpen(ctx) {
     const entries = ctx.sessionManager.getBranch();
     const last = entries.findLastIndex((each) => each.type === 'compaction');
-    return last >= 0 && !entries.slice(last).some((each) => each.customType === TYPE);
+    return last >= 0 && entries[last].id !== told && !entries.slice(last).some((each) => each.customType === TYPE);
+  }
+
+  async function tell(compaction, ctx) {
+    const content = await answer(ctx, 'Compacted');
+    if (content !== '' && isRunning) {
+      told = compaction;
+      pi.sendMessage({ customType: TYPE, content, display: true }, { deliverAs: 'steer' });
+    }
   }
 
   pi.on('session.compacting', async (event, ctx) => {
@@ -54,6 +64,7 @@ function inOhMyPi(pi) {
   });
 
   pi.on('before_agent_start', async (event, ctx) => {
+    await telling;
     isRunning = true;
     if (!isOpen(ctx)) {
       return undefined;
@@ -72,10 +83,8 @@ function inOhMyPi(pi) {
 
   pi.on('session_compact', async (event, ctx) => {
     if (isRunning) {
-      const content = await answer(ctx, 'Compacted');
-      if (content !== '' && isRunning) {
-        pi.sendMessage({ customType: TYPE, content, display: true }, { deliverAs: 'steer' });
-      }
+      telling = tell(event.compactionEntry.id, ctx);
+      await telling;
     }
   });
 }

@@ -86,6 +86,17 @@ def test_a_summarizer_is_told_the_rules(runs: Runs, harness: str) -> None:
     assert [2, 2, 2] in [[text.count(rule) for rule in RULES] for text in asked]
 
 
+def test_a_prompt_behind_a_compaction_has_them(runs: Runs) -> None:
+    (given,) = behind(runs("opencode"), "by-hand")
+    assert [given.count(rule) for rule in RULES] == [1, 1, 1]
+
+
+def test_words_within_a_turn_come_once(runs: Runs) -> None:
+    given = [[text.count(rule) for rule in RULES] for text in behind(runs("oh-my-pi"), "within-a-turn")]
+    assert given[-1] == [1, 1, 1]
+    assert all(max(counts) == 1 for counts in given)
+
+
 @pytest.mark.parametrize("harness", ["pi", "oh-my-pi"])
 def test_a_policy_makes_the_compaction(runs: Runs, harness: str) -> None:
     found = sent(runs(harness), "policy")

@@ -78,15 +78,30 @@ def _add_to_opencode(_: Box) -> None:
     shutil.copytree(_PLUGIN, ROOT / "home/config/opencode/plugins")
 
 
+def _within_a_turn(box: Box) -> None:
+    with oh_my_pi.start(box) as rpc:
+        for words in (*RULES, "Read all parts.", "Go on."):
+            rpc.ask(words)
+    box.run("-p", *oh_my_pi.OPTIONS, "-c", "And on.")
+
+
 def _in_opencode(box: Box) -> None:
     opencode.commit(box)
     with box.talk("serve", "--port", opencode.SERVER.rpartition(":")[2]):
         server = opencode.Server()
         for words in (*RULES, *_READ, "Go on."):
             server.ask(words)
-        server.compact()
-        server.ask("Go on again.")
     opencode.ask(box, "And on.", "-c")
+
+
+def _by_hand(box: Box) -> None:
+    opencode.commit(box)
+    with box.talk("serve", "--port", opencode.SERVER.rpartition(":")[2]):
+        server = opencode.Server()
+        for words in (*RULES, *_READ):
+            server.ask(words)
+        server.compact()
+        server.ask("Go on.")
 
 
 def _in_pi(box: Box) -> None:
@@ -179,6 +194,24 @@ TALKS: Final = {
 }
 
 
+WITHIN_A_TURN: Final = TALKS["oh-my-pi"]._replace(
+    run=_within_a_turn,
+    rules=[
+        *_SUMMARIES,
+        pi.main_rule(
+            *_UNDERSTOOD,
+            *(say(oh_my_pi.TOOLS.read(f"part{number}.txt")) for number in range(1, 6)),
+            *(say(f"Went on {number}.") for number in range(3)),
+        ),
+    ],
+)
+"""oh-my-pi compacts between the calls of a turn."""
+BY_HAND: Final = TALKS["opencode"]._replace(
+    run=_by_hand, files={**TALKS["opencode"].files, **opencode.configured(context=100_000)}
+)
+"""The person compacts in opencode."""
+
+
 def _talk(box: Box, talk: Talk, refold: str, *, is_there: bool, is_locked: bool) -> None:
     box.environment["PATH"] = f"{ROOT / 'bin'}:{box.environment['PATH']}"
     program = ROOT / "bin" / "refold"
@@ -219,7 +252,13 @@ def scenarios(harness: str) -> list[Scenario]:
     talk = TALKS[harness]
 
     def scenario(
-        name: str, refold: str = _PROGRAM, *, is_there: bool = True, is_locked: bool = False, **more: str
+        name: str,
+        refold: str = _PROGRAM,
+        *,
+        talk: Talk = talk,
+        is_there: bool = True,
+        is_locked: bool = False,
+        **more: str,
     ) -> Scenario:
         return Scenario(
             name,
@@ -244,4 +283,6 @@ def scenarios(harness: str) -> list[Scenario]:
         scenario("locked", is_locked=True),
         scenario("asked", REFOLD_ASKS="refold-ask-12345678"),
         *([scenario("policy", REFOLD_POLICY=str(ROOT / "policy.toml"))] if talk.folder == "pi" else []),
+        *([scenario("within-a-turn", talk=WITHIN_A_TURN)] if harness == "oh-my-pi" else []),
+        *([scenario("by-hand", talk=BY_HAND)] if harness == "opencode" else []),
     ]
