@@ -82,8 +82,9 @@ def _of_own(raw: bytes, shape: str, time: int) -> list[Block]:
 
 
 def _of_message(message: Json) -> Iterator[Block]:
-    if message["role"] != "system":
-        yield from _contents(message["role"], message["content"])
+    # The system prompt stands elsewhere: oh-my-pi has newer models read messages of extensions as the system's.
+    role = "user" if message["role"] == "system" else message["role"]
+    yield from _contents(role, message["content"])
 
 
 REWRITTEN: Final = "rewritten"

@@ -40,6 +40,8 @@ from tests.wire.scenarios.common import RESUMING
 HARNESSES: Final = ("codex", "opencode")
 """The programs whose published files are resumed."""
 _CUT: Final = re.compile(r"…\d+ (?:tokens|chars) truncated…")
+_PRIVATE: Final = re.compile(r"⟦U([0-9a-f]{4,6})⟧")
+_EXPLAINED: Final = re.compile(r"(?:\\n)*<glyph-tokens>.*?</glyph-tokens>(?:\\n)?")
 NO_REQUEST: Final = "no request"
 AFTER: Final = "other blocks after the context"
 
@@ -80,12 +82,14 @@ def compared(path: Path, requests: Path) -> Resumed:
     if request is None:
         return Resumed(path, {NO_REQUEST}, 0)
     body, cut = with_whole_outputs(request["body"], context)
+    its = format_of(imported[0].format).name
+    if its == "oh-my-pi":
+        body = with_private_characters(body)
     sent = request_blocks(request["api"], body)
     built = as_held_by(request["api"], context_blocks(context, 0))
     for remove in GAPS.values():
         sent = remove(sent, recorded_in([path]))
-    its = format_of(imported[0].format).name
-    if its == "claude-code":
+    if its in ("claude-code", "oh-my-pi"):
         built = without_thoughts_of_others(built, context, request["body"]["model"])
     sent, built = (as_added(its, request["api"], blocks) for blocks in (sent, built))
     added = sent[len(built) :]
@@ -96,8 +100,16 @@ def compared(path: Path, requests: Path) -> Resumed:
     return Resumed(path, differences, cut)
 
 
+def with_private_characters(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with the characters of private use whose numbers oh-my-pi writes, and explains."""
+    text = _EXPLAINED.sub("", json.dumps(body, ensure_ascii=False))
+    text = _PRIVATE.sub(lambda found: chr(int(found[1], 16)), text)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
 def without_thoughts_of_others(blocks: Sequence[Block], context: Context, model: str) -> list[Block]:
-    """Drop thoughts of other models, which Claude Code keeps in its file and sends to none but theirs."""
+    """Drop thoughts of other models, which two programs keep in their files and send to none but theirs."""
     others = {
         block.signature
         for view in map(view_of_part, context.parts)
@@ -158,6 +170,11 @@ def _without_introduction(_: str, blocks: Sequence[Block]) -> list[Block]:
     ]
 
 
+def _without_continuations(_: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop the text that oh-my-pi puts between two answers."""
+    return [block for block in blocks if block != Block("user", "text", "Continue.")]
+
+
 def _without_thoughts(api: str, blocks: Sequence[Block]) -> list[Block]:
     """Drop thoughts of the Responses API, which oh-my-pi leaves out of a process's first request."""
     return [block for block in blocks if api != "responses" or block.kind != "thinking"]
@@ -170,6 +187,7 @@ ADDITIONS: Final = (
     ("pi", _without_introduction),
     ("oh-my-pi", _without_picture_text),
     ("oh-my-pi", _without_thoughts),
+    ("oh-my-pi", _without_continuations),
 )
 """The closed list of what programs do to sessions that they resume, whoever wrote these."""
 

@@ -27,6 +27,7 @@ from tests.wire.resume import (
     as_added,
     compared,
     resume,
+    with_private_characters,
     without_thoughts_of_others,
 )
 from tests.wire.run import can_run
@@ -118,6 +119,11 @@ def test_a_program_adds_only_listed_content() -> None:
     thought = Block("assistant", "thinking", "Hm.", "seal")
     assert as_added("oh-my-pi", "responses", [thought]) == []
     assert as_added("oh-my-pi", "messages", [thought]) == [thought]
+    again = Block("user", "text", "Continue.")
+    assert as_added("oh-my-pi", "messages", [answer, again, answer]) == [answer, answer]
+    assert with_private_characters({"input": "a ⟦Ue7e5⟧\n<glyph-tokens>\nit\n</glyph-tokens>"}) == {
+        "input": "a \ue7e5"
+    }
     summary = Block("user", "text", "Said so:\n\n<summary>\nit\n</summary>")
     assert as_added("pi", "messages", [summary])[0].text == "\n\n<summary>\nit\n</summary>"
 
