@@ -150,7 +150,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     compaction, which is by nobody. `restores` means that it shows content again if it directly follows a compaction.
     `rewrites` are the replacements of a `rewrite`, oldest first; "" may show nothing. `folder` is the working folder
     at that time, for a header too. `usage` is that of the message in the event `target`, recorded later. `requests` are
-    those for its summary, or for a failed one. `line` is a line for logs if there are no messages.
+    those for its summary, or for a failed one. `line` is a line for logs if there are no messages. `typed` is
+    what a person typed while the model worked, in a record beside the messages.
 
     `raw` is the JSON of a message that contexts show as recorded. `target` is the id of the event that this one refers
     to; with `needs_source`, only the whole source tells. `flags` is a sum of `Flag`s that nothing else here says.
@@ -175,6 +176,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     extension: Extension | None = None
     folder: str = ""
     line: str = ""
+    typed: str = ""
     raw: bytes = b""
     target: str | None = None
     needs_source: bool = False

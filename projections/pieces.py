@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import Final
 
 from eventstore.views import Message, Text, ToolCall, shell_text
 from projections.person_text import outside_tags, text_by_person
@@ -19,7 +20,11 @@ class Who(StrEnum):
     RESULT = "result"
     ERROR = "error"
     ANSWER = "answer"
-    """A person's answer to a question or a plan, as the harness reports it."""
+    """An act of a person, as the harness reports it: an answer to a question, a refused call, a command."""
+
+
+_COMMAND: Final = ("<command-name>", "<command-args>")
+"""Tags in which Claude Code reports a slash command."""
 
 
 def pieces_of(message: Message, *, by_person: bool, is_answer: bool = False) -> Iterator[tuple[Who, str]]:
@@ -31,8 +36,8 @@ def pieces_of(message: Message, *, by_person: bool, is_answer: bool = False) -> 
         yield Who.PERSON, f"! {message.shell.command}"
         yield Who.RESULT, shell_text(message.shell)
     elif message.role == "toolResult":
-        answered = Who.ANSWER if is_answer else Who.RESULT
-        yield Who.ERROR if message.is_error else answered, message.text
+        is_act = message.is_refused or (is_answer and not message.is_error)
+        yield Who.ANSWER if is_act else Who.ERROR if message.is_error else Who.RESULT, message.text
         yield Who.PERSON, text_by_person(message, by_person=False)
     elif message.role == "assistant":
         for block in message.blocks:
@@ -42,9 +47,13 @@ def pieces_of(message: Message, *, by_person: bool, is_answer: bool = False) -> 
                 yield Who.CALL, f"{block.name} {_values(block.decoded)}"
     elif by_person:
         yield Who.PERSON, text_by_person(message, by_person=True)
-        yield Who.HARNESS, _inserted(message)
+        yield _of_harness(_inserted(message))
     else:
-        yield Who.HARNESS, message.text
+        yield _of_harness(message.text)
+
+
+def _of_harness(text: str) -> tuple[Who, str]:
+    return Who.ANSWER if any(tag in text for tag in _COMMAND) else Who.HARNESS, text
 
 
 def _inserted(message: Message) -> str:

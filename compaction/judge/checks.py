@@ -145,7 +145,11 @@ def _statement(claim: ClaimedStatement, material: Material) -> Statement:
         sentence=folded(claim.sentence), said=said, in_previous=None if previous is None else folded(previous)
     )
     if found.is_unfounded:
-        heard = [each for each in (*material.before, *material.earlier) if each.who in people]
+        if material.begins_midway:
+            raise RefusedError("the file begins in the middle of the session: who said it is not known")
+        # A command that asks for a compaction is recorded right behind it.
+        near = (each for each in material.after if each.seq <= material.seq + _NEAR)
+        heard = [each for each in (*material.before, *material.earlier, *near) if each.who in people]
         _require_unsaid(found.sentence, heard, material.previous)
     return found
 

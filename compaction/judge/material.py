@@ -12,13 +12,16 @@ import msgspec
 from compaction.prompts import escape_tags, wrap_in_tag
 from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
-from eventstore.paths import event
+from eventstore.paths import event, events_of_kinds
+from eventstore.paths import path as lazy_path
 from projections.audit.readings import BOUNDARIES
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
 from projections.context.parts import Part, view_of_part
+from projections.person_text import outside_tags
 from projections.pieces import Who, pieces_of
 from projections.replacement import start_of_change
+from projections.rules import rules_of_format
 from projections.settings import harness_prompt
 
 _LONGEST: Final = {
@@ -65,7 +68,8 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     `boundary` is the id of a compaction or a branch summary and `seq` its number; "" and 0 for the open window, which
     has nothing behind it. `shown` is the context right behind the boundary as texts, with the recorded system prompt.
     `until` is the id of the last event. `is_opaque`: only the model's provider can read the summary. `earlier` are
-    pieces from before the previous boundary, which are no longer in the context.
+    pieces from before the previous boundary, which are no longer in the context. `begins_midway`: the session has
+    not all that was said before its first event.
     """
 
     boundary: str
@@ -78,6 +82,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     until: str
     is_opaque: bool = False
     earlier: Sequence[Said] = ()
+    begins_midway: bool = False
 
     @property
     def text(self) -> str:
@@ -133,6 +138,9 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
     boundaries = [each for each in entries if each.kind in BOUNDARIES and start_of_change(each, snapshot)]
     ends = [*(entry.parent_seq for entry in boundaries[1:]), cursor.leaf]
     earlier: dict[Said, None] = {}
+    root = next(lazy_path(snapshot, cursor.session, cursor.leaf), None)
+    begins_midway = root is not None and rules_of_format(root.format).begins_midway(snapshot, root)
+    typed, since = typed_beside(snapshot, cursor.session), 0
     for boundary, end in zip(boundaries, ends, strict=False):
         behind = context_at(snapshot, cursor.at_leaf(boundary.seq), readable=True).parts
         known = {part.key for part in behind}
@@ -143,7 +151,8 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
         node = node_of(boundary, snapshot)
         is_opaque = node.compaction is not None and bool(node.compaction.native)
         summary = node.summary.summary if node.summary and not is_opaque else ""
-        pieces, following = [*_said(before)], [*_said(fresh)]
+        pieces = with_typed(_said(before), typed, since, boundary.seq)
+        following = with_typed(_said(fresh), typed, boundary.seq, end)
         yield Material(
             boundary=boundary.id,
             seq=boundary.seq,
@@ -158,14 +167,16 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             until=_last(snapshot, fresh) or boundary.id,
             is_opaque=is_opaque,
             earlier=[*earlier],
+            begins_midway=begins_midway,
         )
+        since = boundary.seq
         earlier |= dict.fromkeys((*pieces, *following))
     if cursor.leaf:
         parts = _sent(snapshot, cursor)
         yield Material(
             boundary="",
             seq=0,
-            before=[*_said(parts)],
+            before=with_typed(_said(parts), typed, since, cursor.leaf),
             after=(),
             previous=_summary_in(parts),
             summary="",
@@ -208,6 +219,30 @@ def _summary_in(parts: Iterable[Part]) -> str:
 def _said(parts: Iterable[Part]) -> Iterator[Said]:
     """Yield the pieces of messages, without summaries of compactions."""
     return pieces_in(part for part in parts if part.kind != "compaction")
+
+
+def typed_beside(snapshot: Snapshot, session: str) -> list[Said]:
+    """Return what a person typed while the model worked, where records beside the messages have it."""
+    notes = events_of_kinds(snapshot, session, frozenset({"note"}))
+    nodes = ((each, node_of(each)) for each in notes)
+    return [
+        Said(each.seq, each.id, Who.PERSON, text)
+        for each, node in nodes
+        if (text := outside_tags(node.typed).strip())
+    ]
+
+
+def with_typed(pieces: Iterable[Said], typed: Iterable[Said], first: int, last: int) -> list[Said]:
+    """Return pieces, and in their places what was typed between two events and is in none of them."""
+    held = [*pieces]
+    texts = "\n".join(each.text for each in held)
+    found: list[Said] = []
+    new = [each for each in typed if first < each.seq < last and each.text not in texts]
+    for each in held:
+        while new and new[0].seq < each.seq:
+            found.append(new.pop(0))
+        found.append(each)
+    return [*found, *new]
 
 
 def pieces_in(parts: Iterable[Part]) -> Iterator[Said]:

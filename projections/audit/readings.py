@@ -233,7 +233,7 @@ class _Recheck:
 
     def _proves_statement(self, statement: Statement) -> bool:
         is_said = not statement.said or self._stand(
-            statement.said, is_before=True, by={Who.PERSON, Who.RESULT}
+            statement.said, is_before=True, by={Who.PERSON, Who.RESULT, Who.ANSWER}
         )
         is_carried = statement.in_previous is None or _is_within(statement.in_previous, self._carried)
         return is_said and is_carried and _is_within(statement.sentence, self._summary)
@@ -278,7 +278,7 @@ class _Recheck:
                 for each in nodes
                 for message in each.messages
                 for who, text in pieces_of(message, by_person=each.by_person and not each.continues)
-            ]
+            ] + [(Who.PERSON, _folded(each.typed)) for each in nodes if each.typed]
         return self._pieces[seq]
 
 

@@ -192,7 +192,11 @@ def node_of(kind: str, fields: Fields, parent: bytes | None = None) -> Node:
         return Node(messages=(message,), compaction=_compaction(message.text, boundary), folder=folder)
     title = title_of(fields)
     rewrites = shown_by(fields) if kind == "rewrite" else ()
-    return Node(title=title, rewrites=rewrites, line=title.text if title else _line(fields), folder=folder)
+    # Releases before attachments have what was typed meanwhile only there.
+    is_typed = fields.type == "queue-operation" and isinstance(fields.content, str)
+    typed = fields.content if is_typed else ""
+    line = title.text if title else _line(fields)
+    return Node(title=title, rewrites=rewrites, line=line, typed=typed, folder=folder)
 
 
 def _node_of_message(fields: Fields, folder: str) -> Node:

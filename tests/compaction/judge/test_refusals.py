@@ -27,6 +27,7 @@ from tests.compaction.judge.lossy import (
     REMEDY,
     RULE,
     RULE_CLAIM,
+    SUMMARY,
     Scripted,
     answer,
     lossy,
@@ -114,6 +115,8 @@ def test_every_check_has_an_answer_against_it() -> None:
     given += [each for look, _ in LOOKS for each in looked(look)]
     given += [each.reason for claim, _ in FALSE for each in checked(**{"sentence": MADE, **claim}).refused]
     given += reasons("statements", {"sentence": COMPLAINT, "said": []}, carried())
+    midway = msgspec.structs.replace(material_of(lossy()), begins_midway=True)
+    given += reasons("statements", {"sentence": SUMMARY, "said": []}, midway)
     texts = [*_texts_of_refusals(checks), *_texts_of_refusals(reading)]
     assert len(texts) > 12
     assert [text for text in texts if not any(text in reason for reason in given)] == []

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from compaction.judge.checks import Checked, check_claims
 from compaction.judge.claims import MOST_STATEMENTS, claims_in
-from compaction.judge.material import Material
+from compaction.judge.material import Material, materials
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction
+from projections.context.cursor import resolve_cursor
 from tests.compaction.judge.lossy import answer, material_of, quote
+from tests.support import claude_code
 from tests.support.talk import Story, assistant, call, result, user
 
 MADE = "The person approved the release to production on Friday."
@@ -108,6 +111,69 @@ def test_words_of_older_summaries_are_somebodys() -> None:
     assert claims is not None
     (refused,) = check_claims(claims, material_of(story, 1)).refused
     assert "the previous summary says" in refused.reason
+
+
+REFUSAL: Final = (
+    "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
+)
+TOLD: Final = (
+    'They said: "write it to a file, commit nothing". They refused the push. They asked for a review.'
+    ' They said "and look at the last comment".'
+)
+
+
+def acts(tmp_path: Path, parent: str | None = None) -> Material:
+    """A session of Claude Code in which a person acts, by other means than a message."""
+    log = MemoryLog()
+    lines = [
+        claude_code.said("u1", parent, "Build it."),
+        claude_code.answer("a1", "u1", "m1", claude_code.call("c1", "Bash", command="git push")),
+        claude_code.note(
+            "queue-operation", operation="enqueue", content="write it to a file, commit nothing"
+        ),
+        claude_code.result("r1", "a1", "c1", f"{REFUSAL}not yet", fails=True),
+        claude_code.said("u2", "r1", "<command-name>/review</command-name>"),
+        claude_code.boundary("b1", "u2"),
+        claude_code.summary("s1", "b1", TOLD),
+        claude_code.said("u3", "s1", "<command-args>and look at the last comment</command-args>"),
+    ]
+    session = claude_code.bring(log, tmp_path / "s.jsonl", *lines)[0].id
+    with log.snapshot() as snapshot:
+        return next(materials(snapshot, resolve_cursor(snapshot, session)))
+
+
+def statement_of(material: Material, sentence: str, *said: str) -> Checked:
+    seqs = {each.text: each.seq for each in material.before}
+    quoted = [quote(next(seqs[text] for text in seqs if words in text), words) for words in said]
+    found = claims_in(answer(statements=[{"sentence": sentence, "said": quoted}]))
+    assert found is not None
+    return check_claims(found, material)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ('They said: "write it to a file, commit nothing".', "write it to a file, commit nothing"),
+        ("They refused the push.", "The user doesn't want to proceed with this tool use"),
+        ("They asked for a review.", "<command-name>/review"),
+    ],
+)
+def test_statements_rest_on_a_persons_acts(tmp_path: Path, sentence: str, said: str) -> None:
+    (found,) = statement_of(acts(tmp_path), sentence, said).statements
+    assert not found.is_unfounded
+
+
+@pytest.mark.parametrize("words", ["write it to a file, commit nothing", "and look at the last comment"])
+def test_words_typed_beside_messages_are_somebodys(tmp_path: Path, words: str) -> None:
+    found = statement_of(acts(tmp_path), next(each for each in TOLD.split(". ") if words in each))
+    assert (found.statements, "a person said" in found.refused[0].reason) == ([], True)
+
+
+def test_what_a_file_lacks_is_not_called_unsaid(tmp_path: Path) -> None:
+    begun, midway = (
+        statement_of(acts(tmp_path, parent), "They asked for a review.") for parent in (None, "u0")
+    )
+    assert (len(begun.statements), midway.statements) == (1, [])
 
 
 def test_few_statements_of_an_answer_count() -> None:
