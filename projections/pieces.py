@@ -20,7 +20,7 @@ class Who(StrEnum):
     RESULT = "result"
     ERROR = "error"
     ANSWER = "answer"
-    """An act of a person, as the harness reports it: an answer to a question, a refused call, a command."""
+    """A person's answer to a question, refusal of a call, or command, as the harness reports it."""
 
 
 _COMMAND: Final = ("<command-name>", "<command-args>")

@@ -222,7 +222,7 @@ def _said(parts: Iterable[Part]) -> Iterator[Said]:
 
 
 def typed_beside(snapshot: Snapshot, session: str) -> list[Said]:
-    """Return what a person typed while the model worked, where records beside the messages have it."""
+    """Return what a person typed while the model worked, from records beside the messages."""
     notes = events_of_kinds(snapshot, session, frozenset({"note"}))
     nodes = ((each, node_of(each)) for each in notes)
     return [
@@ -233,7 +233,7 @@ def typed_beside(snapshot: Snapshot, session: str) -> list[Said]:
 
 
 def with_typed(pieces: Iterable[Said], typed: Iterable[Said], first: int, last: int) -> list[Said]:
-    """Return pieces, and in their places what was typed between two events and is in none of them."""
+    """Return pieces, with what was typed between two events and is in none of them."""
     held = [*pieces]
     texts = "\n".join(each.text for each in held)
     found: list[Said] = []
