@@ -85,7 +85,7 @@ class SessionReplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def default_variants(at: str = "clean") -> tuple[str, ...]:
-    """Return refold's policy and the variant without a summary, behind what the session did where it compacted."""
+    """Return refold's policy and `drop`, behind the recorded one where a session compacted."""
     return (RECORDED, DEFAULT_POLICY, DROP) if at == "recorded" else (DEFAULT_POLICY, DROP)
 
 
@@ -131,7 +131,7 @@ def summarizer_of(variant: str) -> SummarizerChoice:
 
 
 def reader_of(wanted: ReplayOptions) -> Reader | None:
-    """Return who reads contexts, None for nobody. Raises NotFoundError, and UsageError for one that cannot read."""
+    """Return who reads contexts, None for nobody. Raises NotFoundError, UsageError."""
     if not wanted.reader:
         return None
     choice = _choice(wanted.reader)
@@ -141,7 +141,7 @@ def reader_of(wanted: ReplayOptions) -> Reader | None:
 
 
 def measures_of(wanted: ReplayOptions, log: EventLog | None = None) -> Measures:
-    """Return what a replay measures; what contexts say in other words is read from the answers of a log."""
+    """Return what a replay measures; a reader's answers are those of a log."""
     reader = reader_of(wanted)
     answers = [stored_answers(log, reader.summarizer, reader.model)] if reader and log else []
     return Measures(

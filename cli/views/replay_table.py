@@ -93,7 +93,7 @@ def _print_rounds(out: Console, summaries: Sequence[VariantSummary]) -> None:
 
 
 def requests_of(variant: VariantSummary) -> str:
-    """Return how many requests to a model a variant's summaries took, "-" if nobody recorded that."""
+    """Return the requests to a model for a variant's summaries, "-" if not recorded."""
     return "-" if variant.requests is None else thousands(variant.requests)
 
 

@@ -46,7 +46,7 @@ def boundaries_of(snapshot: Snapshot, cursor: Cursor, at: Where) -> Iterator[Bou
 
 
 def courses_of(snapshot: Snapshot, cursor: Cursor, at: Where, rounds: int = 0) -> Iterator[list[Boundary]]:
-    """Yield the boundaries of a path, each for itself, or the first `rounds` of them as one course."""
+    """Yield a path's boundaries one by one, or the first `rounds` of them as one course."""
     found = boundaries_of(snapshot, cursor, at)
     if rounds:
         course = list(islice(found, rounds))

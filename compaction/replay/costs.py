@@ -40,7 +40,7 @@ class Growth:
         self._sizes = [each.tokens for each in timeline(snapshot, cursor.session).moments]
 
     def behind(self, boundary: Boundary) -> list[SentContext]:
-        """Return, for each call up to the next compaction, the tokens that its context has gained by then."""
+        """Return the tokens that each call's context has gained, up to the next compaction."""
         if boundary.compaction is None:
             return []
         first = self._places[end_of_change(boundary.compaction, self._snapshot, self._cursor)]

@@ -1,4 +1,4 @@
-"""Find what readings say was known in a context: word for word, or in other words that a model quotes."""
+"""Find what readings say was known: word for word, or in words that a model quotes."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ class ModelVariant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reader(msgspec.Struct, frozen=True, kw_only=True):
-    """The summarizer, and its model ("" for its own), that says what contexts have in other words."""
+    """A summarizer, and its model ("" for its own), that reads contexts."""
 
     summarizer: str
     model: str
@@ -390,7 +390,7 @@ def _try(
     claims: Sequence[Sequence[Claim] | None],
     **chain: Any,
 ) -> None:
-    """Compact in a course with summarizers ([]: the variant's own), and ask `reads` for claims on each context."""
+    """Compact in a course with `writes` ([]: the variant's own); ask `reads` about contexts."""
     if writes:
         variant = msgspec.structs.replace(variant, chain=SummarizerChain(summarizers=writes, **chain))
     cursor = resolve_cursor(snapshot, course[0].leaf.session)

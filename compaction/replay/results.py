@@ -25,7 +25,7 @@ class Counts(ReplayStruct, frozen=True):
 
 
 class Claim(ReplayStruct, frozen=True):
-    """A rule, a fact, or what was known before a shown loss: a reading's words, and what it quotes."""
+    """A rule, a fact, or the known words of a shown loss, with a reading's quotations."""
 
     kind: Literal["rule", "fact", "loss"]
     claim: str
@@ -33,9 +33,10 @@ class Claim(ReplayStruct, frozen=True):
 
 
 class Standing(ReplayStruct, frozen=True):
-    """Words of a context that say a claim, given by its index: the message's id, "" for the summary, and the words.
+    """Words of a context that say a claim, which is given by its index.
 
-    `is_read`: a model chose them; else they are those that the reading quotes.
+    `event` is the message's id, "" for the summary. `is_read`: a model chose them; else they are those that the reading
+    quotes.
     """
 
     claim: int

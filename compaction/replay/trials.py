@@ -54,7 +54,7 @@ class Attempted(NamedTuple):
 def try_variant(
     snapshot: Snapshot, cursor: Cursor, course: Sequence[Boundary], variant: Variant, *, limits: Limits
 ) -> Iterator[Attempted]:
-    """Yield the contexts that a variant makes at the boundaries of a course, one after the other.
+    """Yield the contexts that a variant makes at the boundaries of a course, in turn.
 
     At each but the first one, it compacts what it made before, with the messages that were recorded since, as if the
     session had not been compacted or rewritten between. Raises SummarizersFailedError, and what a policy's parts raise.
@@ -81,7 +81,7 @@ def try_variant(
 
 
 def _recorded(snapshot: Snapshot, cursor: Cursor, boundary: Boundary, *, gives_back: bool) -> Context | str:
-    """Return the context that a session recorded behind a boundary, with what refold would give back."""
+    """Return a recorded context, on request with what refold would give back there."""
     if boundary.compaction is None:
         return "the session was not compacted here"
     after = context_at(snapshot, cursor.at_leaf(end_of_change(boundary.compaction, snapshot, cursor)))
@@ -98,7 +98,7 @@ def _recorded(snapshot: Snapshot, cursor: Cursor, boundary: Boundary, *, gives_b
 def _by_messages(
     snapshot: Snapshot, cursor: Cursor, course: Sequence[Boundary], variant: Variant, limits: Limits
 ) -> Iterator[Attempted]:
-    """Yield the contexts of a program, or those without a summary: no record stands between them."""
+    """Yield the contexts of a program, or those without a summary."""
     state, here = snapshot, cursor.at_leaf(course[0].leaf.seq)
     whole = before = context_at(state, here)
     for last, boundary in zip((None, *course), course, strict=False):

@@ -75,7 +75,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """What variants kept by round; `rounds` are numbers with their places."""
+    """The rules or facts that variants kept by round; `rounds` are numbers with their places."""
 
     what: str
     lines: list[Line]
@@ -91,7 +91,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a context has a claim; `target` is the anchor of a mark, `title` has the words."""
+    """The place of a claim in a context; `target` is the anchor of a mark, `title` the words."""
 
     text: str
     title: str = ""

@@ -210,6 +210,25 @@ def test_the_docs_table_is_what_demo_shows(refold: Refold) -> None:
     ]
 
 
+@pytest.mark.slow
+def test_the_docs_rounds_are_repeated_offline(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (PROJECT / "docs" / "improve-your-template.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\S+)` \| (\d+/\d+(?: \+\d+ read)?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+    assert [name for name, *_ in rows][:2] == ["recorded", "refold@command"]
+    program = PROJECT / "docs" / "templates" / "answers.py"
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", shlex.join([sys.executable, str(program)]))
+    new = refold("templates", "new", "rules-first", "--from", "compaction", "--json").json["path"]
+    Path(new).write_bytes((program.parent / "rules-first.md").read_bytes())
+    refold("--store", str(refold.store), "demo")
+    options = ("--at", "recorded", "--keep-recent", "1000", "--rounds", "3", "--reader", "command", "--yes")
+    shown = refold("replay", DEMO, *options, *named(*(name for name, *_ in rows))).out
+    printed = shown.partition("RULES BY ROUND")[2].partition("FACTS BY ROUND")[0]
+    for name, *figures in rows:
+        assert re.search(
+            rf"^{re.escape(name)} +{' +'.join(map(re.escape, figures))}\n", printed, re.MULTILINE
+        )
+
+
 READER = """
 import json, sys
 prompt = sys.stdin.read()

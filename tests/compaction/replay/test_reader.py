@@ -1,4 +1,4 @@
-"""What contexts say in other words counts by quotations that stand there."""
+"""Other words of a context count if a model quotes them, and if they stand there."""
 
 from __future__ import annotations
 

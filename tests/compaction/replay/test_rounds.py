@@ -25,7 +25,7 @@ HEADINGS = [f"## {each}\nall" for each in find_template("compaction", ()).sectio
 
 
 class Forgetful:
-    """Write the rules into the first summary, keep what the one before had, and forget all in round 3."""
+    """Write the rules into the first two summaries, and forget one in round 3."""
 
     name = "forgetful"
     identity = ("forgetful",)
