@@ -146,7 +146,8 @@ def _import(  # noqa: PLR0917  its callers pass on what they were given
         with opened_source(path, followed) as source:
             contents = open_source(source, harness)
             check(source, contents)
-            return _Importing(log, source, contents, name, progress).run()
+            matching = SessionMatcher(log, source, contents, name, compares=any(conflict))
+            return _Importing(log, source, contents, matching, progress).run()
 
     conflict = ("", "")
     while True:
@@ -156,8 +157,8 @@ def _import(  # noqa: PLR0917  its callers pass on what they were given
             # Others appended to a session while its file, which may grow, was read here: read it anew.
             pass
         except EventConflictError as error:
-            # Others stored a record or link with the same id and other bytes while this file was read, such as
-            # from another state of it. Now it is found in the log. A conflict that stays is an error.
+            # The log has another record or link with this id: others stored it while this file was read, or a program
+            # did before the last import. Now it is found in the log. A conflict that stays is an error.
             if conflict == (error.session, error.event_id):
                 raise
             conflict = error.session, error.event_id
@@ -219,11 +220,15 @@ class _Importing:
     """One import of one open source. The first session keeps the bytes between all records."""
 
     def __init__(
-        self, log: EventLog, source: Source, contents: SourceContents, name: str | None, progress: Progress
+        self,
+        log: EventLog,
+        source: Source,
+        contents: SourceContents,
+        matching: SessionMatcher,
+        progress: Progress,
     ) -> None:
         self._log, self._source, self._contents, self._progress = log, source, contents, progress
-        self._is_by_its_name = name is None
-        self._matching = SessionMatcher(log, source, contents, name)
+        self._matching = matching
         self._targets, self._main = self._matching.targets, self._matching.main
         self._has_bytes = self._matching.has_bytes
         self._batches = EventBatches(log, self._targets)
@@ -314,7 +319,7 @@ class _Importing:
 
     def _state(self, end: Resume) -> SourceState | None:
         """Return the source's state when read up to `end`, None if it has another name here."""
-        if not self._is_by_its_name:
+        if not self._matching.is_by_its_name:
             return None
         return self._source.state(
             read=end.offset,

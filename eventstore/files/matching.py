@@ -300,11 +300,20 @@ class SessionMatcher:
     """Match the sessions of one open source with sessions of the log.
 
     `continued` is the import of the first session that reading continues from, None if the source is read
-    from its beginning or, for a database, from `resumed` on.
+    from its beginning or, for a database, from `resumed` on. `compares`: new lines are compared with the log.
     """
 
-    def __init__(self, log: EventLog, source: Source, contents: SourceContents, name: str | None) -> None:
-        self._log, self._source, self._contents = log, source, contents
+    def __init__(
+        self,
+        log: EventLog,
+        source: Source,
+        contents: SourceContents,
+        name: str | None,
+        *,
+        compares: bool = False,
+    ) -> None:
+        self._log, self._source, self._contents, self._compares = log, source, contents, compares
+        self.is_by_its_name = name is None
         self.targets = [
             ImportTarget(place, each, name or each.name) for place, each in enumerate(contents.sessions)
         ]
@@ -389,9 +398,9 @@ class SessionMatcher:
         """Continue an import of the first session, and those of the others with it."""
         self.continued = newest
         self._stay(snapshot, head, known)
-        # Where nothing followed an import of whole lines, the log has none of those behind them.
-        is_whole = newest.resume.offset == newest.size
-        if not is_whole or any(each.is_new or each.version != each.newest_seq for each in self.targets):
+        # Where nothing followed an import of whole lines, the log has almost never one of those behind them.
+        may_know = self._compares or newest.resume.offset != newest.size
+        if may_know or any(each.is_new or each.version != each.newest_seq for each in self.targets):
             self._compare_chosen(snapshot, newest.resume, known)
 
     def _keep(self, snapshot: Snapshot, known: list[list[Head]]) -> None:

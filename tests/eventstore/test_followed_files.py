@@ -16,7 +16,7 @@ from eventstore.harnesses.source import FollowedFiles, Source, source_path
 from eventstore.memory import MemoryLog
 from eventstore.verify import verify
 from tests.support import claude_code
-from tests.support.events import leaf, session_names
+from tests.support.events import leaf, message, session_names
 from tests.support.pi_files import SESSION, header, original, said
 
 ENTRIES = [said(f"text {number}", f"e{number}", f"e{number - 1}" if number else None) for number in range(30)]
@@ -174,3 +174,16 @@ def test_a_followed_file_that_shrinks_is_read_whole(
     assert follow(FIRST).added == 0
     assert session_names(log) == [SESSION]
     assert original(log) == FIRST
+
+
+def test_a_new_line_may_have_a_programs_id(log: MemoryLog, path: Path) -> None:
+    path.write_bytes(FIRST)
+    look(log, path)
+    log.append(SESSION, [message("e21", "A program's own.")])
+    path.write_bytes(FIRST + ENTRIES[20])
+    look(log, path)
+    content = FIRST + b"".join(ENTRIES[20:])
+    path.write_bytes(content)
+    assert look(log, path).rewritten == 1
+    assert original(log) == content
+    assert verify(log).findings == []
