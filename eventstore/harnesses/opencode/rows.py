@@ -9,7 +9,7 @@ import msgspec
 from eventstore.harnesses.names import is_name
 from eventstore.harnesses.opencode.document import Order, message_event, session_event
 from eventstore.harnesses.opencode.related_sessions import child_links
-from eventstore.harnesses.opencode.session_records import Json, Record, number, record_of
+from eventstore.harnesses.opencode.session_records import Json, Record, record_of, time_of
 from eventstore.harnesses.source import Piece, SourceRecord, SourceRemark, SourceSession
 
 
@@ -24,7 +24,7 @@ class Rows(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, session: SourceSession, info: Json, places: Mapping[str, int]) -> Rows:
         """Return the rows of a session; `info` is what it says of itself."""
-        return cls(session, places[session.name], places, number((info.get("time") or {}).get("created")))
+        return cls(session, places[session.name], places, time_of(info) or 0)
 
     def header(self, body: bytes, line: int) -> SourceRecord:
         """Return the record of what the session says of itself."""

@@ -118,3 +118,8 @@ def test_a_file_outside_a_tree_is_refused(tmp_path: Path) -> None:
     os.replace(path, moved)  # noqa: PTH105  one line
     with pytest.raises(BadInputError, match="is not in opencode's folder"):
         sync(MemoryLog(), moved)
+
+
+@pytest.mark.parametrize("time", ["now", 1, [], {"created": "now"}, {"created": 1e300}])
+def test_impossible_times_harm_no_session(tmp_path: Path, time: object) -> None:
+    assert sync(MemoryLog(), tree(tmp_path, [asked(1)], time=time)).added == 2
