@@ -57,6 +57,8 @@ class _Setup(NamedTuple):
 _ADDED: Final = "plugin marketplace add {}"
 _REMOVED: Final = "plugin marketplace remove refold"
 _COPIES: Final = "plugins/cache/refold"
+_MARK: Final = b"execFile('refold', ['hook', "
+"""Stands in each copy of one file that refold ever made."""
 _SETUPS: Final = {
     "claude-code": _Setup(
         name="Claude Code",
@@ -131,6 +133,8 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
     if program is None:
         raise NotFoundError("program", setup.program, f"install {setup.name}, or put it on your PATH")
     commands = setup.commands(uninstall=uninstall)
+    if not commands:
+        _check_copy(setup.inside(setup.copies))
     for line in _announced(setup, commands, uninstall=uninstall):
         echo_note(line)
     if not yes:
@@ -138,14 +142,7 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
             raise click.UsageError("nothing was changed: allow it with --yes", ctx)
         if not click.confirm("Go on?", err=True):
             ctx.exit(1)
-    for words in commands:
-        _run([program, *words])
-    copies = setup.inside(setup.copies)
-    if uninstall and setup.copies:
-        copies.unlink(missing_ok=True) if copies.is_file() else shutil.rmtree(copies, ignore_errors=True)
-    elif not commands:
-        copies.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(setup.source / copies.name, copies)
+    _change(setup, program, commands, uninstall=uninstall)
     if as_json:
         echo_json({"harness": harness, "isInstalled": not uninstall})
     else:
@@ -161,6 +158,27 @@ def _announced(setup: _Setup, commands: Sequence[Sequence[str]], *, uninstall: b
     files = [f"{setup.inside(setup.writes)}"] if setup.writes else []
     copied = [f"a copy of {setup.source} to {copies}"] if copies else []
     return [*lines, f"writes: {', and '.join([*files, *copied])}"]
+
+
+def _change(setup: _Setup, program: str, commands: Sequence[Sequence[str]], *, uninstall: bool) -> None:
+    """Run the program's commands, and make or remove the copy."""
+    for words in commands:
+        _run([program, *words])
+    copies = setup.inside(setup.copies)
+    if uninstall and setup.copies:
+        copies.unlink(missing_ok=True) if not commands else shutil.rmtree(copies, ignore_errors=True)
+    elif not commands:
+        copies.parent.mkdir(parents=True, exist_ok=True)
+        copies.unlink(missing_ok=True)
+        shutil.copyfile(setup.source / copies.name, copies)
+
+
+def _check_copy(file: Path) -> None:
+    """Raise BadInputError for a file that refold did not make."""
+    from eventstore.errors import BadInputError
+
+    if file.exists() and not (file.is_file() and _MARK in file.read_bytes()):
+        raise BadInputError(str(file), "is no copy of refold's", "move it away")
 
 
 def _run(words: list[str]) -> None:

@@ -80,3 +80,25 @@ def test_the_plugins_files_name_each_other() -> None:
     plugin = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
     market = json.loads((PLUGIN / ".claude-plugin/marketplace.json").read_text())
     assert [each["name"] for each in market["plugins"]] == [plugin["name"]]
+
+
+@pytest.mark.parametrize("options", [[], ["--uninstall"]])
+def test_a_file_of_the_person_stays(
+    refold: Refold, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    put_claude(monkeypatch, as_program="opencode")
+    own = Path("settings/opencode/plugins/refold.js")
+    own.parent.mkdir(parents=True)
+    own.write_text("// mine\n")
+    assert "move it away" in refold("install", "opencode", "--yes", *options, code=1).errors
+    assert own.read_text() == "// mine\n"
+
+
+def test_a_link_is_replaced_not_followed(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch, as_program="opencode")
+    source, copy = INTEGRATIONS / "opencode/refold.js", Path("settings/opencode/plugins/refold.js")
+    copy.parent.mkdir(parents=True)
+    copy.symlink_to(source)
+    refold("install", "opencode", "--yes")
+    assert not copy.is_symlink()
+    assert copy.read_text() == source.read_text()
