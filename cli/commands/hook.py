@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 _COMPACTED: Final = "Compacted"
 """The event by which the plugin's module tells of a new summary, which it passes along."""
 _COMPACT: Final = "Compact"
-"""The event by which an integration asks for a compaction by a `policy`, for a model with a `window`."""
+"""The event by which an integration asks for a compaction by a `policy` in a `window`."""
 _UNRECORDED: Final = "claude-code"
 """The harness that tells of a compaction before it records it."""
+_SEVERAL: Final = "opencode"
+"""The harness whose file has several sessions."""
 _HARNESSES: Final = (_UNRECORDED, "codex", "oh-my-pi", "opencode", "pi")
 _TIMEOUT: Final = 4.0
 _READS: Final = "REFOLD_HOOK_READS"
@@ -135,7 +137,7 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
         return ""
     with opened(ctx, create=True) as log:
         session = _imported(log, harness, event)
-        if not of_agent and not is_compacted:
+        if not of_agent and name in ("PreCompact", _COMPACT):
             _read_in_background(ctx, log, session)
         if of_agent or name in ("SessionEnd", _COMPACT):
             return _compaction(ctx, log, session, event) if name == _COMPACT else ""
@@ -167,10 +169,18 @@ def _imported(log: StoredLog, harness: str, event: dict[str, Any]) -> str:
         status = Path(path).stat()
         if (known.read, known.device, known.inode) == (status.st_size, status.st_dev, status.st_ino):
             return known.sessions[0]
+    from eventstore.errors import NotFoundError
     from eventstore.files.importing import import_sessions
+    from eventstore.imports import generation_of
 
     found = [each.id for each in import_sessions(log, path, harness=harness)]
-    return named if (named := event.get("session_id")) in found else found[0]
+    named = event.get("session_id")
+    if harness != _SEVERAL or named is None:
+        return named if named in found else found[0]
+    # An imported export of it may be an earlier generation.
+    if session := next((each for each in found if generation_of(each)[0] == named), None):
+        return session
+    raise NotFoundError("session", named, f"it is not in {path}")
 
 
 def _read_in_background(ctx: click.Context, log: StoredLog, session: str) -> None:

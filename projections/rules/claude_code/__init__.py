@@ -55,7 +55,7 @@ COUNTS: Final = "message counts"
 _RECORDS_ATTACHMENTS: Final = (2, 1, 110)
 """The first version that records its attachments."""
 _ENDS_LINES: Final = (2, 1, 282)
-"""The first version of which refold ends the line of a text before another one in a user message.
+"""The first version in which refold ends the line of a text before another one.
 
 All from 2.1.78 on do, but no record of theirs has the words of attachments that lie between texts.
 """

@@ -82,7 +82,7 @@ def attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
 
 
 def lines_ended(parts: Sequence[Part], does: Callable[[Part], bool]) -> Sequence[Part]:
-    """End the line of a text that another one follows in a user message; `does` tells if its version does so.
+    """End each text before another one of a user message; `does` tells if its version does so.
 
     Results come first there, so that what lies between two texts may be behind none of them.
     """

@@ -11,9 +11,12 @@ from typing import Any
 import lmdb
 import pytest
 
+from cli.commands import hook
 from eventstore import open_store
 from eventstore.memory import MemoryLog
 from tests.cli.running import PROJECT, Refold
+from tests.support.opencode import SESSION as OPENCODE_SESSION
+from tests.support.opencode import Database
 from tests.support.pi_files import entry, header, said
 from tests.support.talk import PiSession, assistant, user
 
@@ -228,3 +231,25 @@ def test_a_policy_makes_a_compaction_unstored(refold: Refold, tmp_path: Path) ->
 @pytest.mark.parametrize("words", [[], ["claude-code", "--explain", "@last"], ["claude-code", "--json"]])
 def test_one_thing_is_asked_for(refold: Refold, words: list[str]) -> None:
     refold("hook", *words, code=2)
+
+
+def test_a_sessions_words_go_to_no_other(refold: Refold, tmp_path: Path) -> None:
+    database = Database(tmp_path)
+    database.begin()
+    database.ask("msg_1", SAID[0])
+    told = {
+        name: refold("hook", "opencode", stdin=event(database.path, "PreCompact", session_id=name)).out
+        for name in (OPENCODE_SESSION, "ses_missing")
+    }
+    assert SAID[0] in told[OPENCODE_SESSION]
+    assert not told["ses_missing"]
+    assert "ses_missing" in log_of(refold)
+
+
+def test_the_end_of_a_session_has_nothing_read(
+    refold: Refold, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REFOLD_HOOK_READS", "1")
+    monkeypatch.setattr(hook, "_read_in_background", lambda *_: pytest.fail("it reads"))
+    answer(refold, event(transcript, "SessionEnd"))
+    assert not log_of(refold)
