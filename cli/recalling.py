@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import chain
 from threading import Lock
 from typing import Final
 
@@ -30,6 +31,8 @@ _BYTES: Final = 4 * MOST_TOKENS
 _EXCERPT: Final = 600
 """Characters of a quotation in a list."""
 _CANDIDATES: Final = 5
+_AT_ONCE: Final = 1 << 18
+"""Bytes that are searched for secrets at once."""
 _CUT: Final = "… more: ask for less at once, or for one event by its number."
 
 
@@ -77,11 +80,13 @@ class Recaller:
                         for each in found
                     ]
                 said = said_messages(snapshot, cursor)
-            lines = [
+            lines = (
                 f"#{each.seq}, {_stands(stands=each.stands)}: “{self._excerpt(name, each.text)}”"
                 for each in said
-            ]
-            return ["No model has read this session's rules. The person's messages, all of them:", *lines]
+            )
+            return chain(
+                ["No model has read this session's rules. The person's messages, all of them:"], lines
+            )
 
         return self._answer(session, quoted)
 
@@ -125,9 +130,8 @@ class Recaller:
                     return _asked(candidates)
                 (name,) = candidates
             self._learn(log, name)
-            lines = [HEADING.format(session=name)]
-            lines += [self._masked(name, line) for line in quoted(log, name)]
-        return _bounded(lines)
+            lines = (self._masked(name, line) for line in quoted(log, name))
+            return _bounded(chain([HEADING.format(session=name)], lines))
 
     def _here(self, log: StoredLog) -> list[str]:
         """Return the sessions of the working folder, without subagents, the newest first."""
@@ -155,8 +159,15 @@ class Recaller:
         """Search a session's new events for secrets: one event may tell what another only repeats."""
         masks, seen = self._learned.get(session, (Masks(self._find), 0))
         with log.snapshot() as snapshot:
+            bodies, size = list[bytes](), 0
             for each in paths.events(snapshot, session, first=seen + 1):
-                masks.learn(bytes(each.body))
+                bodies.append(bytes(each.body))
+                size += len(bodies[-1])
+                # To search many texts at once takes half as long.
+                if size > _AT_ONCE:
+                    masks.learn(b"\n".join(bodies))
+                    bodies, size = [], 0
+            masks.learn(b"\n".join(bodies))
             self._learned[session] = masks, snapshot.head(session).version
 
     def _excerpt(self, session: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from cli.recalling import MOST_TOKENS, Recaller
 from eventstore import import_file, open_store
 from eventstore.errors import NotFoundError
-from eventstore.secrets import find_secrets
+from eventstore.secrets import FoundSecret, UnwrappedText, find_secrets
 from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import Refold
 from tests.cli.tale import SESSION
@@ -137,3 +138,19 @@ def test_a_secret_is_masked_where_it_is_repeated(told: Refold, tmp_path: Path) -
         answer = recaller.rules("twice")
     assert answer.count("[masked-1") == 2
     assert "Xk29vQpL7mZr81" not in answer
+
+
+def test_secrets_are_searched_for_once(long: Refold) -> None:
+    sizes = list[int]()
+
+    def find(text: UnwrappedText) -> Iterable[FoundSecret]:
+        sizes.append(len(text.text))
+        return find_secrets(text)
+
+    recaller = Recaller(str(long.store), FOLDER, find)
+    recaller.show("#1", "long")
+    first = len(sizes)
+    # Of 31 events; the last search is that of the answer.
+    assert first <= 5
+    recaller.show("#1", "long")
+    assert sum(sizes[first:]) < sizes[0] / 2
