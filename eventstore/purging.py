@@ -35,6 +35,8 @@ SHORTEST: Final = 6
 """Characters of the shortest text that can be purged: a shorter one stands in too much."""
 _SHORTEST_LINE: Final = 24
 """Characters of a line by which a summary is known to quote a message."""
+_CUT: Final = " […]"
+"""Ends a quotation of a message's beginning in a note."""
 _DEPTH: Final = 4
 """The number of texts of JSON that may lie in each other."""
 _MADE: Final = frozenset(
@@ -94,6 +96,7 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
     said = {frozenset(_lines(event)) for event in whole.values()} - {frozenset()}
     lines = _Cut([*frozenset[str]().union(*said)])
     found, bodies, payloads = list[PurgedEvent](), dict[tuple[str, int], bytes](), dict[bytes, bytes]()
+    gone = {(event.session, event.id) for event in whole.values()}
     position = 0
     for item in snapshot.feed():
         event, position = decode(item.frame, item.session), item.position
@@ -102,11 +105,16 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
         if event.kind == "import" and text:
             payloads |= cut.payloads(snapshot, event.body)
         body, why = _purged(event, whole.keys(), copies, lines, cut)
+        quoted = _Cut([*_cut_lines(event, gone)])
+        if quoted.stands_in(body):
+            body, why = quoted.without(event, body), why or "quotes"
         # The same message, as another harness or another version of the file has written it.
         if event.kind not in _MADE and lines.stands_in(event.body) and frozenset(_lines(event)) in said:
             body, why = _nothing(event), why if why == "named" else "copy"
         if why is None:
             continue
+        if why in {"named", "copy"}:
+            gone.add((event.session, event.id))
         bodies[key] = body
         is_whole = why in {"named", "copy"} or shown_of(body) == b"{}"
         found.append(
@@ -338,6 +346,21 @@ def _lines(event: Event) -> Iterator[str]:
             left += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
             yield from (line for line in map(str.strip, value.splitlines()) if len(line) >= _SHORTEST_LINE)
+
+
+def _cut_lines(event: Event, gone: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Yield the line at which a note cuts each quotation of an event that goes."""
+    left = [_decoded(event.body)] if event.kind == "note" else []
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            quote, source = value.get("quote"), value.get("event")
+            if isinstance(quote, str) and quote.endswith(_CUT) and (event.session, source) in gone:
+                yield from (
+                    line for line in quote.removesuffix(_CUT).splitlines()[-1:] if len(line) >= _SHORTEST_LINE
+                )
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
 
 
 def _values(event: Event) -> Iterator[Any]:

@@ -22,8 +22,10 @@ from eventstore.lmdb.store import LmdbLog
 from eventstore.log import StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.purging import Purge, plan_purge, purge, still_held
+from eventstore.records import Note
 from eventstore.transfer import transfer
 from eventstore.verify import verify
+from eventstore.writing import SessionWriter
 from projections import build_context
 from tests.support import claude_code, opencode
 from tests.support.events import NOW, compaction, event, events, message
@@ -314,3 +316,14 @@ def test_only_the_owner_purges_a_database(postgres: Server) -> None:
         with pytest.raises(StoreError, match="only the owner"):
             purge(log, plan)
         assert planned(log, SECRET).events == plan.events
+
+
+def test_a_notes_quotation_goes_where_cut(store: LmdbLog) -> None:
+    beginning = "a key that is " + "long " * 40
+    store.append(SESSION, [message("a", beginning + "and goes on")])
+    quotation = {"event": "a", "seq": 1, "quote": f"{beginning} […]"}
+    data = {"text": f"#1 {beginning} […]", "messages": [quotation]}
+    SessionWriter(store, SESSION).append(Note(target_id="a", data=data))
+    plan = planned(store, "", 1)
+    assert [each.why for each in plan.events] == ["named", "quotes"]
+    assert all(b"a key that is" not in body for body in plan.bodies.values())
