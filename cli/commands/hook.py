@@ -270,7 +270,9 @@ def _keep(log: StoredLog, session: str, leaf: str, given: GivenBack) -> None:
     from eventstore.records import Note
     from eventstore.writing import SessionWriter
 
-    data = {"type": "given-back", **msgspec.to_builtins(given)}
+    # What was left out is neither masked nor needed again.
+    told = {"text": given.text, "rules": given.rules, "messages": given.messages, "files": given.files}
+    data = {"type": "given-back", **msgspec.to_builtins(told)}
     SessionWriter(log, session).append(Note(target_id=leaf, data=data))
 
 

@@ -253,3 +253,11 @@ def test_the_end_of_a_session_has_nothing_read(
     monkeypatch.setattr(hook, "_read_in_background", lambda *_: pytest.fail("it reads"))
     answer(refold, event(transcript, "SessionEnd"))
     assert not log_of(refold)
+
+
+def test_a_note_keeps_nothing_unmasked(refold: Refold, transcript: Path) -> None:
+    given = event(transcript, "Compacted", summary=SAID[1])
+    assert answer(refold, given)
+    note = refold("log", SESSION, "--json").out.splitlines()[-1]
+    number = json.loads(note)["seq"]
+    assert "sk-ant-api03" not in refold("show", SESSION, f"#{number}").out
