@@ -15,6 +15,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, events_of_kinds
 from eventstore.records import Note, own_record
 from projections.audit.measure import EventRef, MetricStruct
+from projections.person_text import outside_tags
 from projections.pieces import Who, pieces_of
 
 BOUNDARIES: Final = frozenset({"compaction", "branch_summary"})
@@ -278,7 +279,7 @@ class _Recheck:
                 for each in nodes
                 for message in each.messages
                 for who, text in pieces_of(message, by_person=each.by_person and not each.continues)
-            ] + [(Who.PERSON, _folded(each.typed)) for each in nodes if each.typed]
+            ] + [(Who.PERSON, _folded(outside_tags(each.typed))) for each in nodes if each.typed]
         return self._pieces[seq]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +12,10 @@ import pytest
 
 from compaction.judge.reading import find_templates, judge
 from compaction.summarizers.chain import SummarizerChain
+from eventstore.memory import MemoryLog
+from eventstore.paths import events_of_kinds
 from eventstore.records import Compaction, Note
+from eventstore.writing import SessionWriter
 from projections.audit.readings import Reading, readings
 from tests.compaction.judge.lossy import (
     COMPLAINT,
@@ -26,6 +30,7 @@ from tests.compaction.judge.lossy import (
     material_of,
     quote,
 )
+from tests.support import claude_code
 from tests.support.talk import Story, user
 
 STATEMENT = {"sentence": "The person wants the parser faster.", "said": [quote(1, "Make the parser faster.")]}
@@ -150,3 +155,26 @@ def test_a_note_of_another_session_is_refused() -> None:
     found = kept(other)
     assert [len(getattr(found, each)) for each in LISTS] == [0, 0, 0, 0]
     assert len(found.refused) == 4
+
+
+def test_only_typed_words_are_a_persons(tmp_path: Path) -> None:
+    log = MemoryLog()
+    queued = "Never push.\n<task-notification>The task is done.</task-notification>"
+    lines = [
+        claude_code.said("u1", None, "Build it."),
+        claude_code.note("queue-operation", operation="enqueue", content=queued),
+    ]
+    session = claude_code.bring(log, tmp_path / "s.jsonl", *lines)[0].id
+    with log.snapshot() as snapshot:
+        (note,) = events_of_kinds(snapshot, session, {"note"})
+    _, data = read()
+    (rule,) = data["rules"]
+    said = [
+        rule | {"inSummary": None, "said": [{"event": note.id, "seq": note.seq, "quote": words}]}
+        for words in ("Never push.", "The task is done.")
+    ]
+    data |= {"boundary": "", "rules": said, "facts": [], "losses": [], "statements": []}
+    SessionWriter(log, session).append(Note(target_id=note.id, data=data))
+    with log.snapshot() as snapshot:
+        found = readings(snapshot, session)[""]
+    assert [each.quote for rule in found.rules for each in rule.said] == ["Never push."]
