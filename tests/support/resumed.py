@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from eventstore.files.importing import import_sessions
 from eventstore.harnesses import format_of, harness
 from eventstore.harnesses.codex.rollout_export import UNMARKED
+from eventstore.harnesses.opencode.document_export import RENAMED, TAKEN
 from eventstore.harnesses.opencode.sent import INTERRUPTED
 from eventstore.harnesses.resumable import Resumable, ResumableMessage, Seal, name_of_block, seal_of
 from eventstore.log import EventLog
@@ -65,7 +66,7 @@ def assert_same(found: Again) -> None:
     counts.subtract(kind for _, kind, *_ in after)
     named: Counter[str] = Counter()
     for what, count in found.lost.items():
-        if what == UNMARKED:
+        if what in (UNMARKED, RENAMED):
             continue
         named[what.partition(" beside ")[0].partition(" without ")[0].partition(" of other ")[0]] += count
     assert {kind: count for kind, count in counts.items() if count} == named
@@ -95,7 +96,8 @@ def answered(context: Resumable, form: str) -> Said:
     """Return what a context says, each result behind its call, as far as Codex or opencode can say it.
 
     They answer calls that have no result. Codex has no marks of failed ones, and takes no long ids; opencode has one
-    text of each, and of a sealed thought of the Responses API only the seal; for Chat Completions it needs none.
+    text of each, another name for a tool, and of a sealed thought of the Responses API only the seal; for Chat
+    Completions it needs none.
     """
     results = {each.view.tool_call_id: each for each in context.messages if each.view.role == "toolResult"}
     found: Said = []
@@ -105,7 +107,8 @@ def answered(context: Resumable, form: str) -> Said:
         for block, payload in message.blocks:
             if isinstance(block, ToolCall):
                 name = block.id.partition("|")[0] if form == CODEX else _id(block.id)
-                found.append(("assistant", "calls", name, block.name, block.decoded))
+                tool = f"{TAKEN}_call" if form == OPENCODE and block.name == TAKEN else block.name
+                found.append(("assistant", "calls", name, tool, block.decoded))
                 found += _result(results.get(block.id), name, form)
             elif isinstance(block, Thinking):
                 if form == CODEX or seal_of(block) is not Seal.CHAT:

@@ -101,7 +101,7 @@ def _contents(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
             yield Block(role, "text", block["text"])
         elif kind == "thinking":
             signature = block.get("signature") or block.get("thinkingSignature") or ""
-            yield Block(role, "thinking", block["thinking"], _seal_in(signature))
+            yield Block(role, "thinking", block["thinking"], seal_in(signature))
         elif kind == "tool_use":
             yield _call(block["id"], block["name"], block["input"])
         elif kind == "toolCall":
@@ -139,7 +139,7 @@ def _call_id(name: str) -> str:
     return name.partition("|")[0]
 
 
-def _seal_in(signature: str) -> str:
+def seal_in(signature: str) -> str:
     """Return the encrypted text in a signature; of the Responses API, pi keeps the whole item as one."""
     if not signature.startswith("{"):
         return signature

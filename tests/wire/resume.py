@@ -29,7 +29,7 @@ from eventstore.views import Thinking
 from projections.context.build import context_at, harness_json
 from projections.context.cursor import resolve_cursor
 from projections.context.parts import Context, view_of_part
-from tests.wire.blocks import Block, as_held_by, context_blocks, request_blocks
+from tests.wire.blocks import Block, as_held_by, context_blocks, request_blocks, seal_in
 from tests.wire.compare import GAPS, kinds_of_differences, recorded_in
 from tests.wire.corpus import corpus_folder
 from tests.wire.install import CACHE, RELEASES, InstallError, cache_folder, install
@@ -89,8 +89,7 @@ def compared(path: Path, requests: Path) -> Resumed:
     built = as_held_by(request["api"], context_blocks(context, 0))
     for remove in GAPS.values():
         sent = remove(sent, recorded_in([path]))
-    if its in ("claude-code", "oh-my-pi"):
-        built = without_thoughts_of_others(built, context, request["body"]["model"])
+    built = with_thoughts_as_sent(its, built, context, request["body"].get("model", ""))
     sent, built = (as_added(its, request["api"], blocks) for blocks in (sent, built))
     added = sent[len(built) :]
     differences = kinds_of_differences(sent[: len(built)], built)
@@ -108,16 +107,28 @@ def with_private_characters(body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def without_thoughts_of_others(blocks: Sequence[Block], context: Context, model: str) -> list[Block]:
-    """Drop thoughts of other models, which two programs keep in their files and send to none but theirs."""
+def with_thoughts_as_sent(
+    harness: str, blocks: Sequence[Block], context: Context, model: str
+) -> Sequence[Block]:
+    """Return blocks with the thoughts of other models as two programs send them, which keep them in their files.
+
+    Claude Code sends none of them, oh-my-pi those with a text, without a seal.
+    """
+    if harness not in ("claude-code", "oh-my-pi"):
+        return blocks
     others = {
-        block.signature
+        seal_in(block.signature)
         for view in map(view_of_part, context.parts)
         if view.role == "assistant" and view.model != model
         for block in view.blocks
         if isinstance(block, Thinking)
     }
-    return [each for each in blocks if each.kind != "thinking" or each.name not in others]
+    return [
+        block._replace(name="") if is_others else block
+        for block in blocks
+        if not (is_others := block.kind == "thinking" and block.name in others)
+        or (harness == "oh-my-pi" and block.text)
+    ]
 
 
 def as_added(harness: str, api: str, blocks: Sequence[Block]) -> list[Block]:
@@ -175,6 +186,11 @@ def _without_continuations(_: str, blocks: Sequence[Block]) -> list[Block]:
     return [block for block in blocks if block != Block("user", "text", "Continue.")]
 
 
+def _without_empty_texts(_: str, blocks: Sequence[Block]) -> list[Block]:
+    """Drop empty texts, which Google's models have beside calls, and oh-my-pi sends to no other."""
+    return [block for block in blocks if block.kind != "text" or block.text]
+
+
 def _without_thoughts(api: str, blocks: Sequence[Block]) -> list[Block]:
     """Drop thoughts of the Responses API, which oh-my-pi leaves out of a process's first request."""
     return [block for block in blocks if api != "responses" or block.kind != "thinking"]
@@ -188,6 +204,7 @@ ADDITIONS: Final = (
     ("oh-my-pi", _without_picture_text),
     ("oh-my-pi", _without_thoughts),
     ("oh-my-pi", _without_continuations),
+    ("oh-my-pi", _without_empty_texts),
 )
 """The closed list of what programs do to sessions that they resume, whoever wrote these."""
 

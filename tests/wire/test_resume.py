@@ -28,12 +28,14 @@ from tests.wire.resume import (
     compared,
     resume,
     with_private_characters,
-    without_thoughts_of_others,
+    with_thoughts_as_sent,
 )
 from tests.wire.run import can_run
 from tests.wire.scenarios.common import RESUMING
+from tests.wire.scenarios.pi import model_in
 
 Json = dict[str, Any]
+ITEM = '{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"sealed"}'
 PROMPT = {
     "type": "message",
     "role": "user",
@@ -119,6 +121,7 @@ def test_a_program_adds_only_listed_content() -> None:
     thought = Block("assistant", "thinking", "Hm.", "seal")
     assert as_added("oh-my-pi", "responses", [thought]) == []
     assert as_added("oh-my-pi", "messages", [thought]) == [thought]
+    assert as_added("oh-my-pi", "messages", [Block("assistant", "text", "")]) == []
     again = Block("user", "text", "Continue.")
     assert as_added("oh-my-pi", "messages", [answer, again, answer]) == [answer, answer]
     assert with_private_characters({"input": "a ⟦Ue7e5⟧\n<glyph-tokens>\nit\n</glyph-tokens>"}) == {
@@ -128,11 +131,33 @@ def test_a_program_adds_only_listed_content() -> None:
     assert as_added("pi", "messages", [summary])[0].text == "\n\n<summary>\nit\n</summary>"
 
 
-def test_claude_code_sends_thoughts_to_their_model() -> None:
-    answer = assistant(thinking("Hm.", thinkingSignature="seal"), model="a")
-    blocks = [Block("user", "text", "go"), Block("assistant", "thinking", "Hm.", "seal")]
-    assert without_thoughts_of_others(blocks, context_of(user("go"), answer), "a") == blocks
-    assert without_thoughts_of_others(blocks, context_of(user("go"), answer), "b") == blocks[:1]
+def test_two_programs_send_no_seals_of_others() -> None:
+    seals = ("seal", ITEM)
+    context = context_of(
+        user("go"), *(assistant(thinking("Hm.", thinkingSignature=each), model="a") for each in seals)
+    )
+    empty, hm, item = blocks = [
+        Block("assistant", "thinking", text, seal)
+        for text, seal in (("", "seal"), ("Hm.", "seal"), ("Hm.", "sealed"))
+    ]
+    assert all(with_thoughts_as_sent(each, blocks, context, "a") == blocks for each in RELEASES)
+    assert with_thoughts_as_sent("claude-code", blocks, context, "b") == []
+    unsealed = [each._replace(name="") for each in (hm, item)]
+    assert with_thoughts_as_sent("oh-my-pi", [empty, *blocks], context, "b") == unsealed
+    assert with_thoughts_as_sent("opencode", blocks, context, "b") == blocks
+
+
+def test_pi_goes_on_with_served_models(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+
+    def answers(*apis: str) -> str:
+        made = ({"role": "assistant", "api": api, "provider": "p", "model": f"m-{api}"} for api in apis)
+        return "".join(json.dumps({"type": "message", "message": each}) + "\n" for each in made)
+
+    path.write_text(answers("openai-responses", "google-gemini-cli"))
+    assert model_in(path) == ("p", "m-openai-responses", "openai-responses")
+    path.write_text(answers("google-gemini-cli"))
+    assert model_in(path) == ("stub", "stub-1", "anthropic-messages")
 
 
 @pytest.mark.long

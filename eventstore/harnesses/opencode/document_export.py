@@ -75,6 +75,9 @@ _AGENT: Final = "build"
 _TOKENS: Final = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 """opencode needs counts of each answer; the real ones stay with the source, to count once."""
 _NO_MODEL: Final = "unknown"
+TAKEN: Final = "tool_search"
+"""A tool of Codex: OpenAI's library takes each call of this name for one of the API's own, without its words."""
+RENAMED: Final = f"names of calls to {TAKEN!r}"
 
 
 def written(resumable: Resumable) -> Written:
@@ -204,8 +207,11 @@ class _Document:
         if isinstance(block, Thinking):
             return {"type": "reasoning", "text": block.text, "time": times, "metadata": _seal(block, payload)}
         if isinstance(block, ToolCall):
-            state = self._state(block, times)
-            return {"type": "tool", "tool": block.name, "callID": block.id, "state": state}
+            name, state = block.name, self._state(block, times)
+            if name == TAKEN:
+                name = f"{TAKEN}_call"
+                self.lost[RENAMED] += 1
+            return {"type": "tool", "tool": name, "callID": block.id, "state": state}
         return {}
 
     def _state(self, call: ToolCall, times: Json) -> Json:

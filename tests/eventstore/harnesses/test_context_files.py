@@ -131,6 +131,13 @@ def test_opencode_results_of_one_id_stay_apart() -> None:
     assert [each["parts"][1]["state"]["output"] for each in found] == ["one", "two"]
 
 
+def test_opencode_gets_no_tool_of_the_api() -> None:
+    found = written("opencode", answer(ToolCall("1", "tool_search", b'{"query":"a"}')))
+    (_, called, _) = of_opencode(found)[0]["parts"]
+    assert (called["tool"], called["state"]["input"]) == ("tool_search_call", {"query": "a"})
+    assert found.lost == {"names of calls to 'tool_search'": 1}
+
+
 def test_claude_code_gets_no_unanswered_call() -> None:
     found = written("claude-code", answer(call("1")), result("1", Text("one")), answer(call("1"), Text("ok")))
     contents = [json.loads(line)["message"]["content"][0]["type"] for line in found.pieces]

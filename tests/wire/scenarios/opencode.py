@@ -330,7 +330,8 @@ def resumed(path: Path) -> Scenario:
         box.run("import", str(ROOT / "export.json"))
         ask(box, RESUMING, "--session", exported["info"]["id"])
 
-    api = "responses" if model[0] == "openai" else "chat"
+    apis = {"anthropic": "messages", "openai": "responses", "openai-codex": "responses"}
+    api = apis.get(model[0], "chat")
     return Scenario(
         path.stem,
         run,

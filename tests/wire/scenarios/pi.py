@@ -294,11 +294,17 @@ def scenarios(rpc: Callable[[Box], Any]) -> Sequence[Scenario]:
 
 
 def model_in(path: Path) -> tuple[str, str, str]:
-    """Return the provider and the model that a session used last, and the API of its answers."""
+    """Return the provider and the model that a session used last, and the API of its answers.
+
+    Only models whose API the stub serves count: Google's providers need a login. Without one, it is the stub's.
+    """
     records = [*map(json.loads, path.read_text("utf-8").splitlines())]
     answers = [each["message"] for each in records if each.get("message", {}).get("role") == "assistant"]
-    made = answers[-1] if answers else {"provider": "stub", "model": "stub-1", "api": "anthropic-messages"}
-    return made["provider"] or "stub", made["model"] or "stub-1", made["api"]
+    made = next((each for each in reversed(answers) if each["api"] in _SERVED), {"api": _SERVED[0]})
+    return made.get("provider") or "stub", made.get("model") or "stub-1", made["api"]
+
+
+_SERVED: Final = ("anthropic-messages", "openai-responses", "openai-completions")
 
 
 def resumed(path: Path) -> Scenario:
