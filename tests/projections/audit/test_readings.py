@@ -170,7 +170,7 @@ def test_only_typed_words_are_a_persons(tmp_path: Path) -> None:
     _, data = read()
     (rule,) = data["rules"]
     said = [
-        rule | {"inSummary": None, "said": [{"event": note.id, "seq": note.seq, "quote": words}]}
+        rule | {"state": "kept", "broken": [], "said": [{"event": note.id, "seq": note.seq, "quote": words}]}
         for words in ("Never push.", "The task is done.")
     ]
     data |= {"boundary": "", "rules": said, "facts": [], "losses": [], "statements": []}
