@@ -97,6 +97,13 @@ def test_words_within_a_turn_come_once(runs: Runs) -> None:
     assert all(max(counts) == 1 for counts in given)
 
 
+def test_hooks_do_the_work_without_modules(runs: Runs) -> None:
+    asked = [text for rule, text in sent(runs("claude-code"), "without-modules") if rule == "compaction"]
+    assert min(text.count(rule) for text in asked for rule in RULES) == 2
+    # Its summary has the last, which the hook cannot see.
+    assert {each.rules for each in rounds.rounds(runs("claude-code"), "without-modules")} == {(1, 1, 2)}
+
+
 @pytest.mark.parametrize("harness", ["pi", "oh-my-pi"])
 def test_a_policy_makes_the_compaction(runs: Runs, harness: str) -> None:
     found = sent(runs(harness), "policy")

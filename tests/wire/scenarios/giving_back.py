@@ -61,6 +61,11 @@ def _in_claude_code(box: Box) -> None:
     claude_code.ask(box, "And on.", "--continue", "--plugin-dir", str(_PLUGIN))
 
 
+def _without_modules(_: Box) -> None:
+    hooks = _PLUGIN / "hooks" / "hooks.json"
+    hooks.write_text(hooks.read_text().replace('"modules"', '"others"'))
+
+
 def _add_to_codex(box: Box) -> None:
     box.run("plugin", "marketplace", "add", str(_PLUGIN))
     box.run("plugin", "add", "refold@refold")
@@ -206,6 +211,8 @@ WITHIN_A_TURN: Final = TALKS["oh-my-pi"]._replace(
     ],
 )
 """oh-my-pi compacts between the calls of a turn."""
+WITHOUT_MODULES: Final = TALKS["claude-code"]._replace(add=_without_modules)
+"""Claude Code loads no modules of plugins."""
 BY_HAND: Final = TALKS["opencode"]._replace(
     run=_by_hand, files={**TALKS["opencode"].files, **opencode.configured(context=100_000)}
 )
@@ -283,6 +290,7 @@ def scenarios(harness: str) -> list[Scenario]:
         scenario("locked", is_locked=True),
         scenario("asked", REFOLD_ASKS="refold-ask-12345678"),
         *([scenario("policy", REFOLD_POLICY=str(ROOT / "policy.toml"))] if talk.folder == "pi" else []),
+        *([scenario("without-modules", talk=WITHOUT_MODULES)] if harness == "claude-code" else []),
         *([scenario("within-a-turn", talk=WITHIN_A_TURN)] if harness == "oh-my-pi" else []),
         *([scenario("by-hand", talk=BY_HAND)] if harness == "opencode" else []),
     ]
