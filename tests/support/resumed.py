@@ -22,6 +22,7 @@ from projections.context.cursor import resolve_cursor
 from projections.resuming import resumable_at
 
 Said = list[tuple[Any, ...]]
+CLAUDE_CODE: Final = "claude-code"
 CODEX: Final = "codex"
 OPENCODE: Final = "opencode"
 ABORTED: Final = "aborted"
@@ -58,7 +59,7 @@ def resumed(log: EventLog, session: str) -> tuple[Resumable, Counter[str]]:
 
 def assert_same(found: Again) -> None:
     """Check that a file says what the context says, in its order, and lacks only what the writer names."""
-    tell = partial(answered, form=found.form) if found.form in (CODEX, OPENCODE) else said
+    tell = partial(answered if found.form in (CODEX, OPENCODE) else said, form=found.form)
     before, after = tell(found.context), tell(found.again)
     rest = iter(before)
     assert [each for each in after if each not in rest] == []
@@ -71,11 +72,15 @@ def assert_same(found: Again) -> None:
         named[what.partition(" beside ")[0].partition(" without ")[0].partition(" of other ")[0]] += count
     assert {kind: count for kind, count in counts.items() if count} == named
     summary, again = found.context.summary, found.again.summary
-    assert (again and again.text) in ((summary.text, summary.shown) if summary else (None,))
+    shown = (summary.text, summary.shown) if summary else (None,)
+    assert (again and again.text.rstrip("\n")) in [each and each.rstrip("\n") for each in shown]
 
 
-def said(context: Resumable) -> Said:
-    """Return all that a context says, block by block; a result is one more."""
+def said(context: Resumable, form: str = "") -> Said:
+    """Return all that a context says, block by block; a result is one more.
+
+    Claude Code parts a person's text from the next by a line end.
+    """
     found: Said = []
     for message in context.messages:
         role, call = message.view.role, message.view.tool_call_id
@@ -88,7 +93,10 @@ def said(context: Resumable) -> Said:
             elif isinstance(block, Thinking):
                 found.append((role, kind, block.text, block.signature))
             else:
-                found.append((role, kind, getattr(block, "text", payload.image)))
+                text = getattr(block, "text", payload.image)
+                found.append(
+                    (role, kind, text.rstrip("\n") if (form, role) == (CLAUDE_CODE, "user") else text)
+                )
     return found
 
 

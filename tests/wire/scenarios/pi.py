@@ -304,7 +304,7 @@ def model_in(path: Path) -> tuple[str, str, str]:
     return made.get("provider") or "stub", made.get("model") or "stub-1", made["api"]
 
 
-_SERVED: Final = ("anthropic-messages", "openai-responses", "openai-completions")
+_SERVED: Final = ("anthropic-messages", "openai-responses", "openai-codex-responses", "openai-completions")
 
 
 def resumed(path: Path) -> Scenario:
