@@ -76,7 +76,7 @@ _TOKENS: Final = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, 
 """opencode needs counts of each answer; the real ones stay with the source, to count once."""
 _NO_MODEL: Final = "unknown"
 TAKEN: Final = "tool_search"
-"""A tool of Codex: OpenAI's library takes each call of this name for one of the API's own, without its words."""
+"""A tool of Codex, whose calls OpenAI's library takes for the API's own, without words."""
 RENAMED: Final = f"names of calls to {TAKEN!r}"
 
 
