@@ -8,7 +8,7 @@ import msgspec
 
 from compaction.part import Limits
 from compaction.replay.boundaries import Boundary, Where, courses_of
-from compaction.replay.costs import Growth, SentContext, input_cost
+from compaction.replay.costs import Call, Growth, input_cost
 from compaction.replay.kept import asking, claims_of, counts_of, is_readable, kept_in
 from compaction.replay.results import Claim, ReplayedBoundary, ReplayResult, Trial
 from compaction.replay.trials import Attempted, try_of_recorded_size, try_variant
@@ -112,8 +112,8 @@ class _Replay:
         """Return what contexts at the boundaries of a course are asked for."""
         return claims_at(course, self._readings, is_course=self._measures.rounds > 0)
 
-    def calls(self, boundary: Boundary) -> list[SentContext]:
-        """Return the recorded calls behind a boundary, with the growth of the context."""
+    def calls(self, boundary: Boundary) -> list[Call]:
+        """Return the recorded calls behind a boundary, none without prices."""
         return self._growth.behind(boundary) if self._growth else []
 
     def tried(
@@ -121,7 +121,7 @@ class _Replay:
         course: Sequence[Boundary],
         variant: Variant,
         claims: Sequence[Sequence[Claim] | None],
-        calls: Sequence[Sequence[SentContext]],
+        calls: Sequence[Sequence[Call]],
     ) -> list[_Tried]:
         """Return a variant's trials in a course, stored or new."""
         measures, identity = self._measures, identity_of(variant)
@@ -160,7 +160,7 @@ class _Replay:
         variant: Variant,
         attempted: Attempted,
         claims: Sequence[Claim] | None,
-        calls: Sequence[SentContext],
+        calls: Sequence[Call],
     ) -> _Tried:
         """Measure a new context, or give the reason why there is none."""
         before, after, requests = attempted
@@ -173,7 +173,7 @@ class _Replay:
         restored = [part for part in after.parts if part.fate is Fate.RESTORED and part.key not in shown]
         texts = [view_of_part(part).text for part in after.parts if part.role == "compactionSummary"]
         size = sum(tokens.count(after.parts)) + reckoned
-        sent = [SentContext(seq=each.seq, tokens=max(0, size + each.tokens)) for each in calls]
+        sent = self._growth.sent(calls, size) if self._growth and calls else []
         prices, reader = self._measures.prices, self._measures.reader
         is_sealed = not is_readable(self.snapshot, after.parts)
         trial = Trial(

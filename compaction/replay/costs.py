@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
+from typing import NamedTuple
 
 from compaction.replay.boundaries import Boundary
 from compaction.replay.results import ReplayStruct
@@ -30,6 +32,14 @@ def is_answer(above: Event | None, entry: Event) -> bool:
     return entry.role == "assistant" and (above is None or above.role != "assistant")
 
 
+class Call(NamedTuple):
+    """The recorded answer number `seq` behind a compaction, and the places of both on the path."""
+
+    seq: int
+    place: int
+    compacted: int
+
+
 class Growth:
     """The growth of a session's context behind its compactions, call by call."""
 
@@ -37,21 +47,33 @@ class Growth:
         self._snapshot, self._cursor = snapshot, cursor
         self._entries = path(snapshot, cursor)
         self._places = {each.seq: place for place, each in enumerate(self._entries)}
-        self._sizes = [each.tokens for each in timeline(snapshot, cursor.session).moments]
 
-    def behind(self, boundary: Boundary) -> list[SentContext]:
-        """Return the tokens that each call's context has gained, up to the next compaction."""
+    @cached_property
+    def _sizes(self) -> list[int]:
+        # A fold over the whole session, which stored trials do not need.
+        return [each.tokens for each in timeline(self._snapshot, self._cursor.session).moments]
+
+    def behind(self, boundary: Boundary) -> list[Call]:
+        """Return the calls behind a boundary's compaction, up to the next one."""
         if boundary.compaction is None:
             return []
         first = self._places[end_of_change(boundary.compaction, self._snapshot, self._cursor)]
-        found = list[SentContext]()
+        found = list[Call]()
         for place in range(first + 1, len(self._entries)):
             entry = self._entries[place]
             if entry.kind == "compaction":
                 break
             if is_answer(self._entries[place - 1], entry):
-                found.append(SentContext(seq=entry.seq, tokens=self._sizes[place - 1] - self._sizes[first]))
+                found.append(Call(entry.seq, place, first))
         return found
+
+    def sent(self, calls: Sequence[Call], size: int) -> list[SentContext]:
+        """Return what calls would have been sent if the compaction had left `size` tokens."""
+        sizes = self._sizes
+        return [
+            SentContext(seq=seq, tokens=max(0, size + sizes[place - 1] - sizes[compacted]))
+            for seq, place, compacted in calls
+        ]
 
 
 def input_cost(

@@ -8,6 +8,7 @@ from compaction.replay.results import Trial
 from compaction.replay.variants import Variant
 from compaction.summarizers.chain import SummarizerChain
 from eventstore.log import EventLog
+from projections.audit.prices import FilePrices, Price
 from projections.audit.session import CompactionAudit, audit
 from projections.context.cursor import path, resolve_cursor
 
@@ -28,3 +29,9 @@ def replayed_as_audited(log: EventLog, session: str) -> list[tuple[Trial, Compac
         (each.before.recomputed, each.after.recomputed + each.metrics.size.reckoned, None) for each in audited
     ]
     return list(zip(trials, audited, strict=True))
+
+
+def flat_prices(written: float) -> FilePrices:
+    """A table in which only what is written to the cache costs anything."""
+    price = Price(input=0, output=0, cache_read=0, cache_write_5m=written, cache_write_1h=0)
+    return FilePrices(name="flat", date="", models={"": price})

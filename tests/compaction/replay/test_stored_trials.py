@@ -13,7 +13,7 @@ import pytest
 import compaction.replay
 from compaction.part import Limits
 from compaction.policy.load import load_preset
-from compaction.replay import Measures, replay_session, variants
+from compaction.replay import Measures, costs, replay_session, variants
 from compaction.replay.program import Program
 from compaction.replay.results import ReplayResult
 from compaction.replay.variants import Variant
@@ -22,6 +22,9 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.summarizers.recorded import RecordedSummarizer
 from compaction.templates import Template, load_built_in, replace_text
 from eventstore.memory import MemoryLog
+from eventstore.records import Compaction
+from projections.timeline import timeline
+from tests.support.replays import flat_prices
 from tests.support.talk import Story, assistant, call, reads_files, user
 
 POLICY = load_preset("refold").keeping(2_000)
@@ -89,6 +92,23 @@ def test_a_run_that_ends_early_stores_the_boundaries_that_it_finished(replays: R
     found = replays()
     assert len(found) >= 2
     assert replays.trials == len(found) - 1
+
+
+def test_stored_costs_need_no_sizes_of_calls(replays: Replays, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = replays.story
+    story.add(Compaction(summary="All parts were read.", first_kept_entry_id="e60", tokens_before=9))
+    for _ in range(3):
+        story.says(user("go on"), assistant("I look again."))
+    recorded = Variant(name="recorded", policy=None, chain=CHAIN)
+    options: dict[str, Any] = {"at": "recorded", "prices": flat_prices(4.0)}
+    (made,) = replays(recorded, VARIANT, **options)
+    assert made.boundary.calls == 3
+    with story.log.snapshot() as snapshot:
+        newest = timeline(snapshot, "s").moments[-2].tokens
+    # Each call writes to the cache what the one before it did not send.
+    assert made.trials[0].dollars == pytest.approx(newest * 4.0 / 1e6)
+    monkeypatch.setattr(costs, "timeline", None)
+    assert replays(recorded, VARIANT, **options) == [made]
 
 
 @pytest.mark.slow

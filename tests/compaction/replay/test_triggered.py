@@ -21,17 +21,10 @@ from compaction.summarizers.extractive import ExtractiveSummarizer
 from compaction.triggers import Threshold
 from eventstore.memory import MemoryLog
 from eventstore.records import Compaction
-from projections.audit.prices import FilePrices, Price
 from projections.timeline import timeline
 from projections.tokens import counter
+from tests.support.replays import flat_prices
 from tests.support.talk import Story, assistant, call, result, user
-
-
-def flat_prices(written: float) -> FilePrices:
-    """A table in which only what is written to the cache costs anything."""
-    price = Price(input=0, output=0, cache_read=0, cache_write_5m=written, cache_write_1h=0)
-    return FilePrices(name="flat", date="", models={"": price})
-
 
 WRITTEN = 2.0
 CHAIN = SummarizerChain(summarizers=[ExtractiveSummarizer()])
