@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
@@ -23,8 +24,8 @@ class Who(StrEnum):
     """A person's answer to a question, refusal of a call, or command, as the harness reports it."""
 
 
-_COMMAND: Final = ("<command-name>", "<command-args>")
-"""Tags in which Claude Code reports a slash command."""
+_COMMAND: Final = re.compile(r"^\s*<command-(?:name|args)>", re.MULTILINE)
+"""A tag in which Claude Code reports a slash command."""
 
 
 def pieces_of(message: Message, *, by_person: bool, is_answer: bool = False) -> Iterator[tuple[Who, str]]:
@@ -53,7 +54,7 @@ def pieces_of(message: Message, *, by_person: bool, is_answer: bool = False) -> 
 
 
 def _of_harness(text: str) -> tuple[Who, str]:
-    return Who.ANSWER if any(tag in text for tag in _COMMAND) else Who.HARNESS, text
+    return Who.ANSWER if _COMMAND.search(text) else Who.HARNESS, text
 
 
 def _inserted(message: Message) -> str:

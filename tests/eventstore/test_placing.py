@@ -191,7 +191,7 @@ def _alike(log: EventLog, session: str) -> tuple[Any, ...]:
     return replace(head, name="", number=0, position=0), found, context_json(log, session)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rng=st.randoms(use_true_random=False), cuts=st.lists(st.integers(1, 16), max_size=4))
 def test_appends_in_any_cuts_are_one(log: EventLog, rng: random.Random, cuts: list[int]) -> None:
     read, once, grown = MemoryLog(), MemoryLog(clock=lambda: NOW), str(uuid4())

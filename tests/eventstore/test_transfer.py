@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize, rule
 
 from eventstore import Event, EventLog, NewEvent, export_original, import_file, open_store
+from eventstore import transfer as transferring
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.files.discovery import session_files
 from eventstore.files.syncing import import_files
@@ -169,13 +170,21 @@ def events_of(log: EventLog, session: str) -> list[Event]:
         return []
 
 
-@pytest.mark.slow
-def test_sessions_longer_than_an_append_are_copied_whole(log: EventLog, other: LmdbLog) -> None:
-    count = 2 * BATCH_EVENTS + 3
+@pytest.fixture
+def small_appends(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The number of events that a transfer appends at once, small enough for the log in memory."""
+    monkeypatch.setattr(transferring, "BATCH_EVENTS", 60)
+    return 60
+
+
+def test_sessions_longer_than_an_append_are_copied_whole(
+    log: EventLog, other: LmdbLog, small_appends: int
+) -> None:
+    count = 2 * small_appends + 3
     other.append("s", many("a", count))
     steps: list[tuple[int, int]] = []
     assert added(transfer(other, log, progress=lambda *step: steps.append(step))) == {"s": count}
-    assert steps == [(BATCH_EVENTS, count), (2 * BATCH_EVENTS, count), (count, count)]
+    assert steps == [(small_appends, count), (2 * small_appends, count), (count, count)]
     assert chains(log) == chains(other)
 
 
@@ -191,9 +200,8 @@ class Interrupted(MemoryLog):
         return super().append(*arguments, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
-def test_a_transfer_that_was_stopped_after_any_append_continues(other: LmdbLog) -> None:
-    other.append("s", many("a", 2 * BATCH_EVENTS))
+def test_a_transfer_that_was_stopped_after_any_append_continues(other: LmdbLog, small_appends: int) -> None:
+    other.append("s", many("a", 2 * small_appends))
     other.append("t", many("a", 5))
     target = Interrupted(clock=lambda: NOW)
     for _ in range(3):
