@@ -43,3 +43,16 @@ def test_labels_that_were_found_are_counted() -> None:
     words = " ".join(PAGE.split())
     assert f"Of {rules} rules that were labelled, {found} ({percent(found, rules)}) were read" in words
     assert f"Of {len(losses)} labelled losses, {sum(losses)} were shown" in words
+
+
+def test_planted_states_are_counted() -> None:
+    planted = MEASURED["planted"]
+    elsewhere = planted["saidElsewhere"]
+    assert planted["readAsGone"] + sum(elsewhere.values()) == planted["cut"]
+    assert planted["readAsKept"] == planted["left"]
+    words = " ".join(PAGE.split())
+    assert f"Of the {planted['left']} left, all were read as kept." in words
+    assert (
+        f"{planted['readAsGone']} were read as gone; the {sum(elsewhere.values())} others the summary still says"
+        f" elsewhere, {elsewhere['fully']} in full and {elsewhere['partly']} in part"
+    ) in words

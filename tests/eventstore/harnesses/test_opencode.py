@@ -26,7 +26,7 @@ from projections.context.cursor import resolve_cursor
 from projections.descriptions import title
 from projections.files import file_operations
 from projections.usage import answers
-from tests.support.events import events
+from tests.support.events import NOW, events
 from tests.support.opencode import MODEL, SESSION, START, Database
 from tests.support.opencode_damage import CHECKS
 
@@ -72,7 +72,7 @@ def test_sound_exports_are_read_like_damaged_ones(
         for unused in ("_decode", "_ends_in"):
             with monkeypatch.context() as patch:
                 patch.setattr(document, unused, lambda *_: {})
-                log = MemoryLog()
+                log = MemoryLog(clock=lambda: NOW)
                 [each] = import_sessions(log, path)
                 found.append([event for event in events(log, each.id) if not event.is_own])
         assert found[0] == found[1]
