@@ -129,6 +129,7 @@ def _verdict(found: Sequence[SessionChecks], *, is_complete: bool) -> str:
     recorded = [each for each in results if each.name == RECORDED and each.checked]
     passed, requests = sum(each.passed for each in recorded), sum(each.checked for each in recorded)
     proven = f"{passed:,} of {counted(requests, 'recorded request')} proven" if requests else ""
+    is_off = any(each.failures for each in results if not each.exact)
     if wrong := sum(len(each.failures) for each in results if each.exact):
         verdict = f"failed: {counted(wrong, 'exact figure differs', 'exact figures differ')}"
         verdict += f"; {proven}" if proven else ""
@@ -139,10 +140,10 @@ def _verdict(found: Sequence[SessionChecks], *, is_complete: bool) -> str:
                 f", in {len(recorded):,} of {counted(len(found), 'session')}; in the others, sizes agree"
             )
     elif is_complete and any(each.checked for each in results):
-        verdict = "sizes agree"
+        verdict = "no exact figure differs" if is_off else "sizes agree"
     else:
         return ""
-    return verdict + _OF_ESTIMATES * any(each.failures for each in results if not each.exact)
+    return verdict + _OF_ESTIMATES * is_off
 
 
 def _checks_table(results: Sequence[CheckResult]) -> object:

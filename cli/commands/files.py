@@ -30,7 +30,7 @@ def command(
         echo_json({"session": name, "readFiles": found.read_files, "modifiedFiles": found.modified_files})
         return
     if not found.read_files and not found.modified_files:
-        echo_note("no file was read or modified")
+        echo_note("no file was read or modified by a tool that names it; shell commands do not count")
     out = console()
     with paged(out):
         for done, paths in (("modified", found.modified_files), ("read", found.read_files)):

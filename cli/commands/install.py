@@ -27,7 +27,8 @@ class _Setup(NamedTuple):
     It has the harness's name, its program, the integration's folder, and the program's commands.
 
     Its settings are in the folder that `variable` names, or `home` below the person's: there, `writes` is changed,
-    and `copies` is a copy of the integration. Without commands, refold makes that copy: of one file.
+    and `copies` is a copy of the integration. Without commands, refold makes that copy: of one file. `trusts` is what
+    the person still does.
     """
 
     name: str
@@ -39,6 +40,7 @@ class _Setup(NamedTuple):
     uninstall: Sequence[str] = ()
     writes: str = ""
     copies: str = ""
+    trusts: str = ""
 
     @property
     def source(self) -> Path:
@@ -78,6 +80,7 @@ _SETUPS: Final = {
         install=(_ADDED, "plugin add refold@refold"),
         uninstall=("plugin remove refold@refold", _REMOVED),
         variable="CODEX_HOME",
+        trusts=", once you have trusted its hooks at the start of one",
         home=".codex",
         writes="config.toml",
         copies=_COPIES,
@@ -146,7 +149,8 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
     if as_json:
         echo_json({"harness": harness, "isInstalled": not uninstall})
     else:
-        echo_note(f"done: new sessions of {setup.name} " + ("are without it" if uninstall else "have it"))
+        have = "are without it" if uninstall else f"have it{setup.trusts}"
+        echo_note(f"done: new sessions of {setup.name} {have}")
 
 
 def _announced(setup: _Setup, commands: Sequence[Sequence[str]], *, uninstall: bool) -> list[str]:
@@ -156,7 +160,8 @@ def _announced(setup: _Setup, commands: Sequence[Sequence[str]], *, uninstall: b
     if uninstall:
         return [*lines, f"removes: {copies}"] if copies else lines
     files = [f"{setup.inside(setup.writes)}"] if setup.writes else []
-    copied = [f"a copy of {setup.source} to {copies}"] if copies else []
+    source = setup.source if commands else setup.source / Path(setup.copies).name
+    copied = [f"a copy of {source} to {copies}"] if copies else []
     return [*lines, f"writes: {', and '.join([*files, *copied])}"]
 
 

@@ -277,7 +277,7 @@ def _show(
     """Print the results of so many sessions, or write their page, and return the exit code."""
     from cli.output import console, echo_bytes, echo_json, echo_note, echo_text, paged
     from cli.views.page.replay_page import replay_page
-    from cli.views.replay_table import print_replay, session_line
+    from cli.views.replay_table import failures_of, print_replay, session_line
     from cli.whole_file import write_atomically
     from compaction.replay.results import summaries
 
@@ -297,6 +297,8 @@ def _show(
             size = write_atomically(output, [content])
             if not as_json:
                 echo_text(f"{output}  {size:,} bytes")
+                for why in failures_of(results, found):
+                    echo_note(why)
     if as_json and output != "-":
         echo_json(_json(results, found) | {"leftOut": left_out})
     elif output is None and (results or not left_out):

@@ -9,6 +9,8 @@ import click
 from cli.options import json_option, leaf_option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from projections.audit.said import ReadRule, SaidMessage
@@ -40,13 +42,15 @@ def command(ctx: click.Context, session: str, *, leaf: str | None, as_json: bool
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, name, leaf=resolve_leaf(snapshot, name, leaf))
         messages, rules = said_messages(snapshot, cursor), rules_read(snapshot, cursor)
+        boundaries = {fate.boundary for rule in rules for fate in rule.fates if fate.boundary}
+        numbers = {each: f"#{snapshot.locate(name, each)}" for each in boundaries}
     if as_json:
         echo_json({"session": name, "messages": messages, "rules": rules})
     else:
-        _print(messages, rules)
+        _print(messages, rules, numbers)
 
 
-def _print(messages: list[SaidMessage], rules: list[ReadRule]) -> None:
+def _print(messages: list[SaidMessage], rules: list[ReadRule], numbers: Mapping[str, str]) -> None:
     from cli.output import console, counted, paged, print_line, safe_line
 
     out = console()
@@ -58,7 +62,9 @@ def _print(messages: list[SaidMessage], rules: list[ReadRule]) -> None:
         print_line(out, f"{stand:,} of {total} in the context, word for word", style="bold")
         for rule in rules:
             _print_text(out, rule.said[0].seq, f"rule: {rule.said[0].quote}", stands=rule.stands)
-            fates = ", ".join(f"{each.state} at {each.boundary}" for each in rule.fates if each.boundary)
+            fates = ", ".join(
+                f"{each.state} at {numbers[each.boundary]}" for each in rule.fates if each.boundary
+            )
             if fates:
                 print_line(out, f"{'':<{_INDENT}}{safe_line(fates)}")
 

@@ -72,9 +72,11 @@ def test_a_note_below_the_table_says_what_rows_count_if_a_variant_failed_somewhe
     arguments = ("replay", DEMO, "--at", "recorded", "--with", "recorded", "--with", "refold")
     figures = refold(*arguments, "--keep-recent", "5000", "--json").json
     row, shown = figures["variants"][0], refold(*arguments, "--keep-recent", "5000").out
+    beside = refold(*arguments, "--keep-recent", "5000", "-o", str(refold.store.parent / "page.html"))
     assert row["trials"] < len(figures["boundaries"])
     of = f"{row['trials']} of {len(figures['boundaries'])} boundaries"
     assert f"rows count the {of} at which every variant has a result" in shown
+    assert f"rows count the {of}" in "".join(beside.notes)
 
 
 @pytest.mark.slow
