@@ -35,7 +35,7 @@ def reading(session: str) -> Iterator[tuple[str, ...]]:
     yield ("sessions",)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("harness", SUBJECTS)
 def test_no_command_is_at_fault_for_damage_in_a_file(harness: str, refold: Refold) -> None:
     file = refold.store.parent / "damaged.jsonl"

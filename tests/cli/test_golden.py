@@ -52,8 +52,19 @@ def without_files_of_the_store(scenes: Sequence[Scene]) -> list[Scene]:
     ]
 
 
+THERE_IN_EVERY_RUN = {"sync", "log", "search", "audit", "compact", "verify"}
+"""Commands that read and write in each of the ways that the store has."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SCENES if name not in DIFFERENT_THERE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in THERE_IN_EVERY_RUN else pytest.mark.long)
+        for name in SCENES
+        if name not in DIFFERENT_THERE
+    ],
+)
 def test_a_command_prints_the_same_about_a_store_in_postgres(name: str, postgres: Server) -> None:
     scenes = without_files_of_the_store(SCENES[name])
     there = transcript(scenes, new_store=postgres.new_store)

@@ -428,7 +428,7 @@ class TestConnections:
             assert ids(log) == ["a"]
         assert len(made) == 1
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_thousand_sessions_are_written_at_once(self, url: str) -> None:
         with open_store(url) as log, ThreadPoolExecutor(64) as pool:
             for round_ in range(2):

@@ -13,6 +13,8 @@ from tests.pages.browsing import Visit, visit
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.long
+
 STALL = 5000
 """Milliseconds that no step may take, a hundred times what one takes on an idle machine."""
 TRIES = 5
