@@ -23,6 +23,7 @@ from cli.main import refold as group
 from eventstore.files.exporting import export_formats
 from eventstore.harnesses import harnesses
 from eventstore.records import FORMAT
+from tests.cli.commands.test_hook import given_back
 from tests.cli.fake_claude import put_claude
 from tests.cli.lossy import LOSSY, judged, store_lossy
 from tests.cli.running import PROJECT, Outcome, Refold
@@ -463,6 +464,7 @@ def printed_by(refold: Refold, name: str) -> list[Any]:
             *refold("--store", "demo", "audit", DEMO, "--full", "--json").json_lines,
             *refold("audit", _asked_again(refold), "--json").json_lines,
             *_failing(refold).json_lines,
+            given_back(refold),
         ]
     return refold(
         *JSON_CALLS[name],

@@ -49,4 +49,4 @@ def test_the_page_can_be_followed(tmp_path: Path) -> None:
     problems = [line for line in done.stderr.splitlines() if "refold: note:" not in line]
     assert (done.returncode, problems) == (0, [])
     assert re.search(r"template rules-first", done.stdout)
-    assert re.search(r"^refold:rules-first@command +3 +0 ", done.stdout, re.MULTILINE)
+    assert re.search(r"^page.html  [\d,]+ bytes$", done.stdout, re.MULTILINE)

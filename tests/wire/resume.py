@@ -6,7 +6,7 @@ HARNESS is one of claude-code, pi, oh-my-pi, codex, opencode. Without files, tho
 resumed. It needs what `python -m tests.wire` needs.
 
 A request is equal if it begins with the context, without gaps, and goes on with nothing but what the user and the
-program say there: texts, of which the last has the prompt. Beside the gaps of `compare`, Codex cuts long outputs, and
+program say there: texts, of which one has the prompt. Beside the gaps of `compare`, Codex cuts long outputs, and
 `ADDITIONS` are what programs do to a session that they did not begin.
 """
 
@@ -94,7 +94,7 @@ def compared(path: Path, requests: Path) -> Resumed:
     added = sent[len(built) :]
     differences = kinds_of_differences(sent[: len(built)], built)
     is_said = all((each.role, each.kind) == ("user", "text") for each in added)
-    if not is_said or not added or RESUMING not in added[-1].text:
+    if not is_said or not any(RESUMING in each.text for each in added):
         differences.add(AFTER)
     return Resumed(path, differences, cut)
 

@@ -92,7 +92,8 @@ def test_what_a_summary_has_goes_not_back(refold: Refold, transcript: Path) -> N
     assert SAID[2] in told
 
 
-def test_a_recorded_compaction_gets_its_words_back(refold: Refold) -> None:
+def given_back(refold: Refold) -> Any:
+    """Return the audit's JSON of a session that got words back at its first compaction of two."""
     story = PiSession()
     story.says("u1", user(SAID[0]))
     story.says("a1", assistant("Understood."))
@@ -103,7 +104,11 @@ def test_a_recorded_compaction_gets_its_words_back(refold: Refold) -> None:
     assert SAID[0] in refold("hook", "pi", stdin=event(path, "Compacted")).out
     story.compacts("c2", "", summary="Nothing again.")
     story.store_in(MemoryLog(), path.parent)
-    (given,) = refold("audit", str(path), "--json").json["sessions"][0]["givenBack"]
+    return refold("audit", str(path), "--json").json
+
+
+def test_a_recorded_compaction_gets_its_words_back(refold: Refold) -> None:
+    (given,) = given_back(refold)["sessions"][0]["givenBack"]
     assert given["boundary"] == "c1"
     assert [each["boundary"] for each in given["quotations"][0]["fates"]] == ["c2"]
 
