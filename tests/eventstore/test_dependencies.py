@@ -74,7 +74,7 @@ def test_a_result_made_anew_forgets_what_the_old_one_read() -> None:
     assert found(log, KEY) == Result(2)
 
 
-def test_a_value_that_unpacks_to_a_gigabyte_is_none() -> None:
+def test_a_value_of_a_gigabyte_is_none() -> None:
     deflate, piece = zlib.compressobj(1), bytes(1 << 20)
     bomb = b"".join(deflate.compress(piece) for _ in range(1 << 10)) + deflate.flush()
     log = stories()[0]

@@ -249,7 +249,7 @@ def test_a_key_in_an_error_within_a_stream_is_masked(server):
     assert KEY not in str(failure(claude(server(reply).url, api_key=KEY)))
 
 
-def test_a_key_in_the_address_of_a_redirect_is_masked(server, summarizer):
+def test_a_key_in_a_redirects_address_is_masked(server, summarizer):
     problem = failure(summarizer(server(moved(307, f"http://localhost/{KEY}")).url + f"?key={KEY}"))
     assert KEY not in str(problem)
 

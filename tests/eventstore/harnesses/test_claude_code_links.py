@@ -400,7 +400,7 @@ def test_the_calls_of_a_copy_are_paid_for_once(tmp_path: Path) -> None:
     assert calls == {SESSION: 2, "6": 1}
 
 
-def test_the_original_of_a_grown_agent_is_its_newest_file(tmp_path: Path) -> None:
+def test_a_grown_agents_original_is_its_newest_file(tmp_path: Path) -> None:
     log, path = MemoryLog(), tmp_path / SESSION / "subagents" / "agent-x1.jsonl"
     path.parent.mkdir(parents=True)
     first = said("x", None, "look around", isSidechain=True, agentId="x1")
