@@ -394,6 +394,7 @@ class SessionReader(Protocol):
     @property
     def state(self) -> dict[str, Any]:
         """The data that another reading needs to continue here."""
+        return {}
 
     def records(self, session: int) -> int:
         """Return a session's number of records in the source, including earlier readings."""
@@ -402,8 +403,9 @@ class SessionReader(Protocol):
         """Return a session's numbers of records by unknown type, including earlier readings."""
         return {}
 
-    def orphans(self, session: int) -> Sequence[Remark]:
+    def orphans(self, session: int) -> Sequence[Remark]:  # noqa: ARG002  others are asked
         """Return remarks on a session's records with a missing parent, in order (`without_parent`)."""
+        return ()
 
 
 class SourceContents(Protocol):

@@ -29,7 +29,7 @@ from eventstore.harnesses.source import (
     SourceRemark,
     SourceSession,
 )
-from eventstore.records import Remark, Resume
+from eventstore.records import Resume
 
 MAGIC: Final = b"SQLite format 3\0"
 _TABLES: Final = frozenset({"session", "message", "part"})
@@ -120,18 +120,8 @@ class _Reader(SessionReader):
     def line(self) -> int:
         return self._line
 
-    @property
-    def state(self) -> dict[str, Any]:
-        return {}
-
     def records(self, session: int) -> int:
         return self._counts.get(session, 0)
-
-    def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002
-        return {}
-
-    def orphans(self, session: int) -> Sequence[Remark]:  # noqa: ARG002
-        return ()
 
     def pieces(self) -> Iterator[Piece]:
         for place, session in enumerate(self._database.sessions):

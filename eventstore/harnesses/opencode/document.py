@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -42,7 +42,7 @@ from eventstore.harnesses.source import (
     SourceSession,
 )
 from eventstore.node import facts_of_node
-from eventstore.records import Remark, Resume
+from eventstore.records import Resume
 
 BEGINNING: Final = re.compile(
     rb'(?:\xef\xbb\xbf)?(?:Exporting session: [^\n]*\n)?\s*\{\s*"info"\s*:\s*(?=\{)'
@@ -162,18 +162,8 @@ class _Reader(SessionReader):
     def line(self) -> int:
         return self._line
 
-    @property
-    def state(self) -> dict[str, Any]:
-        return {}
-
     def records(self, session: int) -> int:  # noqa: ARG002
         return self._count
-
-    def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002
-        return {}
-
-    def orphans(self, session: int) -> Sequence[Remark]:  # noqa: ARG002
-        return ()
 
     def pieces(self) -> Iterator[Piece]:
         document, (start, stop) = self._document, self._document.info_span

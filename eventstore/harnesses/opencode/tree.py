@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from eventstore.errors import BadInputError
 from eventstore.harnesses.names import is_name, stored_id
@@ -72,15 +72,8 @@ class _Reader(SessionReader):
     def line(self) -> int:
         return self._line
 
-    @property
-    def state(self) -> dict[str, Any]:
-        return {}
-
     def records(self, session: int) -> int:  # noqa: ARG002
         return self._count
-
-    def orphans(self, session: int) -> tuple[()]:  # noqa: ARG002
-        return ()
 
     def pieces(self) -> Iterator[Piece]:
         (session,) = self._tree.sessions
