@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Literal, Protocol, Self
 
 import msgspec
 
 from eventstore.chain import START, UNKNOWN_TIME
+from eventstore.errors import CorruptionError
 from eventstore.event import ROLES, Flag, NewEvent
-from eventstore.frame import Buffer, header_of, kind_of
+from eventstore.frame import Buffer, header_of, kind_of, linked
 
 Progress = Callable[[int, int], None]
 """Called with the amount done so far and in all: bytes of files, or events."""
@@ -296,6 +298,48 @@ class StoredLog(EventLog, Protocol):
         this, at the end: open the store again afterwards. Raises StoreError, also unless the store's newest event has
         this position; then nothing has changed.
         """
+
+
+_OF_CONTENTS: Final = (
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    msgspec.MsgspecError,
+)
+"""Errors that a fold raises for contents that no append allows: a sign of damage."""
+
+
+def damage_behind(
+    error: BaseException, snapshot: Snapshot, sessions: Collection[str]
+) -> CorruptionError | None:
+    """Return the damage that explains a reader's error, None if there is none.
+
+    `sessions` are those that were read: damage names the only one. Nothing is checked inside the loop over frames,
+    which determines a rebuild's cost.
+    """
+    session = next(iter(sessions)) if len(sessions) == 1 else ""
+    if isinstance(error, struct.error):
+        return CorruptionError(session, 0, "a frame is truncated")
+    if isinstance(error, CorruptionError) and session and not error.session:
+        return CorruptionError(session, error.seq, error.problem)
+    return _altered(snapshot, sessions) if isinstance(error, _OF_CONTENTS) else None
+
+
+def _altered(snapshot: Snapshot, sessions: Collection[str]) -> CorruptionError | None:
+    """Return the first altered event of these sessions, None if all are sound."""
+    for session in sessions:
+        digest = START
+        try:
+            for seq, frame in enumerate(snapshot.frames(session), 1):
+                found = linked(frame, digest)
+                if found is None or (found.seq, found.digest) != (seq, found.expected):
+                    return CorruptionError(session, seq, "has been altered since it was appended")
+                digest = found.digest
+        except CorruptionError as error:
+            return error
+    return None
 
 
 class SnapshotWrapper:

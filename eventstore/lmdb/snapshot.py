@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice, takewhile
-from typing import Any, Final
+from typing import Any
 
 import lmdb
-import msgspec
 
 from eventstore import frame as frames_
 from eventstore.append import runs_of_path
-from eventstore.chain import START
 from eventstore.encoding import decode_head, decode_source, encode_name, id_prefix, source_key
 from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
 from eventstore.frame import Buffer
@@ -27,17 +24,7 @@ from eventstore.lmdb.keys import (
     position_key,
 )
 from eventstore.lmdb.opening import Databases
-from eventstore.log import FeedItem, Head, Snapshot, SourceState
-
-_OF_CONTENTS: Final = (
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-    msgspec.MsgspecError,
-)
-"""Errors that a fold raises for contents that no append allows: a sign of damage."""
+from eventstore.log import FeedItem, Head, Snapshot, SourceState, damage_behind
 
 
 class LmdbSnapshot:
@@ -52,33 +39,10 @@ class LmdbSnapshot:
         self._heads: dict[str, Head] = {}
 
     def damage(self, error: BaseException) -> CorruptionError | None:
-        """Return the damage that explains a reader's error, None if there is none.
-
-        It names the session if no other was read. Nothing is checked inside the loop over frames, which
-        determines a rebuild's cost.
-        """
-        session = next(iter(self._numbers)) if len(self._numbers) == 1 else ""
-        if isinstance(error, struct.error):
-            return CorruptionError(session, 0, "a frame is truncated")
+        """Return the damage that explains a reader's error, None if there is none; see `damage_behind`."""
         if isinstance(error, lmdb.Error):
-            return CorruptionError(session, 0, f"cannot be read ({error})")
-        if isinstance(error, CorruptionError) and session and not error.session:
-            return CorruptionError(session, error.seq, error.problem)
-        return self._altered() if isinstance(error, _OF_CONTENTS) else None
-
-    def _altered(self) -> CorruptionError | None:
-        """Return the first altered event of the sessions read here, None if all are sound."""
-        for session in self._numbers:
-            digest = START
-            try:
-                for seq, frame in enumerate(self.frames(session), 1):
-                    found = frames_.linked(frame, digest)
-                    if found is None or (found.seq, found.digest) != (seq, found.expected):
-                        return CorruptionError(session, seq, "has been altered since it was appended")
-                    digest = found.digest
-            except CorruptionError as error:
-                return error
-        return None
+            return damage_behind(CorruptionError("", 0, f"cannot be read ({error})"), self, self._numbers)
+        return damage_behind(error, self, self._numbers)
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         return nullcontext(self)

@@ -114,6 +114,11 @@ class PostgresLog:
         snapshot = PostgresSnapshot(connection, self.place)
         try:
             yield snapshot
+        except Exception as error:
+            damage = snapshot.damage(error)
+            if damage is None or damage is error:
+                raise
+            raise damage from error
         finally:
             snapshot.close()
             self._connections.give_back(connection)

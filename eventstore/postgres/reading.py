@@ -24,7 +24,7 @@ from eventstore.encoding import (
 )
 from eventstore.errors import CorruptionError, NotFoundError, StoreError, no_event, no_session
 from eventstore.frame import Buffer, with_position
-from eventstore.log import FeedItem, Head, Snapshot, SourceState
+from eventstore.log import FeedItem, Head, Snapshot, SourceState, damage_behind
 from eventstore.postgres.connections import Connection, Values, explained, rows
 
 _ROUND_TRIP: Final = 256 << 10
@@ -80,6 +80,10 @@ class PostgresSnapshot:
     def close(self) -> None:
         """End all reading: the connection serves others from now on."""
         self._connection = None
+
+    def damage(self, error: Exception) -> CorruptionError | None:
+        """Return the damage that explains a reader's error, None if there is none."""
+        return damage_behind(error, self, [*self._sessions])
 
     def _rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
         if self._connection is None:

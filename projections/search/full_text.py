@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -138,12 +139,14 @@ def _writable(folder: str | os.PathLike[str] | None) -> str:
     return path
 
 
-def _text_of(found: LazyEvent, snapshot: Snapshot) -> str:
+def _contents(found: LazyEvent, snapshot: Snapshot) -> tuple[str, int | None, bytes]:
+    """Return text, time and digest of an event. One that somebody put into the store ends no search in others."""
     try:
-        return text_of_node(node_of(found, snapshot))
+        return text_of_node(node_of(found, snapshot)), found.time, found.digest
     except CorruptionError:
-        # One record that somebody put into the store must not end the search in all others.
-        return found.body.decode("utf-8", "replace")
+        return found.body.decode("utf-8", "replace"), found.time, found.digest
+    except (IndexError, struct.error):
+        return "", None, b""
 
 
 class FullTextIndex:
@@ -255,15 +258,16 @@ class FullTextIndex:
         numbers = dict(self._db.execute("SELECT name, number FROM sessions"))
         for item in snapshot.feed(position):
             found = LazyEvent(item.frame, item.session)
-            normal = normalized(_text_of(found, snapshot))
+            text, time, digest = _contents(found, snapshot)
+            normal = normalized(text)
             number = numbers.setdefault(item.session, len(numbers) + 1)
-            row = (item.position, number, item.seq, found.time)
+            row = (item.position, number, item.seq, time)
             self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
             self._db.execute(
                 "INSERT INTO texts (rowid, text, names) VALUES (?, ?, ?)",
                 (item.position, normal, divided_names(normal)),
             )
-            newest[item.session] = item.seq, found.digest
+            newest[item.session] = item.seq, digest
             position = item.position
             size += max(len(normal), _LEAST)
             if size >= _BATCH:

@@ -26,6 +26,7 @@ from eventstore import EventLog, is_store, open_store
 from eventstore.addresses import without_password
 from eventstore.errors import CorruptionError, StoreError
 from eventstore.frame import decode
+from eventstore.paths import event
 from eventstore.postgres.connections import LIMITS, connect
 from eventstore.postgres.reading import PostgresSnapshot
 from eventstore.transfer import transfer
@@ -328,6 +329,27 @@ class TestDamage:
             log.append("s", [message("a"), message("b"), message("c")])
             sql(url, damage)
             assert verify(log).findings != []
+
+    @pytest.mark.parametrize(
+        "frame", [b"", b"\0", b"\3\1", bytes(range(200, 240)), bytes(range(100, 200)) * 40]
+    )
+    def test_a_row_of_noise_ends_no_command(self, url: str, frame: bytes) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a", "the parser")])
+        sql(url, f"INSERT INTO events VALUES (1, 99, 99, 0, 1, 'x', '\\x{frame.hex()}')")  # noqa: S608
+        refold = Refold(Path("/nowhere"))
+        refold.store = url  # type: ignore[assignment]
+        assert "the parser" in refold("search", "parser").out
+        for command in ("sessions", "stats", "audit --all"):
+            refold(*command.split())
+        assert refold("verify", code=1).errors == ""
+
+    def test_a_frame_of_noise_is_damage(self, url: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a")])
+            sql(url, "UPDATE events SET frame = 'a frame that is far too short'")
+            with pytest.raises(CorruptionError, match="truncated"), log.snapshot() as snapshot:
+                event(snapshot, "s", 1).kind  # noqa: B018
 
     def test_a_place_that_is_taken_is_damage(self, url: str) -> None:
         with open_store(url) as log:
