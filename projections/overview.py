@@ -40,7 +40,7 @@ from projections.usage import answers
 ANSWERS: Final = "replay-answers-"
 """The beginning of the names of sessions that hold only what models answered in replays."""
 _TITLE_OF_ANSWERS: Final = "stored answers of replays"
-_VERSION: Final = 11
+_VERSION: Final = 12
 """The version of the cached figures; increase it when they change."""
 _BATCH: Final = 16
 """Sessions that are read before their figures are cached, and progress is reported."""
@@ -57,7 +57,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The tokens and the cost of calls, in US dollars.
 
     A call's cost is the recorded one, or else that of the price table. `cost` is None if it lacks all calls,
-    and `without_cost` counts the calls that it lacks.
+    `without_cost` counts the calls that it lacks, and `understated` those priced by a part of their output.
     """
 
     calls: int = 0
@@ -67,6 +67,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     output: int = 0
     cost: float | None = None
     without_cost: int = 0
+    understated: int = 0
 
     @property
     def tokens(self) -> int:
@@ -86,6 +87,7 @@ def total(parts: Iterable[Spent]) -> Spent:
         output=sum(each.output for each in given),
         cost=math.fsum(known) if known else None,
         without_cost=sum(each.without_cost for each in given),
+        understated=sum(each.understated for each in given),
     )
 
 
@@ -324,6 +326,7 @@ def _by_day(calls: Iterable[PaidCall]) -> list[DaySpent]:
             output=call.usage.output,
             cost=call.cost,
             without_cost=int(call.cost is None),
+            understated=int(call.is_understated),
         )
         found.setdefault(((iso_time(call.time) or "")[:10], call.model), []).append(spent)
     return [DaySpent(day, model, total(spent)) for (day, model), spent in found.items()]

@@ -79,6 +79,8 @@ def _cost(cost: SessionCost) -> str:
         recorded = f"{dollars(spent.recorded)} as recorded{_without_note(spent.unrecorded)}"
     if spent.priced is not None:
         priced = f"{dollars(spent.priced)} by {table}{_without_note(spent.unpriced)}"
+    if spent.understated:
+        priced += f", too low: {counted(spent.understated, 'call')} with a part of the output only"
     facts = [counted(spent.calls, "call"), recorded or "no cost recorded", priced or f"no price in {table}"]
     return " · ".join(facts)
 

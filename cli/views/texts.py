@@ -80,11 +80,12 @@ def part_of(found: int, total: int) -> str:
 
 
 def spent_dollars(spent: Spent | Spending | None) -> str:
-    """Format the cost of calls; a "+" marks a sum without some calls of unknown cost."""
+    """Format the cost of calls; a "+" marks a sum that lacks some calls or output."""
     return (
         "-"
         if spent is None
-        else dollars(spent.cost) + ("+" if spent.cost is not None and spent.without_cost else "")
+        else dollars(spent.cost)
+        + ("+" if spent.cost is not None and spent.without_cost + spent.understated else "")
     )
 
 

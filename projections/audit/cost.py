@@ -13,7 +13,7 @@ from eventstore.harnesses import node_of
 from eventstore.imports import copied_through
 from eventstore.log import EventLog, Snapshot
 from eventstore.node import RequestView
-from eventstore.views import Message, Usage
+from eventstore.views import Message, Text, Thinking, ToolCall, Usage
 from projections.audit.cache import shared_prefix
 from projections.audit.calls import ModelCall, records_cache, tokens_per_estimate
 from projections.audit.measure import MetricStruct
@@ -24,6 +24,8 @@ from projections.settings import Model
 from projections.tokens import Counter
 from projections.usage import RecordedAnswer, answers, billed_usage
 
+_MOST_CHARACTERS: Final = 8
+"""The most characters of an answer for a token of output, if all of it was recorded."""
 _ASK_NO_MODEL: Final = frozenset({"extractive", "recorded"})
 
 
@@ -182,8 +184,9 @@ class Spending(MetricStruct, frozen=True):
     """The cost of calls in US dollars: `recorded` by their harness, and `priced` by a table.
 
     `cost` is that of each call as recorded, or else by the table. `unrecorded` counts calls without a recorded
-    cost, `unpriced` those without a price, `without_cost` those without either. A sum is None if it lacks all
-    calls.
+    cost, `unpriced` those without a price, `without_cost` those without either. `understated` counts those of
+    `cost` that are too low: priced answers whose recorded output has less than a token for eight characters.
+    A sum is None if it lacks all calls.
     """
 
     calls: int
@@ -193,6 +196,7 @@ class Spending(MetricStruct, frozen=True):
     unpriced: int
     cost: float | None
     without_cost: int
+    understated: int = 0
 
 
 class ModelSpending(MetricStruct, frozen=True):
@@ -250,6 +254,12 @@ class PaidCall(msgspec.Struct, frozen=True):
     usage: Usage
     recorded: float | None
     priced: float | None
+    has_all_output: bool
+
+    @property
+    def is_understated(self) -> bool:
+        """Whether the cost is priced by a part of the output only."""
+        return self.recorded is None and self.priced is not None and not self.has_all_output
 
     @property
     def cost(self) -> float | None:
@@ -266,7 +276,20 @@ def paid_calls(
         usage = billed_usage(view)
         if usage is not None and event.seq > copied:
             name = f"{view.provider}/{view.model}" if view.provider else view.model
-            yield PaidCall(name, event.time, usage, usage.cost, _priced(view, usage, event.time, prices))
+            priced = _priced(view, usage, event.time, prices)
+            has_all_output = _characters(view) <= _MOST_CHARACTERS * usage.output
+            yield PaidCall(name, event.time, usage, usage.cost, priced, has_all_output)
+
+
+def _characters(answer: Message) -> int:
+    return sum(
+        len(block.text)
+        if isinstance(block, Text | Thinking)
+        else len(block.arguments)
+        if isinstance(block, ToolCall)
+        else 0
+        for block in answer.blocks
+    )
 
 
 def _priced(view: Message, usage: Usage, time: int | None, prices: Prices) -> float | None:
@@ -289,6 +312,7 @@ def _spent(calls: list[PaidCall]) -> Spending:
         unpriced=unpriced,
         cost=cost,
         without_cost=without_cost,
+        understated=sum(call.is_understated for call in calls),
     )
 
 

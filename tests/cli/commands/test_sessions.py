@@ -59,7 +59,7 @@ def test_json_tells_what_is_known_of_each_session(told: Refold, tmp_path: Path) 
     (session,) = told("sessions", "--json").json["sessions"]
     assert len(session.pop("digest")) == 64
     tokens = {"input": 5272, "cacheRead": 0, "cacheWrite": 0, "output": 28}
-    spent = {"calls": 4, **tokens, "cost": None, "withoutCost": 4}
+    spent = {"calls": 4, **tokens, "cost": None, "withoutCost": 4, "understated": 0}
     assert session == {
         "id": SESSION,
         "title": "The parser",

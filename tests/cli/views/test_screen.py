@@ -287,8 +287,9 @@ def test_where_no_cost_was_recorded_the_price_table_tells_it() -> None:
     assert audit_view(audit(cost=spent(9, None, 1.25))).row.spent.cost == 1.25
 
 
-def test_a_cost_that_lacks_calls_is_marked() -> None:
-    (line,) = listed(row("s", spent=spent(9, 1.5, without_cost=2)))[1:]
+@pytest.mark.parametrize("lacking", ["without_cost", "understated"])
+def test_a_cost_that_lacks_calls_is_marked(lacking: str) -> None:
+    (line,) = listed(row("s", spent=spent(9, 1.5, **{lacking: 2})))[1:]
     assert "$1.50+" in line
 
 

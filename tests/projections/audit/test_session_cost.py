@@ -50,6 +50,12 @@ def test_a_session_without_calls_cost_nothing_that_is_known(story):
     )
 
 
+@pytest.mark.parametrize(("length", "cost", "understated"), [(80, None, 0), (81, None, 1), (81, 1, 0)])
+def test_a_price_of_half_an_answer_is_understated(story, length, cost, understated):
+    story.says(assistant("x" * length, usage=used(10, 10, cost=cost)))
+    assert spent(story.log).understated == understated
+
+
 @pytest.mark.parametrize("stop", ["aborted", "error", "length"])
 def test_a_call_was_paid_for_however_it_ended(story, stop):
     story.says(assistant("hi", usage=used(10, cost=0.25), stop=stop))
