@@ -148,7 +148,11 @@ def _facts(overview: SessionOverview, leaf: str | None) -> Iterator[str]:
     last = (iso_time(head.last_time) or "")[:10]
     models = dict.fromkeys(each.model for each in overview.calls if each.model)
     project = next((name for name in reversed(re.split(r"[/\\]", overview.folder)) if name), "")
-    cost = "" if spent.cost is None else f"${spent.cost:,.2f}" + ("+" if spent.without_cost + spent.understated else "")
+    cost = (
+        ""
+        if spent.cost is None
+        else f"${spent.cost:,.2f}" + ("+" if spent.without_cost + spent.understated else "")
+    )
     facts = {
         "Session": overview.name,
         "Branch of": leaf or "",
