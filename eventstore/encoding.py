@@ -26,6 +26,14 @@ def encode_name(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
 
 
+def decode_name(stored: bytes | memoryview) -> str:
+    """Decode the name of a session or event. Raises CorruptionError."""
+    try:
+        return str(stored, "utf-8")
+    except UnicodeDecodeError as error:
+        raise CorruptionError("", 0, f"a name in its indexes cannot be read ({error})") from error
+
+
 def id_key(event_id: str) -> bytes:
     """Return the key of an id: of a long one, its beginning (for prefixes) and its digest."""
     name = encode_name(event_id)

@@ -155,6 +155,7 @@ def _fields(new: Any) -> dict[str, Any]:
 def _damaged_rows(dice: Random, url: str, session: str) -> bool:  # noqa: ARG001
     """Write nonsense wherever the role may."""
     nonsense = dice.choice([b"", b"\0", dice.randbytes(40), dice.randbytes(4000)])
+    name = dice.choice([b"x", b"", b"\0", dice.randbytes(40), dice.randbytes(2000)])
     _sql(
         url,
         dice.choice(
@@ -165,8 +166,8 @@ def _damaged_rows(dice: Random, url: str, session: str) -> bool:  # noqa: ARG001
                 ("UPDATE store SET sessions = %s", (dice.randrange(1 << 30),)),
                 ("INSERT INTO sources VALUES (%b, %b)", (dice.randbytes(32), nonsense)),
                 ("INSERT INTO blobs VALUES (%b, %b)", (dice.randbytes(32), nonsense)),
-                ("INSERT INTO events VALUES (1, 999, 999, 0, 1, 'x', %b)", (nonsense,)),
-                ("INSERT INTO sessions VALUES (77, %b, 1, 1, 1, %b)", (nonsense or b"x", nonsense)),
+                ("INSERT INTO events VALUES (1, 999, 999, 0, 1, %b, %b)", (name, nonsense)),
+                ("INSERT INTO sessions VALUES (77, %b, 1, 1, 1, %b)", (name, nonsense)),
             ]
         ),
     )

@@ -11,7 +11,7 @@ import lmdb
 
 from eventstore import frame as frames_
 from eventstore.append import runs_of_path
-from eventstore.encoding import decode_head, decode_source, encode_name, id_prefix, source_key
+from eventstore.encoding import decode_head, decode_name, decode_source, encode_name, id_prefix, source_key
 from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
 from eventstore.frame import Buffer
 from eventstore.lmdb.keys import (
@@ -53,11 +53,7 @@ class LmdbSnapshot:
             for key, number in cursor:
                 if bytes(key[:1]) != b"n":
                     return
-                try:
-                    name = str(key[1:], "utf-8")
-                except UnicodeDecodeError as error:
-                    raise CorruptionError("", 0, f"a session's name cannot be read ({error})") from error
-                yield self._head(name, int.from_bytes(number, "big"))
+                yield self._head(decode_name(key[1:]), int.from_bytes(number, "big"))
 
     def head(self, session: str) -> Head:
         # A fold asks for the same one repeatedly.

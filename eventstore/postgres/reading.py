@@ -16,6 +16,7 @@ from eventstore.append import runs_of_path
 from eventstore.encoding import (
     MAX_ID_BYTES_IN_KEY,
     decode_head,
+    decode_name,
     decode_source,
     encode_name,
     id_key,
@@ -98,7 +99,7 @@ class PostgresSnapshot:
 
     def heads(self) -> Iterator[Head]:
         found = self._rows("SELECT name, number, position, bytes, head FROM sessions ORDER BY name")
-        return (self._known(str(name, "utf-8"), *stored).head for name, *stored in found)
+        return (self._known(decode_name(name), *stored).head for name, *stored in found)
 
     def head(self, session: str) -> Head:
         return self._session(session).head
@@ -245,14 +246,14 @@ class PostgresSnapshot:
             WHERE %s::bytea IN ('', sessions.name)
             ORDER BY sessions.name
         """
-        return [str(name, "utf-8") for (name,) in self._rows(query, (id_key(event_id), encode_name(only)))]
+        return [decode_name(name) for (name,) in self._rows(query, (id_key(event_id), encode_name(only)))]
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         known = self._session(session)
         beginning = id_prefix(prefix)
         for key, seq in self._keys(known, beginning):
             if len(key) < MAX_ID_BYTES_IN_KEY:
-                event_id = str(key, "utf-8")
+                event_id = decode_name(key)
             else:
                 frame = self.frame(session, seq)
                 event_id = frames_.id_of(frame)
@@ -281,7 +282,7 @@ class PostgresSnapshot:
         for size in _sizes():
             found = self._rows(query, (after, size))
             for after, name, seq, frame in found:  # noqa: PLR1704  the next request continues after it
-                yield FeedItem(after, str(name, "utf-8"), seq, with_position(frame, after))
+                yield FeedItem(after, decode_name(name), seq, with_position(frame, after))
             if len(found) < size:
                 return
 

@@ -344,6 +344,16 @@ class TestDamage:
             refold(*command.split())
         assert refold("verify", code=1).errors == ""
 
+    @pytest.mark.parametrize("command", ["sessions", "search parser", "audit --all", "verify", "push COPY"])
+    def test_a_name_of_noise_costs_a_line(self, url: str, command: str, tmp_path: Path) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a", "the parser")])
+        sql(url, "INSERT INTO sessions SELECT 9, '\\xff', position, leaf, bytes, head FROM sessions")
+        refold = Refold(Path("/nowhere"))
+        refold.store = url  # type: ignore[assignment]
+        told = refold(*command.replace("COPY", str(tmp_path)).split(), code=1)
+        assert "a name in its indexes cannot be read" in told.out + told.errors
+
     def test_a_frame_of_noise_is_damage(self, url: str) -> None:
         with open_store(url) as log:
             log.append("s", [message("a")])
