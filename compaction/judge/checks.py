@@ -23,13 +23,17 @@ _IN_QUOTES: Final = re.compile(r"\"[^\"]+\"|“[^”]+”|`[^`]+`|«[^»]+»")
 
 
 class PossibleLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """A loss, or a broken rule, whose quotations and terms were checked; a second look decides."""
+    """A loss, or a broken rule, whose quotations and terms were checked; a second look decides.
+
+    `is_told`: the context right behind the boundary says it, so that it may be not heeded, but is not lost.
+    """
 
     claim: str
     known: list[Quotation]
     trouble: list[Quotation]
     kind: str = ""
     missing: list[str] = []
+    is_told: bool = False
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,22 +119,36 @@ def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
         raise RefusedError("no trouble, no loss")
     trouble = quotations(claim.trouble, material.after, material, "nothing behind the boundary says")
     first = min(each.seq for each in trouble)
-    numbers = {each.seq for each in known}
-    there = [_plain(each.text) for each in (*material.before, *material.earlier) if each.seq in numbers]
-    told = [_plain(each) for each in material.shown]
-    told += [_plain(each.text) for each in material.after if each.seq < first]
-    for term in map(_plain, claim.missing):
+    missing, is_told = _missing(claim.missing, known, first, material)
+    return PossibleLoss(
+        claim=claim.loss, kind=claim.kind, known=known, missing=missing, trouble=trouble, is_told=is_told
+    )
+
+
+def _missing(
+    terms: Sequence[str], known: Sequence[Quotation], first: int, material: Material
+) -> tuple[list[str], bool]:
+    """Return the terms that nothing says behind the boundary, before event `first`, where the trouble begins.
+
+    Also return True if the context right behind the boundary has all terms, or all that was known. Raises RefusedError
+    if a message brought them back.
+    """
+    said = [_plain(each.text) for each in (*material.before, *material.earlier)]
+    shown = [_plain(each) for each in material.shown]
+    told = [*shown, *(_plain(each.text) for each in material.after if each.seq < first)]
+    for term in map(_plain, terms):
         if not term:
             raise RefusedError("a missing term is empty")
-        if not any(term in text for text in there):
+        if not any(term in text for text in said):
             raise RefusedError(f"“{term}” is not in what was known")
-        if any(term in text for text in told):
-            raise RefusedError(f"“{term}” was sent behind the boundary, before the trouble")
-    if all(any(_plain(each.quote) in text for text in told) for each in known):
-        raise RefusedError("what was known was sent behind the boundary, before the trouble")
-    return PossibleLoss(
-        claim=claim.loss, kind=claim.kind, known=known, missing=claim.missing, trouble=trouble
-    )
+    is_told = False
+    for words in filter(None, (terms, [each.quote for each in known])):
+        if all(any(_plain(each) in text for text in told) for each in words):
+            back = next((each for each in words if not any(_plain(each) in text for text in shown)), None)
+            if back is not None:
+                raise RefusedError(f"“{back[:80]}” was sent behind the boundary, before the trouble")
+            is_told = True
+    return [each for each in terms if not any(_plain(each) in text for text in told)], is_told
 
 
 def _statement(claim: ClaimedStatement, material: Material) -> Statement:
@@ -159,13 +177,13 @@ def _require_unsaid(sentence: str, people: Iterable[Said], previous: str) -> Non
     phrases = [
         _plain(each) for each in (sentence, *(found[0][1:-1] for found in _IN_QUOTES.finditer(sentence)))
     ]
-    for phrase in phrases:
-        if len(phrase) < _FEWEST_CHARACTERS:
-            continue
+    for phrase in filter(None, phrases):
+        is_long = len(phrase) >= _FEWEST_CHARACTERS
         for each in people:
-            if phrase in _plain(each.text):
+            text = _plain(each.text)
+            if phrase in text if is_long else phrase == text.rstrip(".!"):
                 raise RefusedError(f"a person said “{phrase[:80]}” at #{each.seq}")
-        if phrase in _plain(previous):
+        if is_long and phrase in _plain(previous):
             raise RefusedError(f"the previous summary says “{phrase[:80]}”")
 
 

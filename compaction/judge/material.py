@@ -14,6 +14,7 @@ from eventstore.harnesses import node_of
 from eventstore.log import Snapshot
 from eventstore.paths import event, events_of_kinds
 from eventstore.paths import path as lazy_path
+from projections.audit.gaps import unrecorded_prompt
 from projections.audit.readings import BOUNDARIES
 from projections.context.build import context_at
 from projections.context.cursor import Cursor, path
@@ -21,11 +22,12 @@ from projections.context.parts import Part, view_of_part
 from projections.person_text import outside_tags
 from projections.pieces import Who, pieces_of
 from projections.replacement import start_of_change
-from projections.rules import rules_of_format
+from projections.rules import rules_at
+from projections.rules.base import MEMORY_FILES
 from projections.settings import harness_prompt
 
 _LONGEST: Final = {
-    Who.PERSON: 4_000,
+    Who.PERSON: 8_000,
     Who.HARNESS: 600,
     Who.MODEL: 1_500,
     Who.CALL: 400,
@@ -69,7 +71,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     has nothing behind it. `shown` is the context right behind the boundary as texts, with the recorded system prompt.
     `until` is the id of the last event. `is_opaque`: only the model's provider can read the summary. `earlier` are
     pieces from before the previous boundary, which are no longer in the context. `begins_midway`: the session has
-    not all that was said before its first event.
+    not all that was said before its first event. `lacks_memory`: no record has the memory files that were sent.
     """
 
     boundary: str
@@ -83,6 +85,7 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     is_opaque: bool = False
     earlier: Sequence[Said] = ()
     begins_midway: bool = False
+    lacks_memory: bool = False
 
     @property
     def text(self) -> str:
@@ -139,7 +142,8 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
     ends = [*(entry.parent_seq for entry in boundaries[1:]), cursor.leaf]
     earlier: dict[Said, None] = {}
     root = next(lazy_path(snapshot, cursor.session, cursor.leaf), None)
-    begins_midway = root is not None and rules_of_format(root.format).begins_midway(snapshot, root)
+    rules = rules_at(snapshot, root)
+    begins_midway = root is not None and rules.begins_midway(snapshot, root)
     typed, since = typed_beside(snapshot, cursor.session), 0
     for boundary, end in zip(boundaries, ends, strict=False):
         behind = context_at(snapshot, cursor.at_leaf(boundary.seq), readable=True).parts
@@ -168,6 +172,7 @@ def materials(snapshot: Snapshot, cursor: Cursor) -> Iterator[Material]:
             is_opaque=is_opaque,
             earlier=[*earlier],
             begins_midway=begins_midway,
+            lacks_memory=MEMORY_FILES in unrecorded_prompt(snapshot, cursor.at_leaf(end), rules),
         )
         since = boundary.seq
         earlier |= dict.fromkeys((*pieces, *following))

@@ -291,8 +291,10 @@ def _loss(possible: PossibleLoss, look: Look, material: Material) -> Loss:
     if look.verdict not in {*Verdict} - {Verdict.UNREADABLE}:
         raise RefusedError(f"a second look says {look.verdict[:40]!r}, which is no verdict")
     verdict = Verdict(look.verdict)
-    if material.is_opaque and verdict in _COUNTING:
+    if verdict in _COUNTING and material.is_opaque:
         verdict = Verdict.UNREADABLE
+    elif verdict is Verdict.LOST and (possible.is_told or material.lacks_memory):
+        verdict = Verdict.NOT_HEEDED if possible.is_told else Verdict.UNREADABLE
     otherwise = "a second look quotes what nothing behind says:"
     (because,) = quotations([look.because], material.after, material, otherwise)
     first = min(each.seq for each in possible.trouble)

@@ -98,9 +98,9 @@ def path_gaps(
     is_whole = not rules.begins_midway(snapshot, entries[0])
     fixed = fixed_tokens(calls, first, ratio=ratio) if first and is_whole else None
     found = [_scaled(gap, ratio) for gap in chain(rules.gaps(snapshot, entries), _kept(snapshot, entries))]
-    missing = _missing_prompt(snapshot, cursor, rules)
-    if missing:
-        found.insert(0, Gap(what=missing, tokens=fixed))
+    if missing := unrecorded_prompt(snapshot, cursor, rules):
+        *others, last = missing
+        found.insert(0, Gap(what=f"{', '.join(others)} and {last}" if others else last, tokens=fixed))
     for before, call in pairwise(calls):
         if fixed is None and before.compaction != call.compaction:
             continue
@@ -133,15 +133,14 @@ def _scaled(gap: Gap, ratio: float) -> Gap:
     return gap if gap.tokens is None else msgspec.structs.replace(gap, tokens=round(ratio * gap.tokens))
 
 
-def _missing_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> str:
-    """Describe the unrecorded content before the messages of every request; "" for none."""
+def unrecorded_prompt(snapshot: Snapshot, cursor: Cursor, rules: Rules) -> list[str]:
+    """Name the unrecorded content before the messages of every request."""
     if rules.recorded_prompt(snapshot, event(snapshot, cursor.session, cursor.leaf)).system:
-        return ""
+        return []
     prompt = harness_prompt(snapshot, cursor)
     known = {SYSTEM_PROMPT} if prompt.system else set[str]()
     known |= {TOOL_DEFINITIONS} if prompt.tools else set[str]()
-    *others, last = [each for each in rules.unrecorded if each not in known] or [""]
-    return f"{', '.join(others)} and {last}" if others else last
+    return [each for each in rules.unrecorded if each not in known]
 
 
 def _is_interrupted(snapshot: Snapshot, cursor: Cursor, before: ModelCall, call: ModelCall) -> bool:

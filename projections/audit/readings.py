@@ -54,7 +54,7 @@ class Verdict(StrEnum):
     NEVER_KNOWN = "never known"
     NOT_NEEDED = "not needed"
     UNREADABLE = "lost or not heeded"
-    """Either, because only the provider can read the summary."""
+    """Either: only the provider can read the summary, or no record has the memory files."""
 
 
 class Weight(StrEnum):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SYSTEM_PROMPT: Final = "system prompt"
 TOOL_DEFINITIONS: Final = "tool definitions"
+MEMORY_FILES: Final = "memory files"
 
 
 class EntryRef(NamedTuple):

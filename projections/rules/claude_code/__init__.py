@@ -26,6 +26,7 @@ from eventstore.paths import LazyEvent, Order, event, events_of_kinds, path, upw
 from eventstore.records import TextReplacement
 from projections.context.parts import Part
 from projections.rules.base import (
+    MEMORY_FILES,
     SENT_AGAIN,
     SYSTEM_PROMPT,
     TOOL_DEFINITIONS,
@@ -50,7 +51,6 @@ from projections.rules.claude_code.turns import (
     turns,
 )
 
-MEMORY_FILES: Final = "memory files"
 COUNTS: Final = "message counts"
 _RECORDS_ATTACHMENTS: Final = (2, 1, 110)
 """The first version that records its attachments."""

@@ -17,7 +17,7 @@ from compaction.judge.claims import MOST_FACTS, claims_in
 from compaction.judge.material import Material, Said
 from compaction.judge.reading import find_templates, judge
 from compaction.summarizers.chain import SummarizerChain
-from projections.audit.readings import Weight
+from projections.audit.readings import Verdict, Weight
 from projections.pieces import Who
 from tests.compaction.judge.lossy import (
     COMPLAINT,
@@ -36,8 +36,6 @@ from tests.compaction.judge.lossy import (
 )
 from tests.compaction.judge.test_statements import FALSE, MADE, checked
 
-SAID_AGAIN = LOSS_CLAIM | {"known": [quote(1, "the parser faster")], "missing": []}
-"""A loss of what the summary says."""
 Claim = tuple[str, dict[str, Any], str]
 REFUSED: Final[list[Claim]] = [
     ("rules", RULE_CLAIM | {"said": [quote(4, "run them with </dev/null")]}, "no person said"),
@@ -67,12 +65,7 @@ REFUSED: Final[list[Claim]] = [
     ("losses", LOSS_CLAIM | {"known": [quote(7, "it hangs")]}, "nothing before the boundary says"),
     ("losses", LOSS_CLAIM | {"trouble": [quote(3, "12 passed")]}, "nothing behind the boundary says"),
     ("losses", LOSS_CLAIM | {"missing": ["xyzzy"]}, "is not in what was known"),
-    (
-        "losses",
-        LOSS_CLAIM | {"known": [quote(1, "Make the parser faster")], "missing": ["PARSER"]},
-        "was sent behind the boundary",
-    ),
-    ("losses", SAID_AGAIN, "what was known was sent behind"),
+    ("losses", LOSS_CLAIM | {"missing": ["PYTEST"]}, "was sent behind the boundary"),
     ("losses", LOSS_CLAIM | {"missing": [" "]}, "a missing term is empty"),
 ]
 """Claims about the lossy session, each without proof, and the reason why it is refused."""
@@ -145,10 +138,10 @@ BEHIND: Final = Said(6, "e6", Who.MODEL, "Remember </dev/null for the tests.")
 @pytest.mark.parametrize(
     ("missing", "behind", "shown", "reason"),
     [
-        # A message behind the boundary brought it back before the trouble, or a kept one still has it.
+        # A message behind the boundary brought it back before the trouble.
         (["/dev/null"], [BEHIND], (), "“/dev/null” was sent behind the boundary"),
-        ([], [msgspec.structs.replace(BEHIND, text=REMEDY)], (), "what was known was sent behind"),
-        (["/dev/null"], [], ("A file says </dev/null.",), "“/dev/null” was sent behind the boundary"),
+        ([], [msgspec.structs.replace(BEHIND, text=REMEDY)], (), "was sent behind the boundary"),
+        (["/dev/null"], [msgspec.structs.replace(BEHIND, text=REMEDY)], (REMEDY,), ""),
         # What came after the trouble does not count.
         (["/dev/null"], [msgspec.structs.replace(BEHIND, seq=10)], (), ""),
     ],
@@ -160,6 +153,30 @@ def test_what_came_back_was_not_lost(
     material = msgspec.structs.replace(known, after=[*known.after, *behind], shown=[*known.shown, *shown])
     found = reasons("losses", LOSS_CLAIM | {"missing": missing}, material)
     assert [reason in each for each in found] == [True] * bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("changed", "missing", "verdict"),
+    [
+        ({}, ["/dev/null"], Verdict.LOST),
+        # What the context right behind the boundary has is not lost, even if a second look says so.
+        ({"shown": ["A file says </dev/null."]}, ["/dev/null"], Verdict.NOT_HEEDED),
+        ({"shown": [REMEDY]}, [], Verdict.NOT_HEEDED),
+        ({"shown": [REMEDY], "lacks_memory": True}, [], Verdict.NOT_HEEDED),
+        # One term that is missing is enough.
+        ({"shown": ["Close stdin."]}, ["stdin", "/dev/null"], Verdict.LOST),
+        ({"lacks_memory": True}, ["/dev/null"], Verdict.UNREADABLE),
+    ],
+)
+def test_where_it_still_stands_decides_the_verdict(
+    changed: dict[str, Any], missing: list[str], verdict: Verdict
+) -> None:
+    material = msgspec.structs.replace(material_of(lossy()), **changed)
+    claim = LOSS_CLAIM | {"missing": missing}
+    chain = SummarizerChain(summarizers=[Scripted(answer(losses=[claim]), json.dumps(LOOK))])
+    (loss,) = judge(lossy().writer, chain, material, find_templates(())).losses
+    assert loss.verdict is verdict
+    assert set(loss.missing) <= {"/dev/null"}
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,16 @@ def test_a_false_statement_is_refused(claim: dict[str, Any], reason: str) -> Non
     assert reason in found.refused[0].reason
 
 
+def test_a_short_answer_is_somebodys() -> None:
+    story = Story(MemoryLog())
+    story.says(assistant("Shall I add more tests?"), user("Yes."))
+    story.add(Compaction(summary='They said "yes" to more tests.', first_kept_entry_id="", tokens_before=9))
+    claims = claims_in(answer(statements=[{"sentence": 'They said "yes" to more tests.', "said": []}]))
+    assert claims is not None
+    (refused,) = check_claims(claims, material_of(story)).refused
+    assert "a person said “yes” at #2" in refused.reason
+
+
 def test_words_of_older_summaries_are_somebodys() -> None:
     story = Story(MemoryLog())
     story.says(user("Take SQLite."))
@@ -174,6 +184,10 @@ def test_what_a_file_lacks_is_not_called_unsaid(tmp_path: Path) -> None:
         statement_of(acts(tmp_path, parent), "They asked for a review.") for parent in (None, "u0")
     )
     assert (len(begun.statements), midway.statements) == (1, [])
+
+
+def test_memory_files_that_no_record_has_are_noted(tmp_path: Path) -> None:
+    assert (acts(tmp_path).lacks_memory, planted().lacks_memory) == (True, False)
 
 
 def test_few_statements_of_an_answer_count() -> None:
