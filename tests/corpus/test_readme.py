@@ -15,4 +15,5 @@ def test_the_excerpt_is_what_the_audit_prints(corpus: Path, tmp_path: Path) -> N
     (session,) = (corpus / "claude-code").glob("cli-79e9becd-*.jsonl")
     printed = Refold(tmp_path / "store")("audit", session).lines
     assert 5 <= len(excerpt) <= 10
-    assert [line for line in excerpt if line not in printed] == []
+    begins = printed.index(excerpt[0])
+    assert printed[begins : begins + len(excerpt)] == excerpt
