@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -33,16 +36,25 @@ MARK: Final = "[purged]"
 """Stands where the text was."""
 SHORTEST: Final = 6
 """Characters of the shortest text that can be purged: a shorter one stands in too much."""
-_SHORTEST_LINE: Final = 24
-"""Characters of a line by which a summary is known to quote a message."""
-_CUT: Final = " […]"
-"""Ends a quotation of a message's beginning in a note."""
+_LONG: Final = 24
+"""Characters of a line, or of its beginning, that tell where they come from, wherever they stand.
+
+A shorter line goes from the sessions that have the message.
+"""
+_NAMED_BY: Final = 50
+"""The longest lines of an event, by which files that hold it are found."""
 _DEPTH: Final = 4
 """The number of texts of JSON that may lie in each other."""
 _MADE: Final = frozenset(
     {"compaction", "branch_summary", "rewrite", "observed_rewrite", "note", "session_info"}
 )
-"""Kinds of events that are made from others."""
+"""Kinds of a harness's events that are made from others."""
+_OF_FILES: Final = frozenset({"message", "import", "link"})
+"""Kinds of refold's own events that are not."""
+_NAMES: Final = re.compile(r"type|role|state|outcome|relation|shape|.*(?:Id|ID|id|Type)")
+"""Fields whose values say what a record is."""
+_STARTS: Final = re.compile(r"(?<![^\W_])\S")
+"""The places of a text where a word begins, or no word is."""
 
 Why = Literal["named", "copy", "quotes", "holds"]
 
@@ -91,31 +103,22 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
     for event in whole.values():
         if event.kind == "compaction" or (event.is_own and event.kind != "message"):
             raise _only_texts(event)
-    copies = {body_digest(event.body) for event in whole.values()}
-    cut = _Cut([text] if text else [])
-    said = {frozenset(_lines(event)) for event in whole.values()} - {frozenset()}
-    lines = _Cut([*frozenset[str]().union(*said)])
+    near = {each for event in whole.values() for each in snapshot.sessions_with(event.id)}
+    cut, made = _Cut([text] if text else []), _Made(text, whole.values(), near)
     found, bodies, payloads = list[PurgedEvent](), dict[tuple[str, int], bytes](), dict[bytes, bytes]()
-    gone = {(event.session, event.id) for event in whole.values()}
     position = 0
     for item in snapshot.feed():
         event, position = decode(item.frame, item.session), item.position
-        key = event.session, event.seq
         cut.check_names(event)
-        if event.kind == "import" and text:
-            payloads |= cut.payloads(snapshot, event.body)
-        body, why = _purged(event, whole.keys(), copies, lines, cut)
-        quoted = _Cut([*_cut_lines(event, gone)])
-        if quoted.stands_in(body):
-            body, why = quoted.without(event, body), why or "quotes"
-        # The same message, as another harness or another version of the file has written it.
-        if event.kind not in _MADE and lines.stands_in(event.body) and frozenset(_lines(event)) in said:
-            body, why = _nothing(event), why if why == "named" else "copy"
+        if event.kind == "import":
+            payloads |= made.payloads(snapshot, event, cut)
+        body, why = made.without(event)
+        if cut.stands_in(body):
+            body, why = cut.without(event, body), why or "holds"
         if why is None:
             continue
-        if why in {"named", "copy"}:
-            gone.add((event.session, event.id))
-        bodies[key] = body
+        made.add(event, why)
+        bodies[event.session, event.seq] = body
         is_whole = why in {"named", "copy"} or shown_of(body) == b"{}"
         found.append(
             PurgedEvent(
@@ -126,26 +129,9 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
         events=tuple(found),
         bodies=bodies,
         payloads=payloads,
-        forms=cut.forms or lines.forms,
+        forms=cut.forms or made.forms,
         position=position,
     )
-
-
-def _purged(
-    event: Event, named: Collection[tuple[str, int]], copies: Collection[bytes], lines: _Cut, cut: _Cut
-) -> tuple[bytes, Why | None]:
-    """Return what stands in the place of an event's body, and why; None if it stays."""
-    body: bytes = event.body
-    if (event.session, event.seq) in named:
-        return _nothing(event), "named"
-    if event.kind not in _MADE and copies and body_digest(body) in copies:
-        return _nothing(event), "copy"
-    why: Why | None = None
-    if event.kind in _MADE and lines.stands_in(body):
-        body, why = lines.without(event, body), "quotes"
-    if cut.stands_in(body):
-        body, why = cut.without(event, body), "holds"
-    return body, why
 
 
 def purge(log: StoredLog, plan: Purge) -> None:
@@ -269,42 +255,18 @@ class _Cut:
         It shows nothing of a record from which they cannot be cut. Raises BadInputError if that is a compaction or
         refold's own.
         """
-        shown = shown_of(body)
-        if event.is_own and event.kind == "observed_rewrite":
-            record = record_of(event.kind, shown)
-            assert isinstance(record, ObservedRewrite)  # noqa: S101  the kind says so
-            changed = embedded(record.record)
-            # The harness's file still has this version: it must be known again, too.
-            shown = shown.replace(bytes(record.record), bytes(embed(self._tombstone(changed))))
-        if (cut := self._marked(shown)) is None:
-            if event.is_own or event.kind == "compaction":
-                raise BadInputError(
-                    f"session {event.session!r}, event #{event.seq}",
-                    f"the text cannot be cut out of this {event.kind.replace('_', ' ')} without breaking its JSON",
-                    "name more or less of it",
-                )
-            cut = b"{}"
-        return tombstone(body, cut)
-
-    def _tombstone(self, body: bytes) -> bytes:
-        return tombstone(body, self._marked(shown_of(body)) or b"{}")
-
-    def _marked(self, shown: bytes) -> bytes | None:
-        """Return a JSON object with marks where the texts were, None if they cannot be cut out."""
+        core = _core(event, body)
         for form in self.forms:
-            shown = shown.replace(form, MARK.encode())
-        is_cut = shown[:1] == b"{" and isinstance(_decoded(shown), dict) and not self.stands_in(shown)
-        return shown if is_cut else None
-
-    def payloads(self, snapshot: Snapshot, body: bytes) -> dict[bytes, bytes]:
-        """Return what replaces bytes between the records of an import, by digest."""
-        try:
-            record = record_of("import", body)
-        except CorruptionError:
-            return {}
-        assert isinstance(record, Import)  # noqa: S101  the kind says so
-        digests = segment_digests(record.head, record.lines, record.tail)
-        return {each: PURGED_PAYLOAD for each in digests if self.stands_in(snapshot.blob(each))}
+            core = core.replace(form, MARK.encode())
+        if core[:1] == b"{" and isinstance(_decoded(core), dict) and not self.stands_in(core):
+            return _with_core(event, body, core)
+        if event.kind != "observed_rewrite" and (event.is_own or event.kind == "compaction"):
+            raise BadInputError(
+                f"session {event.session!r}, event #{event.seq}",
+                f"the text cannot be cut out of this {event.kind.replace('_', ' ')} without breaking its JSON",
+                "name more or less of it",
+            )
+        return _with_core(event, body, b"{}")
 
     def check_names(self, event: Event) -> None:
         """Raise BadInputError if a text stands in a name, which is no part of a record."""
@@ -334,33 +296,223 @@ def _decoded(data: bytes) -> Any:
         return None
 
 
-def _lines(event: Event) -> Iterator[str]:
-    """Yield the lines of an event's messages that are long enough to tell where they come from.
+class _Made:
+    """What goes because it was made from events, or from lines, that go.
 
-    Its other fields, such as a folder or a session's name, are also those of records that quote nothing of it.
+    Each line of `text`, which may have several, goes from all that was made. So do the lines of the named events
+    `whole`, short ones in the sessions `near`, which have these events.
     """
+
+    def __init__(self, text: str, whole: Collection[Event], near: Collection[str]) -> None:
+        self._named = {(event.session, event.seq) for event in whole}
+        self._digests = {body_digest(event.body) for event in whole}
+        self._near = near
+        self._said = {lines for event in whole for lines in _sets_of_lines(event)} - {frozenset()}
+        self._longest = _Cut([max(each, key=len) for each in self._said])
+        told = {line for event in whole for value in _texts(event) for line in _lines(value)}
+        self._close = _Lines({*_lines(text), *told})
+        self._far = _Lines({*_lines(text), *(each for each in told if len(each) >= _LONG)})
+        self._whole, self._touched = set[tuple[str, str]](), set[tuple[str, str]]()
+
+    @cached_property
+    def forms(self) -> tuple[bytes, ...]:
+        """The ways in which the longest lines may be written."""
+        longest = sorted(self._close.all, key=len)[-_NAMED_BY:]
+        return _Cut([each for each in longest if len(each) >= _LONG] or longest[-1:]).forms
+
+    @cached_property
+    def _bytes(self) -> Mapping[bool, _Cut]:
+        return {True: _Cut([*self._close.all]), False: _Cut([*self._far.all])}
+
+    def add(self, event: Event, why: Why) -> None:
+        """Add an event that goes, or a part of it."""
+        if why in {"named", "copy"}:
+            self._whole.add((event.session, event.id))
+        if not _is_made(event):
+            self._touched.add((event.session, event.id))
+
+    def payloads(self, snapshot: Snapshot, event: Event, cut: _Cut) -> dict[bytes, bytes]:
+        """Return what replaces bytes between the records of an import, by digest."""
+        try:
+            record = record_of("import", event.body)
+        except CorruptionError:
+            return {}
+        assert isinstance(record, Import)  # noqa: S101  the kind says so
+        digests = segment_digests(record.head, record.lines, record.tail)
+        held = {each: data for each in digests if len(data := snapshot.blob(each)) >= SHORTEST}
+        lines = self._bytes[event.session in self._near] if held else cut
+        return {
+            each: PURGED_PAYLOAD
+            for each, data in held.items()
+            if cut.stands_in(data) or lines.stands_in(data)
+        }
+
+    def without(self, event: Event) -> tuple[bytes, Why | None]:
+        """Return what stands in the place of an event's body, and why; None if it stays."""
+        if (event.session, event.seq) in self._named:
+            return _nothing(event), "named"
+        if not _is_made(event):
+            is_copy = body_digest(event.body) in self._digests or self._is_said(event)
+            return (_nothing(event), "copy") if is_copy else (event.body, None)
+        before = _decoded(_core(event, event.body))
+        after = self._left_of(event, before)
+        if after == before:
+            return event.body, None
+        try:
+            core = json.dumps(after, allow_nan=False).encode()
+        except ValueError:
+            core = b"{}"
+        return _with_core(event, event.body, core), "quotes"
+
+    def _is_said(self, event: Event) -> bool:
+        """Return True for the same message, as another harness or another version of the file has written it."""
+        return self._longest.stands_in(event.body) and any(
+            lines in self._said and (event.session in self._near or sum(map(len, lines)) >= _LONG)
+            for lines in _sets_of_lines(event)
+            if lines
+        )
+
+    def _left_of(self, event: Event, record: Any) -> Any:
+        """Return what is left of a record: no text or note about an event that goes."""
+        if event.is_own and isinstance(record, dict):
+            if event.kind == "observed_rewrite" and (event.session, _target(event)) in self._whole:
+                return {}
+            if event.kind == "note" and self._is_quoted(event.session, record):
+                return {**record, "data": MARK}
+            if event.kind == "rewrite":
+                targets = [
+                    {**each, "shown": MARK} if (event.session, each.get("target")) in self._touched else each
+                    for each in record.get("targets", [])
+                ]
+                record = {**record, "targets": targets}
+        return (self._close if event.session in self._near else self._far).cut_from(record)
+
+    def _is_quoted(self, session: str, value: Any) -> bool:
+        if isinstance(value, dict):
+            name = value.get("event")
+            if isinstance(name, str) and (session, name) in self._touched:
+                return True
+            value = [*value.values()]
+        return isinstance(value, list) and any(self._is_quoted(session, each) for each in value)
+
+
+class _Lines:
+    """Lines that go from what was made: a long one also if only its beginning stands there."""
+
+    def __init__(self, lines: Collection[str]) -> None:
+        self.all = lines
+        self._short = {each for each in lines if len(each) < _LONG}
+        self._starts = {each[:SHORTEST] for each in self._short}
+        self._long = sorted(each for each in lines if len(each) >= _LONG)
+        self._beginnings = {each[:_LONG] for each in self._long}
+
+    def cut_from(self, value: Any, depth: int = 0) -> Any:
+        """Return JSON with marks where the lines were, also in texts of JSON."""
+        if isinstance(value, dict):
+            return {
+                name: each if _NAMES.fullmatch(name) else self.cut_from(each, depth)
+                for name, each in value.items()
+            }
+        if isinstance(value, list):
+            return [self.cut_from(each, depth) for each in value]
+        if not isinstance(value, str) or not self.all:
+            return value
+        inner = (
+            _decoded(value.encode("utf-8", "replace")) if depth < _DEPTH and value[:1] in {"{", "["} else None
+        )
+        after = self.cut_from(inner, depth + 1)
+        return self._cut(value) if after == inner else json.dumps(after, ensure_ascii=False)
+
+    def _cut(self, text: str) -> str:
+        parts, end = list[str](), 0
+        for found in _STARTS.finditer(text):
+            at = found.start()
+            if at >= end and (size := self._size_at(text, at)):
+                parts += text[end:at], MARK
+                end = at + size
+        return "".join((*parts, text[end:]))
+
+    def _size_at(self, text: str, at: int) -> int:
+        """Return the characters of a line that stand at a place, 0 for none."""
+        if text[at : at + _LONG] in self._beginnings:
+            size, common = _LONG, _LONG
+            while common == size:
+                # What is compared grows with what agrees, so that a long text costs no more than its length.
+                size *= 4
+                piece = text[at : at + size]
+                place = bisect_left(self._long, piece)
+                common = max(_common(piece, each) for each in self._long[max(place - 1, 0) : place + 1])
+            return common
+        if text[at : at + SHORTEST] in self._starts:
+            for size in range(_LONG - 1, SHORTEST - 1, -1):
+                if text[at : at + size] in self._short and not text[at + size : at + size + 1].isalnum():
+                    return size
+        return 0
+
+
+def _common(one: str, other: str) -> int:
+    """Return the number of characters with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
+
+
+def _is_made(event: Event) -> bool:
+    return event.kind not in _OF_FILES if event.is_own else event.kind in _MADE
+
+
+def _core(event: Event, body: bytes) -> bytes:
+    """Return what is cut: a record's fields, or those of the record that an observed rewrite holds."""
+    if not event.is_own or event.kind != "observed_rewrite":
+        return shown_of(body)
+    return shown_of(embedded(_observed(body).record))
+
+
+def _with_core(event: Event, body: bytes, core: bytes) -> bytes:
+    """Return a body's tombstone that shows other fields."""
+    if not event.is_own or event.kind != "observed_rewrite":
+        return tombstone(body, core)
+    # The harness's file still has this version: it must be known again, too.
+    record = _observed(body).record
+    changed = embed(tombstone(embedded(record), core))
+    return tombstone(body, shown_of(body).replace(bytes(record), bytes(changed)))
+
+
+def _observed(body: bytes) -> ObservedRewrite:
+    record = record_of("observed_rewrite", shown_of(body))
+    assert isinstance(record, ObservedRewrite)  # noqa: S101  the kind says so
+    return record
+
+
+def _target(event: Event) -> str:
+    return _observed(event.body).target_id
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text that are long enough to go by themselves, also with single spaces, and all as one."""
+    for each in (*text.splitlines(), text):
+        yield from (
+            line
+            for line in {each.strip(), " ".join(each.split())}
+            if len(line) >= SHORTEST and "\n" not in line
+        )
+
+
+def _sets_of_lines(event: Event) -> Iterator[frozenset[str]]:
+    """Yield the lines of a message, then the long ones: other fields are also in records that quote nothing of it."""
+    lines = frozenset(line for value in _texts(event) for line in map(str.strip, value.splitlines()))
+    for least in (SHORTEST, _LONG):
+        yield frozenset(line for line in lines if len(line) >= least)
+
+
+def _texts(event: Event) -> Iterator[str]:
+    """Yield the texts in an event's messages and calls."""
     left = [*_values(event)]
     while left:
         value = left.pop()
         if isinstance(value, dict | list):
             left += value.values() if isinstance(value, dict) else value
         elif isinstance(value, str):
-            yield from (line for line in map(str.strip, value.splitlines()) if len(line) >= _SHORTEST_LINE)
-
-
-def _cut_lines(event: Event, gone: Collection[tuple[str, str]]) -> Iterator[str]:
-    """Yield the line at which a note cuts each quotation of an event that goes."""
-    left = [_decoded(event.body)] if event.kind == "note" else []
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            quote, source = value.get("quote"), value.get("event")
-            if isinstance(quote, str) and quote.endswith(_CUT) and (event.session, source) in gone:
-                yield from (
-                    line for line in quote.removesuffix(_CUT).splitlines()[-1:] if len(line) >= _SHORTEST_LINE
-                )
-        if isinstance(value, dict | list):
-            left += value.values() if isinstance(value, dict) else value
+            yield value
 
 
 def _values(event: Event) -> Iterator[Any]:

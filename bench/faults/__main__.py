@@ -22,6 +22,7 @@ from bench.faults.damage import cuts, flips
 from bench.faults.files import HARNESSES, all_commands, commands, imports
 from bench.faults.models import hostile_models
 from bench.faults.power import power_losses
+from bench.faults.purges import purges
 from bench.faults.roles import hostile_roles
 from bench.faults.servers import failovers, killed_servers
 from bench.faults.turns import turn
@@ -35,6 +36,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "disk full": full_disk,
     "bit flipped": flips,
     "file cut off": cuts,
+    "secret purged": purges,
     "hostile server of a model": hostile_models,
     "PostgreSQL killed": killed_servers,
     "PostgreSQL failed over": failovers,

@@ -327,3 +327,43 @@ def test_a_notes_quotation_goes_where_cut(store: LmdbLog) -> None:
     plan = planned(store, "", 1)
     assert [each.why for each in plan.events] == ["named", "quotes"]
     assert all(b"a key that is" not in body for body in plan.bodies.values())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        event("n", "session_info", name="pin: 4711"),
+        event("n", "compaction", summary="x\n- pin: 4711", firstKeptEntryId="a", tokensBefore=1),
+        event("n", "rewrite", reason="x", targets=[{"target": "a", "shown": "pin: 47 […]"}]),
+        event("n", "decision", outcome="x", reason='"pin: 4711"'),
+        event("n", "custom", data=json.dumps(["pin: 4711"])),
+    ],
+    ids=lambda made: made.kind,
+)
+def test_short_lines_go_from_its_session(store: LmdbLog, made: NewEvent) -> None:
+    store.append(SESSION, [message("a", "pin: 4711\nof the door"), made])
+    store.append("another", [made])
+    assert [(each.session, each.seq) for each in planned(store, "", 1).events] == [(SESSION, 1), (SESSION, 2)]
+    assert b"pin: 47" not in planned(store, "", 1).bodies[SESSION, 2]
+
+
+def test_a_note_about_it_says_nothing(store: LmdbLog) -> None:
+    store.append(SESSION, [message("a", "it says pin: 4711")])
+    SessionWriter(store, SESSION).append(
+        Note(data={"said": [{"event": "a"}], "claim": "their number is 4711"})
+    )
+    assert b"4711" not in planned(store, "pin: 4711").bodies[SESSION, 2]
+
+
+def test_each_line_of_a_text_goes(store: LmdbLog) -> None:
+    quoting = event("b", "branch_summary", summary="see\n> first key\n> second key", fromId="a")
+    store.append(SESSION, [message("a", "first key\nsecond key"), quoting])
+    assert b"> [purged]\\n> [purged]" in planned(store, "first key\nsecond key").bodies[SESSION, 2]
+
+
+def test_a_repeated_line_goes_from_payloads(place: str, tmp_path: Path) -> None:
+    path = session_file(tmp_path, "a pin: 4711", "thanks", tail=said("a pin: 4711", "e0", None))
+    with open_store(place) as log:
+        import_file(log, path)
+        number = next(each.seq for each in events(log, SESSION) if each.id == "e0")
+        assert len(planned(log, "", number).payloads) == 1
