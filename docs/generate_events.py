@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -18,13 +20,10 @@ INTRODUCTION = """\
 
 Written by `python docs/generate_events.py` from the types in `eventstore`; a test fails if they differ.
 
-A session is a list of events, numbered from 1 without gaps. Events never change. Those in the session's tree are
-**entries**; the others are **off-path**. Imported events keep their original record, byte for byte. refold's own
-events have one of the records below, in the shape of pi's version 3 if pi has the kind. A record has no id, parent or
-time: those belong to the event. A field with `=` may be omitted. A kind that refold does not know is an entry, and
-keeps its name and its record.
-
-In Python, `eventstore.event` describes an event before and after it is stored.
+A session is a list of events, numbered from 1 without gaps. Those in its tree are **entries**; the others are
+**off-path**. Imported events keep their original record. refold's own have one of the records below, in the shape of
+pi's version 3 if pi has the kind; id, parent and time belong to the event (`eventstore.event`). A field with `=` may be
+omitted. A kind that refold does not know is an entry.
 """
 
 
@@ -60,10 +59,13 @@ def _parts() -> list[type[msgspec.Struct]]:
 
 
 def _fields(type_: type[msgspec.Struct]) -> str:
-    lines = [
-        f"{field.encode_name}: {_type(field.type)}{_default(field)}"
+    fields = [
+        (f"{_type(field.type)}{_default(field)}", field.encode_name)
         for field in msgspec.structs.fields(type_)
     ]
+    # Neighbours of one type and default share a line.
+    alike = [(kind, [name for _, name in of]) for kind, of in groupby(fields, key=itemgetter(0))]
+    lines = [f"{', '.join(names)}: {kind}" for kind, names in alike]
     return "\n".join(["```text", *lines, "```", ""])
 
 
