@@ -71,7 +71,7 @@ def opened(path: Path, join: Callable[[lmdb.Environment, Any, Span], bytes], spa
     with lmdb.open(
         str(path),
         map_size=MAP_SIZE,
-        max_dbs=len(Databases._fields),
+        max_dbs=len(Databases.__struct_fields__),
         max_readers=510,
         lib_version=0,
         readahead=False,

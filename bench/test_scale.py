@@ -19,10 +19,10 @@ from eventstore import open_store
 from eventstore.frame import body_of
 from eventstore.harnesses.refold.events import compose
 from eventstore.records import Compaction, MessageRecord
-from projections import tree
 from projections.context.build import context_json
 from projections.overview import overviews
 from projections.timeline import timeline
+from projections.tree import tree
 
 WRITERS = 8
 EACH = 40

@@ -25,9 +25,9 @@ from cli.output import (
 from cli.views.model import AuditView, SessionRow, audit_view
 from cli.views.screen import print_sessions
 from cli.views.texts import failure_text
+from eventstore.checked import check_event
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.log import Snapshot, StoredLog
-from eventstore.verify import check_event
 from projections.audit.conditions import Condition
 from projections.audit.prices import Prices
 from projections.audit.readings import Weight

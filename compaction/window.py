@@ -111,7 +111,7 @@ def select_window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection)
     own = parts_from(snapshot, cursor, selected)
     if selected.prefix is None:
         return own
-    session, entry = selected.prefix
+    session, entry = selected.prefix.session, selected.prefix.entry
     return (*context_at(snapshot, resolve_cursor(snapshot, session, leaf=entry)).parts, *own)
 
 

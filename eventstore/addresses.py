@@ -9,19 +9,24 @@ from typing import Final
 from eventstore.errors import StoreError
 
 _POSTGRES: Final = ("postgresql://", "postgres://")
-_ADDRESS: Final = re.compile(r"[a-z][a-z0-9+.-]*://|postgres(ql)?:|.*password\s*=", re.IGNORECASE | re.DOTALL)
+_ADDRESS: Final = r"[a-z][a-z0-9+.-]*://|postgres(ql)?:|.*password\s*="
 """Matches addresses of any kind, even misspelled ones, so that none is taken for a folder."""
-_PASSWORD: Final = re.compile(r"(password\s*=).*", re.IGNORECASE | re.DOTALL)
+_SECRET: Final = r"(password\s*=).*"  # noqa: S105  an expression
 """Matches to the end: an & that is not percent-encoded may be of the password."""
 _HOST: Final = r"(\[[^]/?@]*\]|[^][:/?@,]*)(:\d*)?"
-# Compiled where it is used: that takes a tenth of what opening a store does, and few stores have an address.
 _WITHOUT_PASSWORD: Final = (
     rf"[^:/]*://([^:/?@]*@)?{_HOST}(,{_HOST})*(/[^?@]*)?"
     r"(\?(user|host|hostaddr|port|dbname|(ssl)?password|passfile|service|options|application_name|"
     r"ssl\w+|connect_timeout|target_session_attrs)=.*)?"
 )
 """Matches addresses whose user has no password; a parameter may have an unescaped @."""
-_USER: Final = re.compile(r"\A([^:]*:[^:]*:).*(?=@)", re.DOTALL)
+_USER: Final = r"\A([^:]*:[^:]*:).*(?=@)"
+_FLAGS: Final = re.IGNORECASE | re.DOTALL
+
+
+def _is_address(store: str) -> bool:
+    # To compile the expression takes a tenth of what opening a store does, and few stores have an address.
+    return (":" in store or "=" in store) and re.match(_ADDRESS, store, _FLAGS) is not None
 
 
 def is_postgres(store: str | os.PathLike[str]) -> bool:
@@ -29,7 +34,7 @@ def is_postgres(store: str | os.PathLike[str]) -> bool:
 
     Raises StoreError for any other address.
     """
-    if not isinstance(store, str) or not _ADDRESS.match(store):
+    if not isinstance(store, str) or not _is_address(store):
         return False
     if not store.startswith(_POSTGRES):
         remedy = "name a folder, or an address that begins with postgresql://"
@@ -42,10 +47,10 @@ def is_postgres(store: str | os.PathLike[str]) -> bool:
 
 def without_password(store: str) -> str:
     """Return an address without its password, even one not percent-encoded; or the folder."""
-    if not _ADDRESS.match(store):
+    if not _is_address(store):
         return store
-    store = _PASSWORD.sub(r"\1…", store)
-    if re.fullmatch(_WITHOUT_PASSWORD, store, re.IGNORECASE | re.DOTALL):
+    store = re.sub(_SECRET, r"\1…", store, flags=_FLAGS)
+    if re.fullmatch(_WITHOUT_PASSWORD, store, _FLAGS):
         return store
     # A password that is not percent-encoded may have any @ but the last, and even what looks like parameters.
-    return _USER.sub(r"\1…", store)
+    return re.sub(_USER, r"\1…", store, flags=_FLAGS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eventstore.append import head_of, place_all, placed_event, runs_of_path
 from eventstore.errors import no_event
 from eventstore.frame import Buffer, decode, header_only, with_body, written_in
 from eventstore.log import FeedItem, Head, Snapshot, SnapshotWrapper
+from eventstore.runs import runs_of_path
 
 
 def as_of_event(snapshot: Snapshot, session: str, seq: int | None) -> Snapshot:
@@ -25,6 +25,8 @@ class _Earlier(SnapshotWrapper):
     """A snapshot with the first events of a session, at the places that these give."""
 
     def __init__(self, snapshot: Snapshot, head: Head, last: int) -> None:
+        from eventstore.append import head_of, place_all, placed_event  # noqa: PLC0415  few sessions need it
+
         super().__init__(snapshot)
         self._session = head.name
         stored = [bytes(frame) for frame in snapshot.frames(head.name, last=last)]

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
+from eventstore.chain import START
 from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.event import Flag
-from eventstore.frame import Buffer, header_of, pointers_of, seq_of
+from eventstore.frame import Buffer, header_of, linked, pointers_of, seq_of
 from eventstore.log import EventLog, FeedItem, Head, Snapshot, SnapshotWrapper
-from eventstore.verify import check_frame
+
+ALTERED: Final = "its header has been altered"
+UNLINKED: Final = "its digest does not match its content and the previous event"
 
 
 @contextmanager
@@ -124,3 +128,41 @@ class CheckedSnapshot(SnapshotWrapper):
         for item in self._snapshot.feed(after):
             self._checked(item.session, item.seq, item.frame)
             yield item
+
+
+def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
+    """Check one event; see `check_frame`. Raises CorruptionError, or NotFoundError for no event."""
+    check_frame(snapshot, session, seq, snapshot.frame(session, seq))
+
+
+def check_frame(
+    snapshot: Snapshot, session: str, seq: int, frame: Buffer, *, previous: bytes | None = None
+) -> bytes:
+    """Verify that a frame is the event as it was appended; return its digest.
+
+    Both parts must match their checksums, and what was written, together with the previous digest (`previous`, None to
+    look it up), must match the digest. Raises CorruptionError.
+    """
+    if previous is None:
+        previous = _digest_before(snapshot, session, seq)
+    found = linked(frame, previous)
+    if found is None:
+        raise CorruptionError(session, seq, ALTERED)
+    if found.seq != seq:
+        raise CorruptionError(session, seq, f"is event {found.seq}")
+    if found.digest != found.expected:
+        raise CorruptionError(session, seq, UNLINKED)
+    return found.digest
+
+
+def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
+    if seq <= 1:
+        return START
+    try:
+        before = snapshot.frame(session, seq - 1)
+    except NotFoundError as error:
+        raise CorruptionError(session, seq - 1, "is missing") from error
+    found = linked(before, START)
+    if found is None:
+        raise CorruptionError(session, seq - 1, ALTERED)
+    return found.digest

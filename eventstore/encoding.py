@@ -18,7 +18,6 @@ _CHECKED_HEAD: Final = 2
 """The first byte of a head."""
 
 encode_source: Final = msgspec.msgpack.Encoder().encode
-_decode_source: Final = msgspec.msgpack.Decoder(SourceState).decode
 
 
 def encode_name(name: str) -> bytes:
@@ -75,6 +74,6 @@ def source_key(path: bytes) -> bytes:
 def decode_source(stored: bytes | memoryview) -> SourceState:
     """Decode a stored state of a session file. Raises CorruptionError."""
     try:
-        return _decode_source(stored)
+        return msgspec.msgpack.decode(stored, type=SourceState)
     except msgspec.DecodeError as error:
         raise CorruptionError("", 0, f"the state of a session file cannot be read ({error})") from error

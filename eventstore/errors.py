@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,6 +68,8 @@ def shell_command(command: str, *names: str) -> str:
 
     `command` follows `refold` and includes options. Names that look like options are protected.
     """
+    import shlex  # noqa: PLC0415  few runs fail
+
     guard = ["--"] if any(name.startswith("-") for name in names) else []
     return " ".join(["refold", command, *guard, *map(shlex.quote, names)])
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import msgspec
 
 from eventstore.errors import RefoldError
+
+if TYPE_CHECKING:
+    import json
 
 DEEPEST_RECORD: Final = 500
 """Maximum levels of a stored record: readers manage about a thousand, less their callers'."""
@@ -52,12 +55,10 @@ def is_deeper(raw: bytes, levels: int) -> bool:
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = "[\ud800-\udfff]"
 _MAX_DIGITS: Final = 400
 """More digits than any double has before its decimal point."""
-_ISO_DATE: Final = re.compile(
-    r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
-)
+_ISO_DATE: Final = r"[+-]?\d{4,6}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 
 
 def utf16_length(text: str) -> int:
@@ -102,7 +103,7 @@ def well_formed(text: str) -> str:
 
     Two adjacent halves, as from joined pieces of a text, become their character.
     """
-    if _SURROGATE.search(text) is None:
+    if re.search(_SURROGATE, text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -117,12 +118,12 @@ def parse_json(text: str) -> Any:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         # A lone surrogate, a number beyond doubles, or invalid JSON.
-        return _parser.decode(text)
+        return _parser().decode(text)
 
 
 def parse_at(text: str, at: int) -> tuple[Any, int]:
     """Return the JSON value at an index of a text, and the index after it. Raises ValueError."""
-    return _parser.raw_decode(text, at)
+    return _parser().raw_decode(text, at)
 
 
 def _integer(digits: str) -> float:
@@ -133,7 +134,12 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_parser: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+@cache
+def _parser() -> json.JSONDecoder:
+    # Almost no text needs it, and its module takes a millisecond.
+    import json  # noqa: PLC0415
+
+    return json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
 
 
 def compact_json(raw: bytes | memoryview) -> str:
@@ -161,10 +167,12 @@ def stringify(value: Any) -> str:
     try:
         return _encode(value).decode()
     except UnicodeEncodeError:
+        import json  # noqa: PLC0415
+
         printed = json.dumps(
             json.loads(json.dumps(value), parse_constant=_null), ensure_ascii=False, separators=(",", ":")
         )
-        return _SURROGATE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", printed)
+        return re.sub(_SURROGATE, lambda lone: f"\\u{ord(lone[0]):04x}", printed)
 
 
 def _null(_constant: str) -> None:
@@ -185,7 +193,7 @@ def epoch_ms(date: Any) -> int | None:
         and (date[4] == "-" and date[5] != "W" and date[10] == "T" and date[19] == "." and date[23] == "Z")
         and date.isascii()
     )
-    if not is_plain and not _ISO_DATE.fullmatch(date):
+    if not is_plain and not re.fullmatch(_ISO_DATE, date):
         return None
     try:
         moment = datetime.fromisoformat(f"{date}-01" if len(date) == 7 else date)  # noqa: PLR2004  yyyy-mm
@@ -258,11 +266,15 @@ def tolerant_decoder(type_: type[S]) -> Callable[[bytes], S]:
     Fields of the type `Raw` stay JSON; a field whose value is of another type is missing. Anything but an object has
     none of the fields. Raises TooDeepError.
     """
-    decode: Final = msgspec.json.Decoder(type_).decode
-    types: Final = {field.name: field.type for field in msgspec.structs.fields(type_)}
-    has_raw: Final = any(map(_is_raw, types.values()))
+
+    @cache
+    def of_type() -> tuple[Callable[[bytes], S], Mapping[str, Any], bool]:
+        # On first use, because it takes longer than the rest of most modules.
+        types = {field.name: field.type for field in msgspec.structs.fields(type_)}
+        return msgspec.json.Decoder(type_).decode, types, any(map(_is_raw, types.values()))
 
     def decoded(record: bytes) -> S:
+        decode, types, has_raw = of_type()
         try:
             if has_raw and not record.isascii():
                 # The decoder does not look at bytes that stay raw.

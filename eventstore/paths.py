@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import cache
 from typing import Final, Generic, TypeVar
 
-from eventstore.append import append_at, append_of, in_effect
 from eventstore.errors import CorruptionError, NotFoundError, no_event
 from eventstore.event import Event, Flag
 from eventstore.frame import (
@@ -33,6 +32,7 @@ from eventstore.frame import (
 from eventstore.kinds import CODE_OF_KIND, KINDS
 from eventstore.log import Snapshot
 from eventstore.records import FORMAT
+from eventstore.runs import append_at, append_of, in_effect
 
 _OVERLAID: Final = Flag.OVERLAID.value
 _OFF_PATH: Final = Flag.OFF_PATH.value

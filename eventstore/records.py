@@ -334,7 +334,7 @@ def check_record(kind: str, body: bytes) -> None:
     try:
         record = _parsed(kind, body)
         if isinstance(record, MessageRecord):
-            message = _decode_message(record.message)
+            message = msgspec.json.decode(record.message, type=_AnyMessage)
             if message.role in _WITH_CONTENT and not isinstance(message.content, str | list):
                 raise msgspec.ValidationError(
                     f"a message of role {message.role!r} needs `content`, a text or a list of blocks"
@@ -353,7 +353,6 @@ class _AnyMessage(msgspec.Struct, frozen=True):
 _WITH_CONTENT: Final = frozenset({"user", "assistant", "toolResult", "custom", "hookMessage", "developer"})
 """Roles of messages with `content`; the others have other fields."""
 
-_decode_message: Final = msgspec.json.Decoder(_AnyMessage).decode
 SEE_EVENTS: Final = "the page on events (docs/events.md) names every field and its type"
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from eventstore.checked import check_frame
 from eventstore.errors import CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import NewEvent
 from eventstore.files.glue import segment_digests
@@ -17,7 +18,6 @@ from eventstore.harnesses import as_new
 from eventstore.imports import earlier_generation, generations, import_parts, newest_import, started_link
 from eventstore.log import EventLog, Head, Progress, Snapshot
 from eventstore.records import Import, Link, own_record, record_of
-from eventstore.verify import check_frame
 from eventstore.writing import retry_on_conflict
 
 BATCH_EVENTS: Final = 1000

@@ -11,6 +11,7 @@ import msgspec
 
 from eventstore import chain
 from eventstore.append import head_of, link_of, place_all, placed_event
+from eventstore.checked import ALTERED, UNLINKED
 from eventstore.errors import BadInputError, CorruptionError, NotFoundError, RefoldError, StoreError
 from eventstore.event import Event, NewEvent
 from eventstore.files.glue import PURGED_PAYLOAD, segment_digests
@@ -72,9 +73,7 @@ def read_heads(path: str | os.PathLike[str]) -> SavedHeads:
         ) from error
 
 
-_ALTERED: Final = "its header has been altered"
 _MISPLACED: Final = "its frame contradicts its record, or those before it"
-_UNLINKED: Final = "its digest does not match its content and the previous event"
 
 
 class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,7 +210,7 @@ class _Walk:
             self._snapshot.frame(self._head.name, seq)
         found = linked(frame, self._digest)
         if found is None:
-            yield _ALTERED
+            yield ALTERED
         expected = link_of(self._digest, event) if found is None else found.expected
         yield from _event_problems(self._snapshot, event, seq, expected)
         self._events.append(placed_event(event, self._id))
@@ -255,49 +254,11 @@ def _surplus(snapshot: Snapshot, head: Head) -> Iterator[str]:
             yield f"the index of ids has {ids} rows for {head.version} events"
 
 
-def check_event(snapshot: Snapshot, session: str, seq: int) -> None:
-    """Check one event; see `check_frame`. Raises CorruptionError, or NotFoundError for no event."""
-    check_frame(snapshot, session, seq, snapshot.frame(session, seq))
-
-
-def check_frame(
-    snapshot: Snapshot, session: str, seq: int, frame: Buffer, *, previous: bytes | None = None
-) -> bytes:
-    """Verify that a frame is the event as it was appended; return its digest.
-
-    Both parts must match their checksums, and what was written, together with the previous digest (`previous`, None to
-    look it up), must match the digest. Raises CorruptionError.
-    """
-    if previous is None:
-        previous = _digest_before(snapshot, session, seq)
-    found = linked(frame, previous)
-    if found is None:
-        raise CorruptionError(session, seq, _ALTERED)
-    if found.seq != seq:
-        raise CorruptionError(session, seq, f"is event {found.seq}")
-    if found.digest != found.expected:
-        raise CorruptionError(session, seq, _UNLINKED)
-    return found.digest
-
-
-def _digest_before(snapshot: Snapshot, session: str, seq: int) -> bytes:
-    if seq <= 1:
-        return chain.START
-    try:
-        before = snapshot.frame(session, seq - 1)
-    except NotFoundError as error:
-        raise CorruptionError(session, seq - 1, "is missing") from error
-    found = linked(before, chain.START)
-    if found is None:
-        raise CorruptionError(session, seq - 1, _ALTERED)
-    return found.digest
-
-
 def _event_problems(snapshot: Snapshot, event: Event, seq: int, expected: bytes) -> Iterator[str]:
     if event.seq != seq:
         yield f"is in the place of event {seq}"
     if event.digest != expected:
-        yield _UNLINKED
+        yield UNLINKED
     if snapshot.locate(event.session, event.id) != seq:
         yield "the index of ids does not point to it"
     elif not snapshot.sessions_with(event.id, only=event.session):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -156,7 +156,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return [block for block in self.blocks if isinstance(block, ToolCall)]
 
 
-class ApiMessage(NamedTuple):
+class ApiMessage(msgspec.Struct, frozen=True):
     """A message in the shape of the Messages API: its view, without what no request has.
 
     `payloads` are what the view omits, block by block. `result` is the JSON of a tool's result if the API takes it as

@@ -11,7 +11,6 @@ from projections.context.parts import Context, Fate, Part
 
 # A function with the name of its module cannot be imported on first use: the module may be there before it.
 from projections.settings import settings
-from projections.tree import tree
 
 if TYPE_CHECKING:
     from projections.descriptions import title
@@ -26,7 +25,6 @@ __all__ = [
     "file_operations",
     "settings",
     "title",
-    "tree",
 ]
 
 _MODULES: Final = {"file_operations": "projections.files", "title": "projections.descriptions"}

@@ -177,7 +177,7 @@ def _texts_in(arguments: Any) -> Iterator[str]:
 
 def without_selector(name: str, tools: Tools) -> str:
     """Return the path in a read's argument without the line selector that may follow it."""
-    return tools.selector.sub("", name) if tools.selector else name
+    return re.sub(tools.selector, "", name) if tools.selector else name
 
 
 def claimed_files(event: Event | LazyEvent) -> FileSets | None:

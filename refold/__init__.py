@@ -46,7 +46,6 @@ from eventstore.log import Snapshot
 from eventstore.views import ToolCall
 from eventstore.writing import message_record
 from projections import ROOT, build_context
-from projections import tree as tree_of
 from projections.context.cursor import Leaf, newest_first, resolve_cursor
 from projections.context.parts import Context as RecordedContext
 from projections.harness_file import harness_file
@@ -319,7 +318,9 @@ class Session:
 
     def tree(self) -> Tree:
         """Return the session's entries as a tree."""
-        return tree_of(self._log, self.id)
+        from projections.tree import tree
+
+        return tree(self._log, self.id)
 
     def audit(self) -> Audit:
         """Return what compactions and rewrites did, and what the session cost."""

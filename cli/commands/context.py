@@ -23,7 +23,7 @@ from cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from eventstore.log import Snapshot
+    from eventstore.log import EventLog, Snapshot
     from eventstore.node import PromptView
     from eventstore.redaction import Masks
     from projections.context.cursor import Leaf
@@ -260,7 +260,6 @@ def command(
     from cli.redacting import masked, masks_if
     from cli.store import opened_session, resolve_leaf
     from projections.context.build import harness_json
-    from projections.tokens import counter as counter_named
 
     _refuse_options_of_requests(ctx, form)
     masks = masks_if(redact)
@@ -288,16 +287,22 @@ def command(
             echo_request(api_request, masks=masks, as_json=as_json, is_full=full)
             is_refused = bool(api_request.violations)
         elif as_json:
-            found = context_json(snapshot, context, counter_named(chosen_counter(ctx), log=log))
+            found = context_json(snapshot, context, _tokens(ctx, log))
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         elif form != "text":
             _refuse_another_harness(ctx, form, context)
             echo_json_bytes(harness_json(context))
         else:
-            tokens = counter_named(chosen_counter(ctx), log=log)
+            tokens = _tokens(ctx, log)
             with styled_lines() as show:
                 print_context(show, snapshot, context, tokens, is_full=full)
     ctx.exit(1 if is_refused else 0)
+
+
+def _tokens(ctx: click.Context, log: EventLog) -> Counter:
+    from projections.tokens import counter
+
+    return counter(chosen_counter(ctx), log=log)
 
 
 def _with_native_history(snapshot: Snapshot, session: str, readable: Context) -> Context:

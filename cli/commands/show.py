@@ -59,9 +59,9 @@ def command(ctx: click.Context, session: str, event: str, *, as_json: bool, raw:
     from cli.output import console, echo_bytes, echo_json, echo_problem, paged, print_line, safe_line
     from cli.store import opened_session, resolve_event
     from eventstore import paths
+    from eventstore.checked import check_event
     from eventstore.errors import CorruptionError
     from eventstore.javascript import tolerant_json
-    from eventstore.verify import check_event
 
     with opened_session(ctx, session) as (log, name), log.snapshot() as snapshot:
         event_id = resolve_event(snapshot, name, event)

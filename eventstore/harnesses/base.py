@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
@@ -50,7 +49,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
-    selector: re.Pattern[str] | None = None
+    selector: str = ""
 
 
 NO_TOOLS: Final = Tools(reads={}, modifies={})

@@ -29,16 +29,18 @@ _RESERVED_BEGINNINGS: Final = (
     "title-",
     "blob-",
 )
-_RESERVED: Final = re.compile(
+_RESERVED: Final = (
     r"import-[0-9a-f]{16}(?:-\d+)?|observed-.*-\d+|generation-of-\d+|(?:fork|subagent)-of(?:-.*)?|started-.*"
-    r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}",
-    re.ASCII | re.DOTALL,
+    r"|title-[0-9a-f]{16}|blob-[0-9a-f]{64}"
 )
 
 
 def is_reserved(event_id: str) -> bool:
     """Return True for ids that imports give to the events that they add."""
-    return _RESERVED.fullmatch(event_id) is not None
+    # Almost no id begins like a reserved one.
+    return event_id.startswith(_RESERVED_BEGINNINGS) and bool(
+        re.fullmatch(_RESERVED, event_id, re.ASCII | re.DOTALL)
+    )
 
 
 def stored_name(value: Any) -> str | None:
@@ -48,5 +50,4 @@ def stored_name(value: Any) -> str | None:
 
 def stored_id(name: str) -> str:
     """Return the log's id for a name in a file; a reserved one gets a suffix."""
-    # Almost no id begins like a reserved one.
-    return f"{name}~file" if name.startswith(_RESERVED_BEGINNINGS) and is_reserved(name) else name
+    return f"{name}~file" if is_reserved(name) else name

@@ -7,16 +7,19 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, RLock
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakSet, WeakValueDictionary
 
 import lmdb
+import msgspec
 
 from eventstore.errors import StoreError, StoreOptionsError
 from eventstore.lmdb import opening
 from eventstore.lmdb.data_files import Identity, data_identity
-from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 from eventstore.lmdb.keys import Transaction
+
+if TYPE_CHECKING:
+    from eventstore.lmdb.group_commit import GroupCommit, WriteRequest
 
 Durability = Literal["each", "batch"]
 """Flush each append by itself, or together with those of other threads."""
@@ -32,7 +35,7 @@ _COMMITS_A_CHECK: Final = 256
 """Number of commits between clean-ups of dead readers' slots."""
 
 
-class Options(NamedTuple):
+class Options(msgspec.Struct, frozen=True):
     """The options that all logs of an environment must agree on."""
 
     durability: Durability
@@ -60,7 +63,11 @@ class Environment:
         self._commits = 0
         self._open_snapshots = 0
         self._to_close: lmdb.Environment | None = None
-        self.group = GroupCommit(self.commit) if options.durability == "batch" else None
+        self.group: GroupCommit[Transaction] | None = None
+        if options.durability == "batch":
+            from eventstore.lmdb.group_commit import GroupCommit  # noqa: PLC0415  light until used
+
+            self.group = GroupCommit(self.commit)
         # An unreachable log uses nothing, closed or not.
         self._users: WeakSet[object] = WeakSet()
 
@@ -285,7 +292,8 @@ def shared(path: str, user: object, options: Options, *, create: bool, read_only
 
 
 def _check_options(path: str, opened: Options, wanted: Options) -> None:
-    for name, before, now in zip(Options._fields, opened, wanted, strict=True):
+    for name in Options.__struct_fields__:
+        before, now = getattr(opened, name), getattr(wanted, name)
         if before != now:
             raise StoreOptionsError(path, name, before, now)
 

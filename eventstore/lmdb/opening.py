@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import lmdb
 import msgspec
@@ -70,7 +70,7 @@ class StoreMeta(msgspec.Struct, frozen=True, kw_only=True):
     version: int
 
 
-class Databases(NamedTuple):
+class Databases(msgspec.Struct, frozen=True):
     """The named tables of a store."""
 
     meta: Any
@@ -86,7 +86,7 @@ class Databases(NamedTuple):
 
 def size_of(env: lmdb.Environment, dbs: Databases, transaction: lmdb.Transaction[Any]) -> StoreSize:
     """Return the size of an open store."""
-    tables = [transaction.stat(), *map(transaction.stat, dbs)]
+    tables = [transaction.stat(), *map(transaction.stat, msgspec.structs.astuple(dbs))]
     info = env.info()
     used = sum(table[pages] for table in tables for pages in ("branch_pages", "leaf_pages", "overflow_pages"))
     page = tables[0]["psize"]
@@ -157,7 +157,7 @@ def _open_files(
                 path,
                 map_size=max(map_size, os.path.getsize(data)),
                 mode=PRIVATE_FILE,
-                max_dbs=len(Databases._fields),
+                max_dbs=len(Databases.__struct_fields__),
                 max_readers=_READERS,
                 lib_version=ENGINE,
                 readahead=False,
@@ -263,18 +263,18 @@ def page_problems(data: str) -> list[str]:
 
 
 def _open_tables(env: lmdb.Environment, files: StoreFiles, path: str) -> Databases:
-    names = [name.encode() for name in Databases._fields]
+    names = [name.encode() for name in Databases.__struct_fields__]
     try:
         if env.flags()["readonly"]:
             # LMDB keeps a handle of a read transaction only if it began that transaction for it.
             meta = env.open_db(names[0], create=False)
             with env.begin() as transaction:
                 _check_version(transaction.get(_META_KEY, db=meta), path)
-            return Databases._make(env.open_db(name, create=False) for name in names)
+            return Databases(*(env.open_db(name, create=False) for name in names))
         with env.begin(write=True) as transaction:
             meta = env.open_db(names[0], txn=transaction, create=False)
             _check_version(transaction.get(_META_KEY, db=meta), path)
-            dbs = Databases._make(env.open_db(name, txn=transaction, create=False) for name in names)
+            dbs = Databases(*(env.open_db(name, txn=transaction, create=False) for name in names))
             files.commit(env, transaction)
             return dbs
     except (lmdb.NotFoundError, lmdb.IncompatibleError) as error:
@@ -305,12 +305,12 @@ def _make(file: str) -> None:
             lock=False,
             mode=PRIVATE_FILE,
             map_size=_NEW_MAP,
-            max_dbs=len(Databases._fields),
+            max_dbs=len(Databases.__struct_fields__),
             lib_version=ENGINE,
         ) as env,
         env.begin(write=True) as transaction,
     ):
-        for name in Databases._fields:
+        for name in Databases.__struct_fields__:
             # Duplicates of one size lie in their pages without the nodes of keys.
             db = env.open_db(name.encode(), txn=transaction)
             if name == "meta":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import lmdb
+import msgspec
 
 from eventstore.errors import StoreError
 from eventstore.lmdb.data_files import DATA_FILE, LOCK_FILE, PRIVATE_FILE, flush_folder
@@ -57,17 +58,18 @@ def _write(
     *,
     room: int,
 ) -> None:
+    tables = msgspec.structs.astuple(dbs)
     with lmdb.open(
         os.fspath(made),
         subdir=False,
         lock=False,
         mode=PRIVATE_FILE,
-        max_dbs=len(dbs),
+        max_dbs=len(tables),
         map_size=room + _ROOM,
         sync=False,
         lib_version=ENGINE,
     ) as env:
-        for name, table in zip(Databases._fields, dbs, strict=True):
+        for name, table in zip(Databases.__struct_fields__, tables, strict=True):
             copy = env.open_db(name.encode())
             if name != "derived":
                 _copy(env, copy, transaction.cursor(table), rows.get(name, {}))

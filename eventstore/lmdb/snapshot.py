@@ -10,7 +10,6 @@ from typing import Any
 import lmdb
 
 from eventstore import frame as frames_
-from eventstore.append import runs_of_path
 from eventstore.encoding import decode_head, decode_name, decode_source, encode_name, id_prefix, source_key
 from eventstore.errors import CorruptionError, NotFoundError, no_event, no_session
 from eventstore.frame import Buffer
@@ -25,6 +24,7 @@ from eventstore.lmdb.keys import (
 )
 from eventstore.lmdb.opening import Databases
 from eventstore.log import FeedItem, Head, Snapshot, SourceState, damage_behind
+from eventstore.runs import runs_of_path
 
 
 class LmdbSnapshot:

@@ -10,16 +10,13 @@ from typing import Self, TypeVar, cast, get_args
 
 import lmdb
 
-from eventstore.append import check_events
 from eventstore.chain import payload_digest
 from eventstore.encoding import encode_head, encode_source, source_key
 from eventstore.errors import BadInputError, StoreError
 from eventstore.event import NewEvent, epoch_milliseconds
 from eventstore.lmdb import opening
-from eventstore.lmdb.appending import Append
 from eventstore.lmdb.data_files import StoreFiles
 from eventstore.lmdb.environment import Durability, Options, closed, shared
-from eventstore.lmdb.group_commit import WriteRequest
 from eventstore.lmdb.keys import Transaction, event_key, number_key
 from eventstore.lmdb.snapshot import LmdbSnapshot
 from eventstore.log import AppendResult, Expected, Head, Snapshot, SourceState, StoreSize
@@ -87,6 +84,10 @@ class LmdbLog:
         source: str = "",
         seen: SourceState | None = None,
     ) -> AppendResult:
+        # A process that only reads does not load what appends.
+        from eventstore.append import check_events  # noqa: PLC0415
+        from eventstore.lmdb.appending import Append  # noqa: PLC0415
+
         check_events(session, events)
         blobs, environment = list(blobs), self._shared
 
@@ -185,6 +186,8 @@ class LmdbLog:
             raise StoreError(self.path, "is read-only", "make its files writable, or name another store")
 
     def _commit(self, write: Callable[[Transaction], T], *, if_idle: bool = False) -> T:
+        from eventstore.lmdb.group_commit import WriteRequest  # noqa: PLC0415  light until used
+
         request: WriteRequest[Transaction] = WriteRequest(write)
         self._shared.commit([request], if_idle=if_idle)
         if request.error is not None:

@@ -12,7 +12,6 @@ import msgspec
 import psycopg
 
 from eventstore import frame as frames_
-from eventstore.append import runs_of_path
 from eventstore.encoding import (
     MAX_ID_BYTES_IN_KEY,
     decode_head,
@@ -27,6 +26,7 @@ from eventstore.errors import CorruptionError, NotFoundError, StoreError, no_eve
 from eventstore.frame import Buffer, with_position
 from eventstore.log import FeedItem, Head, Snapshot, SourceState, damage_behind
 from eventstore.postgres.connections import Connection, Values, explained, rows
+from eventstore.runs import runs_of_path
 
 _ROUND_TRIP: Final = 256 << 10
 """Bytes that arrive in about the time of a round trip."""

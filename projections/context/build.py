@@ -252,7 +252,7 @@ def _unarranged(  # noqa: PLR0917
 ) -> list[Part]:
     parts = _selected(snapshot, cursor, leaf, rules, selected)
     if selected.prefix:
-        session, entry = selected.prefix
+        session, entry = selected.prefix.session, selected.prefix.entry
         behind = (*behind, cursor.session)
         if session in behind:
             raise CorruptionError(

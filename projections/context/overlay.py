@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle, groupby, repeat
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -20,7 +20,7 @@ from projections.rules.base import Rules
 Item = TypeVar("Item")
 
 
-class Span(NamedTuple):
+class Span(msgspec.Struct, frozen=True):
     """A text that replaces several messages, and the later rewrites of that text."""
 
     replacement: TextReplacement

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -31,7 +31,7 @@ TOOL_DEFINITIONS: Final = "tool definitions"
 MEMORY_FILES: Final = "memory files"
 
 
-class EntryRef(NamedTuple):
+class EntryRef(msgspec.Struct, frozen=True):
     """A reference to an entry of any session in the store."""
 
     session: str

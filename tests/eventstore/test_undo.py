@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventstore import EventLog, NewEvent
-from eventstore.append import append_of, in_effect
+from eventstore.runs import append_of, in_effect
 from eventstore.frame import decode
 from tests.support.events import frames, message, stored, undone
 

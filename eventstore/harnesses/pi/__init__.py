@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from eventstore.event import Place
 from eventstore.harnesses.base import Certainty, Editor, Export, Format, SessionLocation, Tools
 from eventstore.harnesses.pi.entry import entry_of
-from eventstore.harnesses.pi.file import IN_ORDER, NAMED, PI
+from eventstore.harnesses.pi.family import IN_ORDER, NAMED, PI
 from eventstore.harnesses.pi.message import message_view, payloads
 from eventstore.node import Node
 from eventstore.views import Message, Payload
@@ -28,9 +28,7 @@ _SCRIPTS: Final = ("command", "cmd")
 _ANTHROPICS: Final = Editor(command="command", views="view", paths=("path", "old_path", "new_path"))
 _RANGE: Final = r"L?\d+(?:(?:[-+]|\.\.)L?\d+|-|\.\.)?"
 _RANGES: Final = rf"{_RANGE}(?:,{_RANGE})*"
-_SELECTOR: Final = re.compile(
-    rf"(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z", re.ASCII | re.IGNORECASE
-)
+_SELECTOR: Final = rf"(?ai)(?s:(?<=.)):(?:{_RANGES}(?::raw)?|raw(?::{_RANGES})?|conflicts)\Z"
 """oh-my-pi's read selectors: line ranges, `raw`, both in either order, or `conflicts`."""
 
 # pi has few tools of its own; the others are whatever its extensions register, and many of those take the names that
@@ -65,7 +63,7 @@ TOOLS: Final = Tools(
 )
 
 
-_HEADER: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"')
+_HEADER: Final = rb'(?:\xef\xbb\xbf)?\s*\{\s*"type"\s*:\s*"session"'
 
 
 def _export(snapshot: Snapshot, session: str) -> Iterator[bytes]:
@@ -109,7 +107,7 @@ class PiFormat(Format):
 
     def recognize(self, beginning: bytes, path: str | os.PathLike[str]) -> Certainty:  # noqa: ARG002
         # A damaged file may lack every mark: pi takes files that no other format claims.
-        return Certainty.SURE if _HEADER.match(beginning) else Certainty.POSSIBLE
+        return Certainty.SURE if re.match(_HEADER, beginning) else Certainty.POSSIBLE
 
     def open(self, source: Source) -> SourceContents:
         from eventstore.harnesses.pi.session_file import PiFile  # noqa: PLC0415  reading a store needs none

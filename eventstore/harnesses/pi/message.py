@@ -327,10 +327,6 @@ class _RecordedBlock(msgspec.Struct, frozen=True):
     redacted: Any = None
 
 
-_decode_recorded: Final = msgspec.json.Decoder(_RecordedContent).decode
-_decode_block: Final = msgspec.json.Decoder(_RecordedBlock).decode
-
-
 def payloads(message: bytes) -> list[Payload]:
     """Return the contents that the view of a message omits, block by block; none for text.
 
@@ -339,7 +335,7 @@ def payloads(message: bytes) -> list[Payload]:
     try:
         # The decoder does not check bytes that stay raw.
         message.decode()
-        recorded = [bytes(block) for block in _decode_recorded(message).content]
+        recorded = [bytes(block) for block in msgspec.json.decode(message, type=_RecordedContent).content]
     except (msgspec.DecodeError, UnicodeDecodeError):
         recorded = _mended(tolerant_json(message))
     return [_payload(block) for block in recorded if block.startswith(b"{")]
@@ -352,7 +348,7 @@ def _mended(message: Any) -> list[bytes]:
 
 def _payload(raw: bytes) -> Payload:
     try:
-        block = _decode_block(raw)
+        block = msgspec.json.decode(raw, type=_RecordedBlock)
     except (msgspec.DecodeError, UnicodeDecodeError):
         decoded = tolerant_json(raw)
         block = _RecordedBlock(

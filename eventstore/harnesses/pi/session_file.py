@@ -13,7 +13,8 @@ from eventstore.errors import BadInputError, NoSessionError
 from eventstore.event import NewEvent
 from eventstore.harnesses.lines import BLANK, BOM, objects_in
 from eventstore.harnesses.names import is_name
-from eventstore.harnesses.pi.file import NEWEST_VERSION, PI, Dialect, PiHeader, PiReader
+from eventstore.harnesses.pi.family import NEWEST_VERSION, PI, Dialect
+from eventstore.harnesses.pi.file import PiHeader, PiReader
 from eventstore.harnesses.source import (
     LINE_END,
     Glue,

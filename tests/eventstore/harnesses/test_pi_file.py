@@ -16,7 +16,8 @@ from eventstore.files.importing import ImportResult, import_file
 from eventstore.harnesses.lines import objects_in
 from eventstore.harnesses.pi import file as pi_file
 from eventstore.harnesses.pi.entry import KINDS
-from eventstore.harnesses.pi.file import PI, Dialect, PiReader
+from eventstore.harnesses.pi.family import PI, Dialect
+from eventstore.harnesses.pi.file import PiReader
 from eventstore.harnesses.pi.session_file import find_header
 from eventstore.harnesses.source import SeenRecords, Source
 from eventstore.lmdb.store import LmdbLog
