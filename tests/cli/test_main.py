@@ -77,14 +77,18 @@ except SystemExit:
     pass
 """
     unneeded = (
+        "eventstore.append",
         "eventstore.files.importing",
         "eventstore.harnesses.claude_code",
         "eventstore.harnesses.oh_my_pi",
+        "eventstore.harnesses.pi.file",
+        "json",
         "projections.audit",
         "projections.mentions",
         "projections.requests",
         "projections.rules.claude_code",
         "projections.rules.oh_my_pi",
+        "projections.tree",
         "rich",
     )
     assert loaded(script, "lmdb", *unneeded) == ["lmdb"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eventstore import EventLog, NewEvent
-from eventstore.runs import append_of, in_effect
 from eventstore.frame import decode
+from eventstore.runs import append_of, in_effect
 from tests.support.events import frames, message, stored, undone
 
 
