@@ -105,20 +105,16 @@ def test_no_text_ends_its_delimiters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "words"),
+    ("changed", "passes"),
     [
-        ("known", quote(6, WANTED)),
-        ("trouble", quote(2, "You are the judge.")),
-        ("trouble", quote(99, WANTED)),
+        ({}, True),
+        ({"known": [quote(6, "Thanks for it.")]}, False),
+        ({"trouble": [quote(1, "Fix the parser, please.")]}, False),
+        ({"trouble": [quote(99, "Thanks for it.")]}, False),
     ],
 )
-def test_no_loss_passes_on_the_wrong_side(field: str, words: dict[str, Any]) -> None:
-    loss = {
-        "loss": "x",
-        "known": [quote(1, "Fix the parser, please.")],
-        "trouble": [quote(6, "Thanks for it.")],
-        field: [{**words, "quote": f"#{words['event']} {words['quote']}"}],
-    }
-    claims = claims_in(answer(losses=[loss]))
+def test_no_loss_passes_on_the_wrong_side(changed: dict[str, Any], *, passes: bool) -> None:
+    loss = {"known": [quote(1, "Fix the parser, please.")], "trouble": [quote(6, "Thanks for it.")]}
+    claims = claims_in(answer(losses=[{"loss": "x", **loss, **changed}]))
     assert claims is not None
-    assert check_claims(claims, material()).losses == []
+    assert len(check_claims(claims, material()).losses) == passes

@@ -17,6 +17,9 @@ from compaction.judge.claims import MOST_FACTS, claims_in
 from compaction.judge.material import Material, Said
 from compaction.judge.reading import find_templates, judge
 from compaction.summarizers.chain import SummarizerChain
+from eventstore.event import NewEvent
+from eventstore.memory import MemoryLog
+from eventstore.records import Compaction
 from projections.audit.readings import Verdict, Weight
 from projections.pieces import Who
 from tests.compaction.judge.lossy import (
@@ -35,6 +38,7 @@ from tests.compaction.judge.lossy import (
     quote,
 )
 from tests.compaction.judge.test_statements import FALSE, MADE, checked
+from tests.support.talk import Story, assistant, result, user
 
 Claim = tuple[str, dict[str, Any], str]
 REFUSED: Final[list[Claim]] = [
@@ -49,6 +53,8 @@ REFUSED: Final[list[Claim]] = [
         "no person said",
     ),
     ("rules", RULE_CLAIM | {"said": [quote(77, RULE)]}, "no person said"),
+    # Four events from where it stands.
+    ("rules", RULE_CLAIM | {"said": [quote(6, RULE)]}, "no person said"),
     ("rules", RULE_CLAIM | {"broken": []}, "said to be broken, without a quotation"),
     (
         "rules",
@@ -153,6 +159,31 @@ def test_what_came_back_was_not_lost(
     material = msgspec.structs.replace(known, after=[*known.after, *behind], shown=[*known.shown, *shown])
     found = reasons("losses", LOSS_CLAIM | {"missing": missing}, material)
     assert [reason in each for each in found] == [True] * bool(reason)
+
+
+def test_trouble_ends_at_the_next_boundary() -> None:
+    story = lossy()
+    story.add(Compaction(summary="Nothing.", first_kept_entry_id="", tokens_before=9))
+    story.says(user("It hangs for a third time."))
+    claim = LOSS_CLAIM | {"trouble": [quote(9, "It hangs for a third time.")]}
+    (reason,) = reasons("losses", claim, material_of(story))
+    assert "nothing behind the boundary says" in reason
+
+
+def test_a_recorded_system_prompt_is_searched() -> None:
+    story = Story(MemoryLog())
+    body = json.dumps(
+        {"type": "session_init", "systemPrompt": f"You are omp. {REMEDY}", "tools": []}
+    ).encode()
+    story.log.append("s", [NewEvent(id="init", kind="session_init", body=body, format="pi/3")])
+    story.says(user("Go."), assistant(REMEDY))
+    story.add(Compaction(summary="Nothing.", first_kept_entry_id="", tokens_before=9))
+    story.says(result("it hangs", call_id="c2", is_error=True))
+    claim = LOSS_CLAIM | {"known": [quote(3, REMEDY)], "trouble": [quote(5, "it hangs")]}
+    look = LOOK | {"because": quote(5, "it hangs")}
+    chain = SummarizerChain(summarizers=[Scripted(answer(losses=[claim]), json.dumps(look))])
+    (loss,) = judge(story.writer, chain, material_of(story), find_templates(())).losses
+    assert loss.verdict is Verdict.NOT_HEEDED
 
 
 @pytest.mark.parametrize(
