@@ -37,7 +37,7 @@ MARK: Final = "[purged]"
 SHORTEST: Final = 6
 """Characters of the shortest text that can be purged: a shorter one stands in too much."""
 _LONG: Final = 24
-"""Characters of a line, or of its beginning, that tell where they come from, wherever they stand.
+"""Characters of a line, or of its beginning, that tell where it comes from.
 
 A shorter line goes from the sessions that have the message.
 """
@@ -297,7 +297,7 @@ def _decoded(data: bytes) -> Any:
 
 
 class _Made:
-    """What goes because it was made from events, or from lines, that go.
+    """Cut everything that was made from events, or from lines, that go.
 
     Each line of `text`, which may have several, goes from all that was made. So do the lines of the named events
     `whole`, short ones in the sessions `near`, which have these events.
@@ -365,7 +365,7 @@ class _Made:
         return _with_core(event, event.body, core), "quotes"
 
     def _is_said(self, event: Event) -> bool:
-        """Return True for the same message, as another harness or another version of the file has written it."""
+        """Return True for the same message, as another harness or file has written it."""
         return self._longest.stands_in(event.body) and any(
             lines in self._said and (event.session in self._near or sum(map(len, lines)) >= _LONG)
             for lines in _sets_of_lines(event)
@@ -461,7 +461,7 @@ def _is_made(event: Event) -> bool:
 
 
 def _core(event: Event, body: bytes) -> bytes:
-    """Return what is cut: a record's fields, or those of the record that an observed rewrite holds."""
+    """Return the fields of a record, or of the record in an observed rewrite."""
     if not event.is_own or event.kind != "observed_rewrite":
         return shown_of(body)
     return shown_of(embedded(_observed(body).record))
@@ -488,7 +488,7 @@ def _target(event: Event) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text that are long enough to go by themselves, also with single spaces, and all as one."""
+    """Yield a text's lines that go by themselves, also with single spaces, and all as one."""
     for each in (*text.splitlines(), text):
         yield from (
             line
@@ -498,7 +498,10 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _sets_of_lines(event: Event) -> Iterator[frozenset[str]]:
-    """Yield the lines of a message, then the long ones: other fields are also in records that quote nothing of it."""
+    """Yield the lines of a message, then the long ones.
+
+    Its other fields are also in records that quote nothing of it.
+    """
     lines = frozenset(line for value in _texts(event) for line in map(str.strip, value.splitlines()))
     for least in (SHORTEST, _LONG):
         yield frozenset(line for line in lines if len(line) >= least)

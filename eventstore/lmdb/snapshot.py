@@ -39,7 +39,7 @@ class LmdbSnapshot:
         self._heads: dict[str, Head] = {}
 
     def damage(self, error: BaseException) -> CorruptionError | None:
-        """Return the damage that explains a reader's error, None if there is none; see `damage_behind`."""
+        """Return the damage that explains a reader's error; see `damage_behind`."""
         if isinstance(error, lmdb.Error):
             return damage_behind(CorruptionError("", 0, f"cannot be read ({error})"), self, self._numbers)
         return damage_behind(error, self, self._numbers)

@@ -140,7 +140,8 @@ def _writable(folder: str | os.PathLike[str] | None) -> str:
 
 
 def _contents(found: LazyEvent, snapshot: Snapshot) -> tuple[str, int | None, bytes]:
-    """Return text, time and digest of an event. One that somebody put into the store ends no search in others."""
+    """Return text, time and digest of an event."""
+    # One that somebody put into the store must not end the search in all others.
     try:
         return text_of_node(node_of(found, snapshot)), found.time, found.digest
     except CorruptionError:
