@@ -260,9 +260,6 @@ class _Importing:
         digest = _Digest(self._source, self._contents.slot, resume, self._progress)
         lines, tail = SegmentWriter(), SegmentWriter()
         segment, end = lines, None
-        if self._matching.continued is not None:
-            for each in self._targets:
-                each.keep_remarks(resume, self._contents.passing)
         for piece in reader.pieces():
             if isinstance(piece, Tail):
                 segment, end = tail, self._resume(reader, digest)
@@ -270,6 +267,9 @@ class _Importing:
                 digest.update(self._batches.take(piece, segment))
         if end is None:
             end = self._resume(reader, digest)
+        for each in self._targets:
+            line = resume.line if self._matching.continued is not None else reader.resumed(each.place)
+            each.keep_remarks(line, self._contents.passing)
         orphans = [[*reader.orphans(each.place)] for each in self._targets]
         for each in self._targets:
             self._batches.append_rest(each, is_continued=self._matching.continued is not None)

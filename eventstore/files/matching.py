@@ -215,12 +215,17 @@ class ImportTarget:
         remarks = self.skipped if remark.what == "skipped" else self.differs
         remarks.append(Remark(remark.line, remark.reason))
 
-    def keep_remarks(self, resume: Resume, passing: frozenset[str]) -> None:
-        """Copy the last import's remarks on lines that are not read again."""
+    def keep_remarks(self, line: int, passing: frozenset[str]) -> None:
+        """Put the last import's remarks before these; those from a line on were read again."""
         if self.newest is not None:
+            newest = self.newest
             self.skipped, self.differs, self.not_utf8 = (
-                [each for each in some if each.line < resume.line and each.reason not in passing]
-                for some in (self.newest.skipped, self.newest.differs_from_harness, self.newest.not_utf8)
+                [each for each in some if each.line < line and each.reason not in passing] + read
+                for some, read in (
+                    (newest.skipped, self.skipped),
+                    (newest.differs_from_harness, self.differs),
+                    (newest.not_utf8, self.not_utf8),
+                )
             )
 
 

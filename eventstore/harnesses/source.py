@@ -399,6 +399,10 @@ class SessionReader(Protocol):
     def records(self, session: int) -> int:
         """Return a session's number of records in the source, including earlier readings."""
 
+    def resumed(self, session: int) -> int:  # noqa: ARG002  others are asked
+        """Return the first line of a session's rows that is read, 0 if all are."""
+        return 0
+
     def unknown(self, session: int) -> Mapping[str, int]:  # noqa: ARG002  others are asked
         """Return a session's numbers of records by unknown type, including earlier readings."""
         return {}

@@ -221,7 +221,8 @@ def _arranged(parts: Sequence[Part], sending: _Sending) -> Iterator[Part]:
     groups: dict[Any, list[_Piece]] = {}
     others: dict[Any, Part] = {}
     removed = set[str]()
-    answered = set[str]()
+    # A summary that was read before the part that says what it keeps has two records.
+    answered = dict[str, int]()
     for part, piece in zip(parts, _pieces(parts), strict=True):
         if piece is None:
             others[part.key] = part
@@ -234,7 +235,7 @@ def _arranged(parts: Sequence[Part], sending: _Sending) -> Iterator[Part]:
         removed -= {of.message, of.part}
         key: Any = of.message
         if part.kind == "compaction":
-            answered.add(of.message)
+            answered[of.message] = max(part.seq, answered.get(of.message, 0))
             key = (part.seq, of.message)
         groups.setdefault(key, []).append(piece)
     for key, pieces in groups.items():
@@ -243,7 +244,9 @@ def _arranged(parts: Sequence[Part], sending: _Sending) -> Iterator[Part]:
             continue
         is_summary = isinstance(key, tuple)
         if key in removed or (
-            key in answered or key in sending.hidden if not is_summary else not sending.has_summaries
+            key in answered or key in sending.hidden
+            if not is_summary
+            else not sending.has_summaries or answered[key[1]] != key[0]
         ):
             continue
         kept = _newest(pieces, removed, is_last=key == sending.last)

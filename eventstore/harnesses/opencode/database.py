@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from eventstore.errors import BadInputError, NoSessionError
+from eventstore.event import Event
 from eventstore.harnesses.names import is_name, stored_id
-from eventstore.harnesses.opencode.event_table import EventReader, Row
+from eventstore.harnesses.opencode.event_rows import CREATED, EventRows, Row, decoded
+from eventstore.harnesses.opencode.event_table import EventReader
 from eventstore.harnesses.opencode.related_sessions import child_links, origin, parent_links
 from eventstore.harnesses.opencode.rows import Rows, joined
-from eventstore.harnesses.opencode.session_records import fields_of, record_of, text, version_of
+from eventstore.harnesses.opencode.session_records import fields, fields_of, record_of, text, version_of
 from eventstore.harnesses.source import (
     DerivedEvent,
     KnownEvents,
@@ -34,11 +36,11 @@ from eventstore.records import Resume
 MAGIC: Final = b"SQLite format 3\0"
 _TABLES: Final = frozenset({"session", "message", "part"})
 _SESSION: Final = ("id", "parent_id", "directory", "title", "version", "time_created", "time_updated")
-_CREATED: Final = "session.created.1"
 _BUSY_SECONDS: Final = 5.0
 _AT_ONCE: Final = 2000 << 12
 """The time between a message and its first event, at most; see `_stamp`."""
 _NEVER: Final = 1 << 48
+_MOVES: Final = b'"to":'
 
 
 class OpencodeDatabase(SourceContents):
@@ -114,6 +116,7 @@ class _Reader(SessionReader):
         self._database, self._known = database, known
         self._line = 1
         self._counts: dict[int, int] = {}
+        self._resumed: dict[int, int] = {}
         self._places = {session.name: place for place, session in enumerate(database.sessions)}
 
     @property
@@ -122,6 +125,9 @@ class _Reader(SessionReader):
 
     def records(self, session: int) -> int:
         return self._counts.get(session, 0)
+
+    def resumed(self, session: int) -> int:
+        return self._resumed.get(session, 0)
 
     def pieces(self) -> Iterator[Piece]:
         for place, session in enumerate(self._database.sessions):
@@ -132,10 +138,12 @@ class _Reader(SessionReader):
 
     def _session(self, database: sqlite3.Connection, place: int, session: SourceSession) -> Iterator[Piece]:
         name, info = session.name, self._database.rows[session.name]
-        first, last, self._counts[place] = self._ends(database, name)
-        is_whole = first is not None and first.seq == 0 and first.type == _CREATED
+        rows = EventRows(database, name, self._database.has_events)
+        first, last, self._counts[place] = rows.ends()
+        is_whole = first is not None and first.seq == 0 and first.type == CREATED
         if is_whole and last is not None and self._is_known(place, last.id):
             return
+        self._line = 1
         yield from parent_links(info, place, self._known)
         reader = EventReader(session.format, info["time"]["created"] if is_whole else None)
         yield from self._fork(database, place, info)
@@ -147,7 +155,9 @@ class _Reader(SessionReader):
                 yield piece
         if first is None:
             return
-        for row, event in reader.events(list(self._events(database, name))):
+        for row, event in reader.events(
+            self._unread(rows, place, reader) if is_whole else list(rows.select())
+        ):
             self._line += 1
             if event is None:
                 yield SourceRemark(
@@ -157,27 +167,36 @@ class _Reader(SessionReader):
                 yield SourceRecord(event, session=place, line=self._line)
                 yield from child_links(name, place, event.id, record_of(event.body).parts, self._places)
 
+    def _unread(self, rows: EventRows, place: int, reader: EventReader) -> list[Row]:
+        """Return the events that no earlier reading had; take `reader` behind the others.
+
+        Those before them are all returned, too, if what they mean depends on too many of them.
+        """
+        since = rows.known(lambda name: self._is_known(place, name))
+        new = list(rows.select("AND seq >= ?", since))
+        before = rows.before(since, new) if since else None
+        if before is None:
+            return list(rows.select())
+        for row in before:
+            if (event := self._stored(place, row)) is not None:
+                reader.go_past(row, event)
+        about = rows.about_session(since)
+        title = fields(fields_of(about.data).get("info")).get("title") if about else ""
+        first, last = (
+            filter(None, (self._stored(place, row) for row in rows.select("AND seq < ?", since, which=order)))
+            for order in ("", "DESC")
+        )
+        reader.go_on(_tip(last), next((event.id for event in first if event.is_entry), ""), text(title))
+        self._line += since
+        self._resumed[place] = self._line + 1
+        return new
+
+    def _stored(self, place: int, row: Row) -> Event | None:
+        """Return what an earlier reading made of an event, None if it could not read it."""
+        return self._known.event(self._known.name(place), stored_id(row.id))
+
     def _is_known(self, place: int, event_id: str) -> bool:
         return self._known.has(place, stored_id(event_id))
-
-    def _ends(self, database: sqlite3.Connection, session: str) -> tuple[Row | None, Row | None, int]:
-        """Return the first and the last event of a session, and their number."""
-        if not self._database.has_events:
-            return None, None, 0
-        (count,) = database.execute(
-            "SELECT count(*) FROM event WHERE aggregate_id = ?", (session,)
-        ).fetchone()
-        first = next(self._events(database, session, "LIMIT 1"), None)
-        return first, next(self._events(database, session, "DESC LIMIT 1"), None), count
-
-    def _events(self, database: sqlite3.Connection, session: str, which: str = "") -> Iterator[Row]:
-        rows = database.execute(
-            f"SELECT id, seq, type, data FROM event WHERE aggregate_id = ? ORDER BY seq {which}",  # noqa: S608  ours
-            (session,),
-        )
-        for name, seq, kind, data in rows:
-            if is_name(_named(name)) and isinstance(seq, int):
-                yield Row(_named(name), seq, _named(kind), _bytes(data))
 
     def _rows(
         self, database: sqlite3.Connection, session: SourceSession, first: Row | None
@@ -190,18 +209,18 @@ class _Reader(SessionReader):
             f"SELECT id, message_id, data FROM part {where} id",  # noqa: S608  ours
             (session.name,),
         ):
-            ids = _encoded({"id": _named(name), "sessionID": session.name, "messageID": _named(message)})
+            ids = _encoded({"id": decoded(name), "sessionID": session.name, "messageID": decoded(message)})
             parts.setdefault(_bytes(message), []).append(_spliced(ids, _bytes(data)))
         bodies = [
             joined(
-                _spliced(_encoded({"id": _named(name), "sessionID": session.name}), _bytes(data)),
+                _spliced(_encoded({"id": decoded(name), "sessionID": session.name}), _bytes(data)),
                 parts.get(_bytes(name), ()),
             )
             for name, data in database.execute(
                 f"SELECT id, data FROM message {where} time_created, id",  # noqa: S608  ours
                 (session.name,),
             )
-            if _stamp(_named(name)) < since
+            if _stamp(decoded(name)) < since
         ]
         info = self._database.rows[session.name]
         rows = Rows.of(session, info, self._places)
@@ -230,11 +249,18 @@ class _Reader(SessionReader):
             (first, last, info["id"]),
         ).fetchone()
         if original is not None:
-            yield DerivedEvent(origin("fork", _named(original[0])), session=place)
+            yield DerivedEvent(origin("fork", decoded(original[0])), session=place)
 
 
-def _named(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+def _tip(events: Iterable[Event]) -> str | None:
+    """Return the entry that events lead to, the newest first; None for none."""
+    for event in events:
+        if event.is_entry:
+            return event.id
+        to = fields_of(event.body).get("to") if _MOVES in event.body else None
+        if isinstance(to, str):
+            return to or None
+    return None
 
 
 def _bytes(value: object) -> bytes:

@@ -7,13 +7,14 @@ and when it changes later, its records are entries that only contexts show. Mess
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
-from eventstore.event import Flag, NewEvent, Place
+from eventstore.event import Event, Flag, NewEvent, Place
 from eventstore.harnesses.names import stored_id
 from eventstore.harnesses.opencode.document import PLACE
+from eventstore.harnesses.opencode.event_rows import MESSAGE, PART, PART_REMOVED, REMOVED, Row, subject
 from eventstore.harnesses.opencode.message_nodes import node_of
 from eventstore.harnesses.opencode.sent import encoded
 from eventstore.harnesses.opencode.session_records import (
@@ -26,28 +27,16 @@ from eventstore.harnesses.opencode.session_records import (
     is_done,
     is_done_summary,
     moment,
+    record_of,
     text,
     time_of,
 )
 from eventstore.kinds import is_entry
 from eventstore.node import facts_of_node
 
-_MESSAGE: Final = "message.updated.1"
-_PART: Final = "message.part.updated.1"
-_REMOVED: Final = "message.removed.1"
-_PART_REMOVED: Final = "message.part.removed.1"
 _CONTENT: Final = frozenset({"text", "reasoning", "tool", "file", "subtask"})
 _CHANGING: Final = _CONTENT | {"step-start", "compaction"}
 """Types of parts that change what is sent."""
-
-
-class Row(NamedTuple):
-    """An event as the database has it."""
-
-    id: str
-    seq: int
-    type: str
-    data: bytes
 
 
 class _Message(msgspec.Struct):
@@ -86,6 +75,29 @@ class EventReader:
             )
             self._tip, self._root = event.id, self._root or event.id
 
+    def go_on(self, tip: str | None, root: str, title: str) -> None:
+        """Begin behind events that were read before; `tip` is the last entry, `root` the first."""
+        self._tip, self._root, self._title = tip, root, title
+
+    def go_past(self, row: Row, event: Event) -> None:
+        """Go past an event that was read before, and what became of it."""
+        data, name = fields_of(row.data), subject(row)
+        message = self._messages.get(name)
+        if row.type == MESSAGE:
+            info = fields(data.get("info"))
+            message = self._messages.setdefault(name, _Message(b"", info, parts={}, done=set()))
+            message.raw, message.info = encoded(info), info
+        elif row.type == REMOVED:
+            self._messages.pop(name, None)
+        elif message is not None and row.type == PART_REMOVED:
+            message.parts.pop(text(data.get("partID")), None)
+        elif message is not None:
+            self._put(message, fields(data.get("part")))
+        about = self._messages.get(record_of(event.body).message)
+        if about is not None and event.is_entry:
+            about.first = about.first or event.id
+            about.last = event.id if event.role == "assistant" else about.last
+
     def events(self, rows: Sequence[Row]) -> Iterator[tuple[Row, NewEvent | None]]:
         """Yield each event with its record, None for one whose data cannot be read."""
         self._rows, self._decoded = rows, [fields_of(row.data) for row in rows]
@@ -93,13 +105,13 @@ class EventReader:
             yield row, self._event(at, row, data) if data else None
 
     def _event(self, at: int, row: Row, data: Json) -> NewEvent:
-        if row.type == _MESSAGE:
+        if row.type == MESSAGE:
             return self._updated(at, row, fields(data.get("info")))
-        if row.type == _PART:
+        if row.type == PART:
             return self._part(row, fields(data.get("part")), data)
-        if row.type == _REMOVED:
+        if row.type == REMOVED:
             return self._taken_back(at, row, text(data.get("messageID")))
-        if row.type == _PART_REMOVED:
+        if row.type == PART_REMOVED:
             message = self._messages.get(text(data.get("messageID")))
             if message is not None:
                 message.parts.pop(text(data.get("partID")), None)
@@ -132,30 +144,30 @@ class EventReader:
         """Return True if the next event says which messages a compaction keeps."""
         for later, row in enumerate(self._rows[at + 1 :], at + 1):
             data = self._decoded[later]
-            if row.type == _PART:
+            if row.type == PART:
                 part = fields(data.get("part"))
                 question = text(self._messages[name].info.get("parentID"))
                 return part.get("messageID") == question and "tail_start_id" in part
-            if row.type == _MESSAGE and fields(data.get("info")).get("id") != name:
+            if row.type == MESSAGE and fields(data.get("info")).get("id") != name:
                 return False
         return False
 
     def _part(self, row: Row, part: Json, data: Json) -> NewEvent:
-        message, name = self._messages.get(text(part.get("messageID"))), text(part.get("id"))
+        message = self._messages.get(text(part.get("messageID")))
         if message is None:
             return self._made(row, "note")
-        before = message.parts.get(name)
-        message.parts[name] = encoded(part)
-        time = data.get("time")
+        time, kind = data.get("time"), self._put(message, part)
         if part.get("type") == "compaction" and "tail_start_id" in part:
             summary = self._summary_of(text(message.info.get("id")))
             if summary is not None:
                 return self._compaction(row, summary, time=time)
-        kind = self._kind(message, part, name, before)
         return self._made(row, kind, message, about=message.last if kind == "note" else "", time=time)
 
-    def _kind(self, message: _Message, part: Json, name: str, before: bytes | None) -> str:
-        kind = part.get("type")
+    def _put(self, message: _Message, part: Json) -> str:
+        """Put a part into its message; return the kind of its record."""
+        kind, name = part.get("type"), text(part.get("id"))
+        before = message.parts.get(name)
+        message.parts[name] = encoded(part)
         if kind not in _CHANGING:
             return "note"
         if kind not in _CONTENT or message.info.get("summary") is True:
@@ -196,15 +208,15 @@ class EventReader:
         if at not in self._removed:
             run = []
             for each, data in zip(self._rows[at:], self._decoded[at:], strict=True):
-                if each.type == _REMOVED:
+                if each.type == REMOVED:
                     run.append(text(data.get("messageID")))
-                elif each.type in (_MESSAGE, _PART, _PART_REMOVED):
+                elif each.type in (MESSAGE, PART, PART_REMOVED):
                     break
             last = list(self._messages)[-len(set(run) & self._messages.keys()) :]
             is_end = bool(run) and set(last) == set(run)
             above = self._messages[last[0]].above if is_end else None
             for later in range(at, len(self._rows)):
-                if self._rows[later].type == _REMOVED and self._decoded[later].get("messageID") in run:
+                if self._rows[later].type == REMOVED and self._decoded[later].get("messageID") in run:
                     self._removed[later] = (above or "") if is_end else None
         to = self._removed.get(at)
         known = self._messages.pop(name, None)
@@ -256,7 +268,7 @@ class EventReader:
         pieces = [
             b'{"id":%b,"seq":%d,"type":%b,"data":%b' % (encoded(row.id), row.seq, encoded(row.type), row.data)
         ]
-        if message is not None and (row.type != _MESSAGE or asked is not None):
+        if message is not None and (row.type != MESSAGE or asked is not None):
             pieces.append(b'"info":%b' % message.raw)
         if asked is not None and message is not None:
             pieces.append(b'"asked":%b' % encoded(asked))
