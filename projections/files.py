@@ -129,7 +129,7 @@ def _located(name: str, folder: str) -> str:
 
 
 def _has_messages_above(event: Event | LazyEvent, snapshot: Snapshot) -> bool:
-    return any(paths.path_of_kinds(snapshot, event.session, event.parent_seq, {"message"}))
+    return any(each.kind == "message" for each in paths.upward(snapshot, event.session, event.parent_seq))
 
 
 def files_of_call(call: ToolCall, tools: Tools) -> tuple[list[str], list[str]]:
