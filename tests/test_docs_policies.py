@@ -38,7 +38,7 @@ def parts(union: Any) -> tuple[type[msgspec.Struct], ...]:
     return get_args(union) or (union,)
 
 
-TABLES: Final[dict[str, type[msgspec.Struct]]] = {"A policy of your own": Policy, "Summaries": Prompting}
+LISTS: Final[dict[str, type[msgspec.Struct]]] = {"A policy of your own": Policy, "Summaries": Prompting}
 PARTS: Final = {
     str(part.__struct_config__.tag): part for part in (*parts(AnyTrigger), *parts(AnyRewrite), *parts(AnyCut))
 }
@@ -53,25 +53,26 @@ def rows(section: str, heading: str) -> dict[str, str]:
 
 
 def keys_of_part(name: str) -> dict[str, str]:
-    """The keys with their defaults in the last cell of a part's row; a cell may name a part that has the same."""
-    tables = SECTIONS["Trigger"] + SECTIONS["Rewrites"] + SECTIONS["Cuts"]
-    (row,) = re.findall(rf"^\| `{re.escape(name)}` \| .* \| (.*)\|$", tables, re.MULTILINE)
-    if same := re.match(r"as `([\w-]+)`", row):
+    """The keys with their defaults behind a part's "Keys:"; it may name a part that has the same."""
+    lists = SECTIONS["Trigger"] + SECTIONS["Rewrites"] + SECTIONS["Cuts"]
+    (item,) = re.findall(rf"^- \*\*`{re.escape(name)}`\*\*:(.*?)\n(?! )", lists, re.MULTILINE | re.DOTALL)
+    keys = item.partition("Keys:")[2]
+    if same := re.match(r"\s+as `([\w-]+)`", keys):
         return keys_of_part(same[1])
-    return keys_in(row)
+    return keys_in(keys)
 
 
 def keys_in(text: str) -> dict[str, str]:
     """The keys in a text with their defaults: `key = default`, or `key`: for one without."""
-    found = re.findall(r"`(\w+)(?:\s=\s([^`]+)`|`:)", text)
+    found = re.findall(r"`([\w.]+)(?:\s=\s([^`]+)`|`:)", text)
     return {key: f"`{default}`" if default else "none" for key, default in found}
 
 
 def defaults(struct: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """Each field of a struct with its default as the page writes it: as TOML has it, "none", or empty for none."""
+    """Each field of a struct with its default as the page writes it: as TOML has it, or "none"."""
     for field in msgspec.structs.fields(struct):
         if field.default is msgspec.NODEFAULT:
-            yield field.encode_name, ""
+            yield field.encode_name, "none"
         elif isinstance(field.default, msgspec.Struct):
             yield field.encode_name, f"`[{field.encode_name}]`"
         else:
@@ -82,9 +83,10 @@ def literal(value: Any) -> str:
     return toml_text({"x": value}).removeprefix("x = ").rstrip("\n")
 
 
-@pytest.mark.parametrize("section", TABLES)
-def test_every_key_and_its_default_is_in_its_table(section: str) -> None:
-    assert list(rows(section, "key").items()) == list(defaults(TABLES[section]))
+@pytest.mark.parametrize("section", LISTS)
+def test_every_key_and_its_default_is_in_its_list(section: str) -> None:
+    lists = "\n".join(re.findall(r"^- `.*", SECTIONS[section], re.MULTILINE))
+    assert list(keys_in(lists).items()) == list(defaults(LISTS[section]))
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -97,19 +99,17 @@ def test_every_key_of_restoring_is_in_its_section() -> None:
 
 
 def test_every_shape_of_prompts_is_named() -> None:
-    assert [each for each in PROMPT_SHAPES if each not in rows("Summaries", "key")["shape"]] == [
-        "live-prefix"
-    ]
-    assert "`live-prefix`" in SECTIONS["Summaries"]
+    assert [each for each in PROMPT_SHAPES if each not in SECTIONS["Summaries"]] == []
 
 
 def test_every_setting_and_its_default_is_in_the_page_and_no_other_is() -> None:
     tables = {"promotion": Promotion, "branch_summary": BranchSummaries}
     of_tables = [(f"{name}.{key}", default) for name, of in tables.items() for key, default in defaults(of)]
-    policys = {"reserve_tokens": "the policy's", "keep_recent_tokens": "the policy's"}
+    policys = {"reserve_tokens": "none", "keep_recent_tokens": "none"}
     of_settings = {**dict(defaults(Settings)), **policys}
     del of_settings["branch_summary"]
-    assert list(rows("Settings", "setting").items()) == [*of_settings.items(), *of_tables]
+    lists = "\n".join(re.findall(r"^- `.*", SECTIONS["Settings"], re.MULTILINE))
+    assert list(keys_in(lists).items()) == [*of_settings.items(), *of_tables]
 
 
 def test_every_preset_is_in_the_table_with_its_rewrites_continuation_and_counter() -> None:
