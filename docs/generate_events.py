@@ -22,8 +22,8 @@ Written by `python docs/generate_events.py` from the types in `eventstore`; a te
 
 A session is a list of events, numbered from 1 without gaps. Those in its tree are **entries**; the others are
 **off-path**. Imported events keep their original record. refold's own have one of the records below, in the shape of
-pi's version 3 if pi has the kind; id, parent and time belong to the event (`eventstore.event`). A field with `=` may be
-omitted. A kind that refold does not know is an entry.
+pi's version 3 if pi has the kind; id, parent and time belong to the event (`eventstore.event`). A field with `?` may be
+omitted: then it is null, empty, 0 or false, if there is no `=`. A kind that refold does not know is an entry.
 """
 
 
@@ -59,27 +59,22 @@ def _parts() -> list[type[msgspec.Struct]]:
 
 
 def _fields(type_: type[msgspec.Struct]) -> str:
-    fields = [
-        (f"{_type(field.type)}{_default(field)}", field.encode_name)
-        for field in msgspec.structs.fields(type_)
-    ]
     # Neighbours of one type and default share a line.
-    alike = [(kind, [name for _, name in of]) for kind, of in groupby(fields, key=itemgetter(0))]
-    lines = [f"{', '.join(names)}: {kind}" for kind, names in alike]
+    alike = groupby(map(_field, msgspec.structs.fields(type_)), key=itemgetter(1))
+    lines = [f"{', '.join(name for name, _ in fields)}: {kind}" for kind, fields in alike]
     return "\n".join(["```text", *lines, "```", ""])
 
 
-def _default(field: msgspec.structs.FieldInfo) -> str:
+def _field(field: msgspec.structs.FieldInfo) -> tuple[str, str]:
+    """Return a field's name, with "?" if it may be omitted, and its type, with a default that is not empty."""
     default = field.default
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()
     if default is msgspec.NODEFAULT:
-        return ""
-    if default is msgspec.UNSET:
-        return " = absent"
-    return (
-        " = empty" if isinstance(default, msgspec.Struct) else f" = {msgspec.json.encode(default).decode()}"
-    )
+        return field.encode_name, _type(field.type)
+    is_empty = isinstance(default, msgspec.Struct) or default is msgspec.UNSET or not default
+    shown = "" if is_empty else f" = {msgspec.json.encode(default).decode()}"
+    return f"{field.encode_name}?", _type(field.type).removesuffix(" | null") + shown
 
 
 _PLAIN: dict[Any, str] = {

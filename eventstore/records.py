@@ -219,15 +219,12 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Import(Record, frozen=True, tag="import"):
     """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file so far.
 
-    `records` counts the records of the whole file. `lines` holds whole lines, `tail` the bytes after the last
-    line end. `continues` is the number of the import event with the bytes before `offset`; `head` has the bytes
-    at the file's beginning that change in place. `skipped` are lines, or parts of them, without a
-    record or with a repeated one; `differs_from_harness` those that the harness reads differently; `orphans`
-    those with a missing parent; `not_utf8` records with invalid UTF-8. `unknown` counts the records of the whole file
-    by type, where refold does not know it. If a file has several sessions, the
-    import of the first keeps the bytes between all records: `sessions` are the others, and their imports name
-    the first in `kept_by`. `is_file` is false for a database, which has no bytes to keep; then `digest` is
-    that of its records. `copy_of` is the session's own name in the file if it was imported under another.
+    `records` counts the records of the whole file, `unknown` those of each type that refold does not know. `lines`
+    holds whole lines, `tail` the bytes after the last line end, `head` those at the beginning that change in place.
+    `continues` is the number of the import event with the bytes before `offset`. `skipped` are lines without a record
+    or with a repeated one. Of a file with several `sessions`, the import of the first keeps the bytes; the others name
+    it in `kept_by`. A database is no file: its `digest` is that of its records. `copy_of` is the session's name in
+    the file if it was imported under another.
     """
 
     source_format: str
