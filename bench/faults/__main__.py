@@ -18,7 +18,7 @@ import msgspec
 
 from bench.faults import Attack, NotHereError
 from bench.faults.clients import cut_connections, frozen_clients, stopped_writers
-from bench.faults.damage import cuts, flips
+from bench.faults.damage import cuts, flips, index_flips
 from bench.faults.files import HARNESSES, all_commands, commands, imports
 from bench.faults.models import hostile_models
 from bench.faults.power import power_losses
@@ -35,6 +35,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "power lost": power_losses,
     "disk full": full_disk,
     "bit flipped": flips,
+    "search index flipped": index_flips,
     "file cut off": cuts,
     "secret purged": purges,
     "hostile server of a model": hostile_models,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from eventstore.lmdb.opening import page_problems
 from eventstore.log import EventLog
 from eventstore.verify import verify
 from projections.context.build import build_context, context_json
+from projections.search.full_text import INDEX_FILE
+from tests.cli.running import Refold
 from tests.support.events import compaction, event, message
 
 TRIES = 80
@@ -64,6 +67,47 @@ def flips(dice: Random, folder: Path) -> Iterator[Outcome]:
             of=_KINDS.get(flags & 15, "inside a value"),
             problem=apart(lambda damaged=damaged: _look(damaged, contexts, frames)),
         )
+
+
+def index_flips(dice: Random, folder: Path) -> Iterator[Outcome]:
+    """Flip bits in the index of search: no event is found that lacks the words, and all are after `verify`."""
+    store = Refold(folder / "store")
+    with open_store(store.store) as log:
+        for name in ("s", "t"):
+            log.append(name, [message(f"e{number}", _words(dice)) for number in range(60)])
+    asked = [("search", word, "--json") for word in _WORDS]
+    found = [store(*each).raw for each in asked]
+    whole = (store.store / INDEX_FILE).read_bytes()
+    for _ in range(TRIES):
+        data = bytearray(whole)
+        for _ in range(dice.choice([1, 1, 2, 9])):
+            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+        (store.store / INDEX_FILE).write_bytes(data)
+        at = dice.randrange(len(asked))
+        # A verification takes many times as long as a search.
+        then = dice.random() < 0.1
+        problem = apart(lambda at=at, then=then: _searched(store, asked[at], found[at], verifies=then))
+        yield Outcome(of="flip", problem=problem)
+
+
+_WORDS = [f"word{number}" for number in range(12)]
+
+
+def _words(dice: Random) -> str:
+    return " ".join(dice.sample(_WORDS, 3)) + " filler" * dice.randrange(99)
+
+
+def _searched(store: Refold, asked: tuple[str, ...], found: bytes, *, verifies: bool) -> str:
+    """Return what is wrong with the answers of a damaged index, "" for nothing."""
+    ended = store(*asked, code=None)
+    if ended.code == 70:
+        return ended.errors
+    if ended.code == 0 and not all(each in json.loads(found)["hits"] for each in ended.json["hits"]):
+        return "a hit is wrong"
+    if not verifies:
+        return ""
+    store("verify")
+    return "" if store(*asked).raw == found else "verify has left a damaged index"
 
 
 def cuts(dice: Random, folder: Path) -> Iterator[Outcome]:

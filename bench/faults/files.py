@@ -57,25 +57,31 @@ def all_commands(name: str, dice: Random, folder: Path) -> Iterator[Outcome]:
 
 
 def _sessions(name: str, dice: Random, folder: Path) -> Iterator[tuple[str, Refold]]:
-    """Yield sessions that came of damaged files, each alone in its store."""
+    """Yield sessions that came of damaged files, half of them imported before the damage, each alone in its store."""
     while True:
-        file = folder / "session.jsonl"
-        if name != "opencode":
-            file.write_bytes(damaged(Random(dice.random()), SUBJECTS[name]).content)
-        elif dice.random() < 0.5:
+        file, refold, before = folder / "session.jsonl", Refold(folder / "store"), b""
+        if name == "opencode" and dice.random() < 0.5:
+            file = damaged_database(dice, folder)[0]
+        elif name == "opencode":
             file.write_bytes(damaged_export(dice)[0])
         else:
-            file = damaged_database(dice, folder)[0]
-        refold = Refold(folder / "store")
+            seed = dice.random()
+            file.write_bytes(damaged(Random(seed), SUBJECTS[name]).content)
+            before = b"\n".join([*SUBJECTS[name].lines(Random(seed)), b""]) if dice.random() < 0.5 else b""
         try:
             with open_store(refold.store) as log:
+                if before:
+                    after = file.read_bytes()
+                    file.write_bytes(before)
+                    import_sessions(log, file)
+                    file.write_bytes(after)
                 session = import_sessions(log, file)[0].id
+            yield session, refold
         except RefoldError:
             continue
         finally:
-            file.unlink()
-        yield session, refold
-        shutil.rmtree(refold.store)
+            file.unlink(missing_ok=True)
+            shutil.rmtree(refold.store, ignore_errors=True)
 
 
 def _ended(refold: Refold, arguments: tuple[str, ...]) -> Outcome:

@@ -31,6 +31,8 @@ _PAUSE: Final = 0.01
 _PRIVATE: Final = 0o600
 _BESIDE: Final = ("", "-wal", "-shm")
 _OF_DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of SQLite: a message that quotes damaged text is none that Python can decode."""
 _TABLES: Final = ("texts", "events", "sessions", "state")
 _SCHEMA: Final = (
     # Only the index is stored: texts are read from the log. The names in `names` are divided at capitals. The tokenizer
@@ -60,7 +62,7 @@ def open_index(
     try:
         try:
             index = _caught_up(path, log, progress)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             if path and _code(error) in _OF_DAMAGE:
                 _remove(path)
             elif path and _code(error) == sqlite3.SQLITE_FULL:
@@ -70,7 +72,7 @@ def open_index(
             index = _caught_up(path, log, progress)
         with closing(index):
             yield index
-    except sqlite3.Error as error:
+    except _ERRORS as error:
         if path and _code(error) in _OF_DAMAGE:
             _remove(path)
         problem = f"the search index cannot be used ({error})"
@@ -103,7 +105,7 @@ def _caught_up_once(path: str, log: EventLog, progress: Progress) -> FullTextInd
     return index
 
 
-def _remedy(error: sqlite3.Error, path: str) -> str:
+def _remedy(error: Exception, path: str) -> str:
     if "fts5" in str(error):
         return "use a Python whose SQLite has FTS5"
     if _code(error) == sqlite3.SQLITE_FULL:
@@ -111,8 +113,10 @@ def _remedy(error: sqlite3.Error, path: str) -> str:
     return f"search again; if that fails, remove {path}: it will be made again" if path else "search again"
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """Return SQLite's primary code of an error, 0 if it is Python's own."""
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 
@@ -11,8 +12,10 @@ from eventstore import open_store
 from eventstore.errors import RefoldError
 from eventstore.files.importing import import_sessions
 from tests.cli.running import Refold
+from tests.support import claude_code, codex
 from tests.support.damage import SUBJECTS, damaged
 from tests.support.examples import examples
+from tests.support.pi_files import header, said
 
 
 def reading(session: str) -> Iterator[tuple[str, ...]]:
@@ -25,12 +28,13 @@ def reading(session: str) -> Iterator[tuple[str, ...]]:
     yield "tree", session, "--full"
     yield "files", session
     yield "audit", session, "--full"
-    yield "report", session, "--force", "-o", "report.html"
+    yield "report", session, "-o", "report.html"
     yield "diff", session, "root", "@leaf"
     yield "check", session
     yield "replay", session, "--at", "recorded"
     yield "compact", session, "--keep-recent", "0", "--dry-run"
-    yield "export", session, "--format", "pi", "--force", "-o", "exported.jsonl"
+    yield "export", session, "--format", "pi", "--yes", "--force", "-o", "exported.jsonl"
+    yield "search", "text"
     yield ("stats",)
     yield ("sessions",)
 
@@ -56,3 +60,31 @@ def test_no_command_is_at_fault_for_damage_in_a_file(harness: str, refold: Refol
             except Exception as error:
                 error.add_note(f"{harness} {number} {damage.done}: {' '.join(arguments)}")
                 raise
+
+
+TALKS = {
+    "pi": [header(), *(said(f"text {at}", f"e{at}", f"e{at - 1}" if at else None) for at in range(3))],
+    "claude-code": [
+        claude_code.said(f"u{at}", f"u{at - 1}" if at else None, f"text {at}") + b"\n" for at in range(4)
+    ],
+    "codex": codex.rollout(*(codex.said(f"text {at}") for at in range(3))).splitlines(keepends=True),
+}
+
+
+@pytest.mark.parametrize("field", ["message", "payload", "type"])
+@pytest.mark.parametrize("harness", TALKS)
+def test_a_record_may_lose_its_message_in_place(refold: Refold, harness: str, field: str) -> None:
+    file, lines = refold.store.parent / "session.jsonl", [*TALKS[harness]]
+    file.write_bytes(b"".join(lines))
+    refold("sync", file)
+    record = json.loads(lines[2])
+    record.pop(field, None)
+    lines[2] = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+    file.write_bytes(b"".join(lines))
+    refold("sync", file)
+    (session,) = (each["id"] for each in refold("sessions", "--json").json["sessions"])
+    for arguments in (
+        *reading(session),
+        ("compact", session, "--keep-recent", "0", "--summarizer", "extractive"),
+    ):
+        assert refold(*arguments, code=None).code in {0, 1}, arguments

@@ -87,7 +87,7 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     """Return the messages that a record sends to the model, as a context shows them."""
     fields = fields_of(record)
     if kind == "message":
-        return () if fields.is_unsent else split(fields.raw_message)
+        return () if fields.is_unsent or not fields.raw_message else split(fields.raw_message)
     if kind == "custom_message":
         if fields.type != "attachment" or fields.rendered is None:
             return (b'{"role":"user","isMeta":true,"content":%s}' % _custom_content(fields),)
@@ -96,7 +96,7 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
             b'%b%d,"besideResult":%s,"content":%s}' % (RENDERED, place, beside, printed(each))
             for place, each in enumerate(fields.attached)
         ]
-    return (fields.raw_message,) if kind == "compaction" else ()
+    return (fields.raw_message,) if kind == "compaction" and fields.raw_message else ()
 
 
 RENDERED: Final = b'{"role":"user","isMeta":true,"rendered":'

@@ -142,6 +142,14 @@ def test_a_damaged_index_is_made_again(store: EventLog, tmp_path: Path, damaged:
     assert found(store, "x", tmp_path) == ["s a"]
 
 
+def test_an_index_of_damaged_names_is_made_again(store: EventLog, tmp_path: Path) -> None:
+    store.append("s", [message("a", "x")])
+    assert found(store, "x", tmp_path) == ["s a"]
+    file = tmp_path / INDEX_FILE
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE events", b"CREATE TABL\xc5 events"))
+    assert found(store, "x", tmp_path) == ["s a"]
+
+
 @pytest.mark.slow
 def test_an_index_whose_tables_are_damaged_is_made_again(store: EventLog, tmp_path: Path) -> None:
     store.append("s", [message(f"e{n}", f"x word{n} {n * 'y '}") for n in range(500)])
