@@ -164,7 +164,7 @@ def print_problems(summary: ImportSummary, named: Collection[str]) -> bool:
         note_remarks_of_many(summary.damaged)
         if unknown := _unknown_types(summary.unknown):
             echo_note(unknown)
-        if files_known := known - begun:
+        if files_known := known - begun - {file.path for file, _ in foreign}:
             unreadable = counted(len(files_known), "unreadable file")
             echo_note(f"{unreadable} unchanged since the last report; --json lists what is wrong")
     if summary.asked:

@@ -102,7 +102,16 @@ class _Reader(SessionReader):
 
     def _objects(self, kind: str, name: str, remarks: list[Piece]) -> Iterator[tuple[bytes, Path]]:
         """Yield the objects in the files of a folder of the tree, with their paths, sorted by name."""
-        for path in sorted((self._tree.storage / kind / name).glob("*.json")):
+        try:
+            paths = sorted(
+                path for path in (self._tree.storage / kind / name).iterdir() if path.suffix == ".json"
+            )
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            remarks.append(SourceRemark("skipped", 0, f"{kind}/{name} cannot be read ({error.strerror})"))
+            return
+        for path in paths:
             try:
                 raw, why = path.read_bytes(), "is not JSON"
             except OSError as error:

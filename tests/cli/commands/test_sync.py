@@ -292,6 +292,7 @@ def test_many_files_of_another_harness_in_one_place_are_reported_in_one_line(
     (line,) = outcome.errors.splitlines()
     assert ("3 files" in line, "Gemini CLI" in line) == (True, True)
     assert (len(outcome.json["failed"]), outcome.json["unread"]) == (3, ["Gemini CLI"])
+    assert refold("sync", "--home", home).errors == ""
 
 
 def test_harnesses_that_cannot_be_imported_are_named_and_no_failure(refold: Refold, home: Path) -> None:

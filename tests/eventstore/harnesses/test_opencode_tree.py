@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,24 @@ def test_a_torn_file_is_told_and_others_read(tmp_path: Path) -> None:
     told = [each.reason for each in found.skipped]
     assert told == [f"message/{SESSION}/msg_2.json is not JSON", "part/msg_1/prt_1.json is not JSON"]
     assert [each.id for each in events(log, SESSION) if each.kind == "message"] == ["msg_1", "msg_3"]
+
+
+@pytest.mark.parametrize(("closed", "left"), [(f"message/{SESSION}", []), ("part/msg_1", ["msg_1", "msg_2"])])
+def test_a_folder_without_permission_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str, left: list[str]
+) -> None:
+    log, path = MemoryLog(), tree(tmp_path, [asked(1), answer(2)])
+    listed = Path.iterdir
+
+    def refused(folder: Path) -> Iterator[Path]:
+        if folder == tmp_path / "storage" / closed:
+            raise PermissionError(13, "Permission denied")
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    found = sync(log, path)
+    assert [each.reason for each in found.skipped] == [f"{closed} cannot be read (Permission denied)"]
+    assert [each.id for each in events(log, SESSION) if each.kind == "message"] == left
 
 
 def test_a_file_outside_a_tree_is_refused(tmp_path: Path) -> None:
