@@ -9,6 +9,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.harnesses import node_of
+from eventstore.harnesses.codex.response_item import tokens_of_encrypted
 from eventstore.harnesses.oh_my_pi.dialect import REQUEST_TYPES, native_provider
 from eventstore.harnesses.oh_my_pi.snapcompact import history_blocks
 from eventstore.javascript import stringify, tolerant_json
@@ -151,19 +152,22 @@ class OhMyPiRules(PiRules):
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
         for entry in entries:
+            view = node_of(entry).compaction if entry.kind == "compaction" else None
+            if view and view.native:
+                items = _decoded(entry.body)["preserveData"]["openaiRemoteCompaction"]["replacementHistory"]
+                sealed = sum(map(tokens_of_encrypted, map(_object, items)))
+                what = f"history in a form that only {view.native} can read"
+                yield Gap(what=what, event=entry.id, seq=entry.seq, tokens=sealed or None)
             for what in _unknown(snapshot, entry):
                 yield Gap(what=what, event=entry.id, seq=entry.seq)
 
 
 def _unknown(snapshot: Snapshot, entry: LazyEvent) -> list[str]:
-    """Return the unrecorded content that an entry implies."""
+    """Return the unrecorded content that an entry implies, without its size."""
     body = entry.body
     if entry.kind == "custom":
         return ["context notes"] if _NOTES.encode() in body else []
     found = []
-    view = node_of(entry).compaction if entry.kind == "compaction" else None
-    if view and view.native:
-        found.append(f"history in a form that only {view.native} can read")
     if _PRUNED.encode() in body and _object(_decoded(body).get("message")).get(_PRUNED):
         found.append("result as it was before oh-my-pi pruned it")
     if _BLOB.encode() in body:

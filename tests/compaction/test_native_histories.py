@@ -37,8 +37,9 @@ def said(text: str, role: str = "user") -> Json:
     return {"type": "message", "message": message | ({"stopReason": "stop"} if role == "assistant" else {})}
 
 
-def compacted(summary: str = PLACEHOLDER, *, first: int, native: bool = True) -> Json:
-    history = {"provider": "openai", "replacementHistory": [{"type": "compaction", "encrypted_content": "x"}]}
+def compacted(summary: str = PLACEHOLDER, *, first: int, native: bool = True, sealed: int = 1) -> Json:
+    item = {"type": "compaction", "encrypted_content": "x" * sealed}
+    history = {"provider": "openai", "replacementHistory": [item]}
     return {
         "type": "compaction",
         "summary": summary,
@@ -132,7 +133,12 @@ def test_an_audit_claims_no_native_loss(log: MemoryLog, tmp_path: Path) -> None:
     counts = compaction.messages
     assert (counts.summarized, counts.kept, counts.uncovered) == (0, 0, 0)
     assert (compaction.summary, compaction.conditions) == ("", [])
-    assert "history in a form that only openai can read" in [gap.what for gap in found.gaps]
+
+
+def test_a_sealed_history_is_a_gap_with_its_size(log: MemoryLog, tmp_path: Path) -> None:
+    session = bring(log, tmp_path, *EARLY, compacted(first=1, sealed=8_000), *LATE)
+    (gap,) = (gap for gap in audit(log, session).gaps if "only openai can read" in gap.what)
+    assert (gap.event, gap.tokens) == ("00000002", 1_337)
 
 
 def test_the_next_summary_covers_the_hidden_messages(log: MemoryLog, tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ def tree(folder: Path, messages: Iterable[Json], **info: Any) -> Path:
     return folder / "storage" / next(iter(files))
 
 
+def id_at(time: int) -> str:
+    """Return the id of a message made at a time, in epoch milliseconds."""
+    return f"msg_{(time << 12) % (1 << 48):012x}{'0' * 14}"
+
+
 def said(made: Json, text: str, model: str) -> Json:
     """Return a user's message of an export; `made` has its id and time."""
     info = {**made, "role": "user", "model": {"providerID": "anthropic", "modelID": model}}

@@ -13,6 +13,7 @@ from typing import Any, Final
 from eventstore.errors import RefoldError
 from eventstore.event import Event
 from eventstore.files.importing import import_sessions
+from eventstore.harnesses.opencode.session_records import record_of
 from eventstore.log import Snapshot
 from eventstore.memory import MemoryLog
 from eventstore.paths import events
@@ -101,7 +102,7 @@ def _of_database(snapshot: Snapshot, requests: Path) -> dict[str, Event]:
             record = json.loads(entry.body) if entry.format != FORMAT else {}
             is_row = "type" not in record
             info = (record if is_row else record.get("data", {})).get("info") or {}
-            if record.get("type", "message.updated.1") != "message.updated.1" or record.get("copied"):
+            if record.get("type", "message.updated.1") != "message.updated.1" or record_of(entry.body).copied:
                 continue
             if info.get("role") != "assistant":
                 continue

@@ -18,7 +18,14 @@ from eventstore.harnesses.opencode.event_rows import CREATED, EventRows, Row, de
 from eventstore.harnesses.opencode.event_table import EventReader
 from eventstore.harnesses.opencode.related_sessions import child_links, origin, parent_links
 from eventstore.harnesses.opencode.rows import Rows, joined
-from eventstore.harnesses.opencode.session_records import fields, fields_of, record_of, text, version_of
+from eventstore.harnesses.opencode.session_records import (
+    fields,
+    fields_of,
+    record_of,
+    stamp,
+    text,
+    version_of,
+)
 from eventstore.harnesses.source import (
     DerivedEvent,
     KnownEvents,
@@ -38,7 +45,7 @@ _TABLES: Final = frozenset({"session", "message", "part"})
 _SESSION: Final = ("id", "parent_id", "directory", "title", "version", "time_created", "time_updated")
 _BUSY_SECONDS: Final = 5.0
 _AT_ONCE: Final = 2000 << 12
-"""The time between a message and its first event, at most; see `_stamp`."""
+"""The time between a message and its first event, at most; see `stamp`."""
 _NEVER: Final = 1 << 48
 _MOVES: Final = b'"to":'
 
@@ -145,7 +152,7 @@ class _Reader(SessionReader):
             return
         self._line = 1
         yield from parent_links(info, place, self._known)
-        reader = EventReader(session.format, info["time"]["created"] if is_whole else None)
+        reader = EventReader(session.format)
         yield from self._fork(database, place, info)
         if not is_whole:
             for piece in self._rows(database, session, first):
@@ -202,7 +209,7 @@ class _Reader(SessionReader):
         self, database: sqlite3.Connection, session: SourceSession, first: Row | None
     ) -> Iterator[Piece]:
         """Yield the messages of a session from before its `first` event."""
-        since = _stamp(first.id) - _AT_ONCE if first else _NEVER
+        since = stamp(first.id) - _AT_ONCE if first else _NEVER
         parts: dict[bytes, list[bytes]] = {}
         where = "WHERE session_id = ? ORDER BY"
         for name, message, data in database.execute(
@@ -220,10 +227,10 @@ class _Reader(SessionReader):
                 f"SELECT id, data FROM message {where} time_created, id",  # noqa: S608  ours
                 (session.name,),
             )
-            if _stamp(decoded(name)) < since
+            if stamp(decoded(name)) < since
         ]
         info = self._database.rows[session.name]
-        rows = Rows.of(session, info, self._places)
+        rows = Rows(session, self._places)
         yield rows.header(_encoded(info), self._line)
         yield from rows.messages(bodies, self._line)
         self._line += len(bodies)
@@ -265,14 +272,6 @@ def _tip(events: Iterable[Event]) -> str | None:
 
 def _bytes(value: object) -> bytes:
     return value if isinstance(value, bytes) else b""
-
-
-def _stamp(name: str) -> int:
-    """Return the time in an id, in units of which a millisecond has 4,096; 0 for none."""
-    try:
-        return int(name.partition("_")[2][:12], 16)
-    except ValueError:
-        return 0
 
 
 def _spliced(ids: bytes, data: bytes) -> bytes:

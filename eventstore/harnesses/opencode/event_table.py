@@ -52,11 +52,10 @@ class _Message(msgspec.Struct):
 
 
 class EventReader:
-    """Read the events of one session; messages from before `begun` are another's copies."""
+    """Read the events of one session."""
 
-    def __init__(self, version: str, begun: object = None) -> None:
+    def __init__(self, version: str) -> None:
         self._version = version
-        self._begun = begun if isinstance(begun, int) else 0
         self._rows: Sequence[Row] = ()
         self._decoded: list[Json] = []
         self._messages: dict[str, _Message] = {}
@@ -276,8 +275,6 @@ class EventReader:
             pieces.append(b'"parts":[%b]' % b",".join(ordered))
         if about:
             pieces.append(b'"about":%b' % encoded(about))
-        if message is not None and (time_of(message.info) or self._begun) < self._begun:
-            pieces.append(b'"copied":true')
         if to is not None:
             pieces.append(b'"to":%b' % encoded(to))
         return b",".join(pieces) + b"}"

@@ -3,7 +3,7 @@
 A message of an export, or of the rows of a database, is `{"info": …, "parts": […]}`. The record of an event is its row,
 `{"id", "seq", "type", "data"}`, and what else gives it a meaning: `info` is the newest one of the message that a part
 belongs to; a compaction has the `parts` of its summary and what it was `asked`; messages that end a session's path are
-removed `to` the entry before them. What a fork `copied`, also in rows, counts no tokens: its original has them.
+removed `to` the entry before them. What a fork `copied` counts no tokens: its original has them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,14 @@ _ROTATES: Final = (1, 14, 41)
 _RELEASE: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})")
 _MOST: Final = 1 << 63
 _LATEST: Final = 8_640_000_000_000_000
+_STAMPS: Final = 1 << 12
+"""Units of the time in an id that a millisecond has."""
+_STAMPED: Final = re.compile(r"msg_[0-9a-f]{12}[0-9A-Za-z]{14}")
+_AGAIN: Final = 1 << 36
+"""Milliseconds after which the times in ids begin anew."""
+_A_DAY: Final = 86_400_000
+AT_ONCE: Final = 100
+"""Milliseconds between a message's time and its id, at most."""
 DONE: Final = ("completed", "error")
 """The states of a call that has a result."""
 
@@ -79,12 +87,17 @@ class Record(msgspec.Struct, frozen=True):
     session: Json = {}
     removed: tuple[str, str] = ("", "")
     to: str = ""
-    copied: bool = False
 
     @property
     def message(self) -> str:
         """The id of the message."""
         return text(self.info.get("id"))
+
+    @property
+    def copied(self) -> bool:
+        """True if a fork copied the message: it has the time of the original, and an id that was made later."""
+        is_stamped = bool(_STAMPED.fullmatch(self.message))
+        return is_stamped and self.time is not None and made_later(self.message, self.time) > AT_ONCE
 
     @property
     def time(self) -> int | None:
@@ -98,9 +111,8 @@ def record_of(raw: bytes) -> Record:
     if "messages" in found or ("info" not in found and "type" not in found):
         return Record(session=found)
     parts, info = tuple(map(fields, items(found.get("parts")))), fields(found.get("info"))
-    copied = found.get("copied") is True
     if "type" not in found:
-        return Record(info, parts, copied=copied)
+        return Record(info, parts)
     kind, data = text(found["type"]).partition(".1")[0], fields(found.get("data"))
     if kind.startswith("session."):
         return Record(session=fields(data.get("info")))
@@ -110,8 +122,22 @@ def record_of(raw: bytes) -> Record:
         )
     info = info or fields(data.get("info"))
     if "asked" in found:
-        return Record(info, parts, fields(found["asked"]), copied=copied)
-    return Record(info, (fields(data["part"]),) if "part" in data else (), copied=copied)
+        return Record(info, parts, fields(found["asked"]))
+    return Record(info, (fields(data["part"]),) if "part" in data else ())
+
+
+def stamp(name: str) -> int:
+    """Return the time in an id, in units of which a millisecond has 4,096; 0 for none."""
+    try:
+        return int(name.partition("_")[2][:12], 16)
+    except ValueError:
+        return 0
+
+
+def made_later(name: str, time: int) -> int:
+    """Return how many milliseconds after a time an id was made."""
+    later = (stamp(name) // _STAMPS - time) % _AGAIN
+    return later if later < _AGAIN - _A_DAY else later - _AGAIN
 
 
 def time_of(info: Json) -> int | None:

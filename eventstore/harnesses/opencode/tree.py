@@ -7,16 +7,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from eventstore.errors import BadInputError
 from eventstore.harnesses.names import is_name, stored_id
-from eventstore.harnesses.opencode.related_sessions import parent_links
+from eventstore.harnesses.opencode.related_sessions import origin, parent_links
 from eventstore.harnesses.opencode.rows import Rows, joined
-from eventstore.harnesses.opencode.session_records import fields_of, number, text, time_of, version_of
+from eventstore.harnesses.opencode.session_records import (
+    AT_ONCE,
+    Record,
+    fields_of,
+    made_later,
+    number,
+    record_of,
+    text,
+    time_of,
+    version_of,
+)
 from eventstore.harnesses.source import (
+    DerivedEvent,
     KnownEvents,
     Piece,
     SessionReader,
@@ -78,9 +89,11 @@ class _Reader(SessionReader):
     def pieces(self) -> Iterator[Piece]:
         (session,) = self._tree.sessions
         yield from parent_links(self._tree.info, 0, self._known)
-        rows = Rows.of(session, self._tree.info, {session.name: 0})
+        rows = Rows(session, {session.name: 0})
         pieces: list[Piece] = [rows.header(session.header, 1)]
         bodies = list(self._bodies(pieces))
+        if original := self._original([found for found in map(record_of, bodies) if found.copied]):
+            yield DerivedEvent(origin("fork", original))
         pieces += rows.messages(bodies, 1)
         self._line += len(bodies)
         for piece in pieces:
@@ -90,6 +103,23 @@ class _Reader(SessionReader):
                 if self._tree.is_left and self._known.has(0, stored_id(piece.event.id)):
                     continue
             yield piece
+
+    def _original(self, copied: Sequence[Record]) -> str:
+        """Return the session that a fork's messages were copied from, "" if none has their times.
+
+        Copies have ids of their own; the file of an original is named after its time.
+        """
+        times = {each.time or 0 for each in (*copied[:1], *copied[-1:])}
+        for folder in sorted((self._tree.storage / "message").iterdir(), reverse=True) if times else ():
+            if folder.name != self._tree.path.stem and is_name(folder.name):
+                near = (
+                    path
+                    for path in folder.glob("*.json")
+                    if any(abs(made_later(path.stem, time)) <= AT_ONCE for time in times)
+                )
+                if times <= {time_of(fields_of(path.read_bytes())) for path in near}:
+                    return folder.name
+        return ""
 
     def _bodies(self, remarks: list[Piece]) -> Iterator[bytes]:
         """Yield messages with their parts, oldest first; add remarks on unreadable files."""

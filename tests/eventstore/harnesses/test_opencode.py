@@ -27,7 +27,7 @@ from projections.descriptions import title
 from projections.files import file_operations
 from projections.usage import answers
 from tests.support.events import NOW, events
-from tests.support.opencode import MODEL, SESSION, START, Database
+from tests.support.opencode import MODEL, SESSION, START, Database, id_at
 from tests.support.opencode_damage import CHECKS
 
 Json = dict[str, Any]
@@ -353,14 +353,14 @@ def test_copies_of_a_fork_count_no_tokens(tmp_path: Path) -> None:
     database, log = Database(tmp_path), MemoryLog()
     tokens = {"input": 7, "output": 5, "cache": {"read": 0, "write": 0}}
     database.begin()
-    for session, prefix in ((SESSION, "one"), ("ses_ee02", "two")):
+    for session, times in ((SESSION, [START]), ("ses_ee02", [START, START + 10_000])):
+        began = times[-1]
         if session != SESSION:
-            database.begin(session, time_created=START + 9_000)
-        for name in (f"msg_{prefix}", f"msg_{prefix}_later")[: 1 + (session != SESSION)]:
-            made = START + 10_000 * name.endswith("later")
+            database.begin(session, time_created=began)
+        for made in times:
+            name = id_at(began + (made == began))
             database.message(name, "assistant", session, time={"created": made})
-            times = {"start": 1, "end": 2}
-            database.part(name, f"prt_{name}", session, type="text", text="hi", time=times)
+            database.part(name, f"prt_{name}", session, type="text", text="hi", time={"start": 1, "end": 2})
             database.part(name, f"prt_{name}_z", session, type="step-finish", tokens=tokens)
     import_sessions(log, database.path)
     with log.snapshot() as snapshot:

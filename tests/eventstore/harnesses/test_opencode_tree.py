@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 
 from eventstore.errors import BadInputError
-from eventstore.files.exporting import export_session
+from eventstore.files.exporting import export_original, export_session
 from eventstore.files.importing import ImportResult, import_sessions
+from eventstore.imports import origin_of
 from eventstore.memory import MemoryLog
 from projections.context.build import build_context, harness_json
 from projections.context.cursor import resolve_cursor
 from projections.descriptions import title
 from projections.usage import answers
 from tests.support.events import events
-from tests.support.opencode import SESSION, START, Database, answered, said, tree
+from tests.support.opencode import SESSION, START, Database, answered, exported, id_at, said, tree
 
 Json = dict[str, Any]
 FORK = "ses_ee02"
@@ -81,25 +82,51 @@ def test_what_a_database_took_over_stays(tmp_path: Path) -> None:
     assert b"as it is" in harness_json(build_context(log, SESSION))
 
 
-@pytest.mark.parametrize("has_files", [True, False])
-def test_copies_of_a_fork_count_once(tmp_path: Path, *, has_files: bool) -> None:
+def named(name_time: int, time: int, session: str = FORK) -> Json:
+    """Return an answer whose id has one time, and that has another itself: a fork copies the second."""
+    return {
+        **answer(2, session=session, time=time),
+        "info": {**answer(2, session=session, time=time)["info"], "id": id_at(name_time)},
+    }
+
+
+@pytest.mark.parametrize("source", ["files", "rows", "export"])
+def test_copies_of_a_fork_count_once(tmp_path: Path, source: str) -> None:
     log, began = MemoryLog(), START + 9000
-    copy, own = answer(2, session=FORK), answer(3, session=FORK, time=began + 1)
-    if has_files:
-        sync(log, tree(tmp_path, [copy, own], id=FORK, time={"created": began}))
+    messages = [named(began, START + 1000), named(began + 1000, began + 1001)]
+    if source == "files":
+        sync(log, tree(tmp_path, messages, id=FORK, time={"created": began}))
+    elif source == "export":
+        file = tmp_path / "export.json"
+        file.write_bytes(exported(messages, "A title").replace(SESSION.encode(), FORK.encode()))
+        sync(log, file)
+        assert b"".join(export_original(log, FORK)) == file.read_bytes()
     else:
         database = Database(tmp_path, has_events=False)
         database.insert("session", id=FORK, version="1.15.5", time_created=began)
-        for message in (copy, own):
+        for message in messages:
             name, time = message["info"]["id"], message["info"]["time"]["created"]
             database.insert("message", id=name, session_id=FORK, time_created=time, data=message["info"])
             for part in message["parts"]:
-                row = {"id": part["id"], "message_id": name, "session_id": FORK}
+                row = {"id": f"{name}{part['id']}", "message_id": name, "session_id": FORK}
                 database.insert("part", **row, data=part)
         sync(log, database.path)
     with log.snapshot() as snapshot:
         found = [each.message.usage for each in answers(snapshot, resolve_cursor(snapshot, FORK))]
     assert [usage and usage.cache_read for usage in found] == [None, 5]
+
+
+def test_a_fork_is_linked_to_its_original(tmp_path: Path) -> None:
+    log, began = MemoryLog(), START + 9000
+    own = [named(START + 990 + 1000 * at, START + 1000 + 1000 * at, SESSION) for at in range(3)]
+    tree(tmp_path, own)
+    tree(tmp_path, [named(START + 4000, START + 4000, "ses_dd03")], id="ses_dd03")
+    copies = [named(began + at, START + 1000 + 1000 * at) for at in range(2)]
+    sync(log, tree(tmp_path, [*copies, named(began + 1000, began + 1001)], id=FORK, time={"created": began}))
+    with log.snapshot() as snapshot:
+        link = origin_of(snapshot, FORK, "fork")
+    assert link is not None
+    assert link.session == SESSION
 
 
 def test_a_torn_file_is_told_and_others_read(tmp_path: Path) -> None:
