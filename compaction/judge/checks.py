@@ -128,7 +128,7 @@ def _loss(claim: ClaimedLoss, material: Material) -> PossibleLoss:
 def _missing(
     terms: Sequence[str], known: Sequence[Quotation], first: int, material: Material
 ) -> tuple[list[str], bool]:
-    """Return the terms that nothing says behind the boundary, before event `first`, where the trouble begins.
+    """Return the terms that nothing says between the boundary and the trouble at event `first`.
 
     Also return True if the context right behind the boundary has all terms, or all that was known. Raises RefusedError
     if a message brought them back.

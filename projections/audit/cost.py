@@ -258,7 +258,7 @@ class PaidCall(msgspec.Struct, frozen=True):
 
     @property
     def is_understated(self) -> bool:
-        """Whether the cost is priced by a part of the output only."""
+        """Return True if the cost is priced by a part of the output only."""
         return self.recorded is None and self.priced is not None and not self.has_all_output
 
     @property

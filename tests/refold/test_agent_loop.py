@@ -35,6 +35,7 @@ EXAMPLES: Final = [
     block
     for page in PAGES
     for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    if "sys.stdin" not in block  # a program that imports nothing of refold
 ]
 MY_TOOLS: Final = """
 from anthropic.types import ToolParam, ToolResultBlockParam, ToolUseBlock

@@ -1,4 +1,4 @@
-"""Select the events of a session in opencode's database, and find where an earlier reading of them ended."""
+"""Select a session's events in opencode's database, and find where an earlier reading ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REMOVED: Final = "message.removed.1"
 PART_REMOVED: Final = "message.part.removed.1"
 _OF_MESSAGES: Final = (MESSAGE, PART, REMOVED, PART_REMOVED)
 _FEW: Final = 24
-"""Messages that are looked for, at most: a look at all events costs less than one for each of more."""
+"""Maximum messages to look for one by one: for more, a look at all events costs less."""
 _PLAIN: Final = re.compile(r"[!#-\[\]-~]+", re.ASCII)
 """An id that JSON has as it is."""
 
@@ -74,7 +74,7 @@ class EventRows(msgspec.Struct, frozen=True):
         return low
 
     def before(self, since: int, new: Iterable[Row]) -> list[Row] | None:
-        """Return the events before number `since` about the messages that new ones are about, or refer to.
+        """Return the events before number `since` about the messages that new ones name.
 
         None stands for all: so if messages are taken back, which depends on the order of all.
         """

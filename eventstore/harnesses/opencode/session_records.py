@@ -95,7 +95,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def copied(self) -> bool:
-        """True if a fork copied the message: it has the time of the original, and an id that was made later."""
+        """True if a fork copied the message: the original's time, and an id that was made later."""
         is_stamped = bool(_STAMPED.fullmatch(self.message))
         return is_stamped and self.time is not None and made_later(self.message, self.time) > AT_ONCE
 
