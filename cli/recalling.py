@@ -31,7 +31,7 @@ _BYTES: Final = 4 * MOST_TOKENS
 _EXCERPT: Final = 600
 """Characters of a quotation in a list."""
 _CANDIDATES: Final = 5
-_AT_ONCE: Final = 1 << 18
+_AT_ONCE: Final = 1 << 20
 """Bytes that are searched for secrets at once."""
 _CUT: Final = "… more: ask for less at once, or for one event by its number."
 

@@ -44,6 +44,9 @@ _SIGNED: Final = re.compile(rb'(ignature\\*"\s*:\s*\\*")([^"\\]+)')
 """A field that holds a signature, in every harness."""
 _OPAQUE: Final = re.compile(rb"(?<![A-Za-z0-9+/=_-])(?!KEY-----)[A-Za-z0-9+/=_-]{2000,}+")
 """The data of an image, or another payload without words: rules would match by chance only."""
+_STRIDE: Final = 1_000
+_WITHOUT_WORDS: Final = re.compile(rb"[A-Za-z0-9+/=_-]{%d}" % _STRIDE)
+"""Stands at a multiple of its size in whatever is `_OPAQUE`."""
 _COLOR: Final = rb"\[[0-9;?]*[A-Za-z]"
 _MARGIN: Final = (
     rb"(?:\\+(?:[nrt]|u25[0-7][0-9a-fA-F]|u001[bB]%b)|[\s|>]|\xe2[\x94\x95][\x80-\xbf]|\x1b%b)*"
@@ -64,10 +67,9 @@ class _Reading:
         pieces = _ODD.split(_blanked(raw))
         # Of each piece but the last, its length in the raw text and what follows it there, and its text.
         self._raw, self._read = pieces, pieces[:]
+        self._read[1::2] = map(_unescaped, pieces[1::2])
         for place in range(1, len(pieces), 2):
-            text = _unescaped(pieces[place])
-            self._read[place] = text
-            if not text:
+            if not self._read[place]:
                 self._read[place - 1] = pieces[place - 1].rstrip(_TRAILING)
         self.unwrapped = UnwrappedText(b"".join(self._read), self._breaks)
 
@@ -106,6 +108,8 @@ def _blanked(raw: bytes) -> bytes:
     """Return a text with spaces for signatures and payloads without words."""
     if b"ignature" in raw:
         raw = _SIGNED.sub(lambda match: match[1] + b" " * len(match[2]), raw)
+    if not any(_WITHOUT_WORDS.match(raw, at) for at in range(0, len(raw), _STRIDE)):
+        return raw
     return _OPAQUE.sub(lambda match: b" " * len(match[0]), raw)
 
 

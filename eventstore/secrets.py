@@ -105,8 +105,9 @@ def all_rules() -> FindSecrets:
         own = list(find_secrets(unwrapped))
         yield from own
         lines = unwrapped.lines()
+        dotless = _OTHER_DOTS.sub(b" ", lines)
         # Many rules want a space or a quote behind a token, which here may stand in a URL, a path or a sentence.
-        for text in (lines, *(_OTHER_DOTS.sub(b" ", lines.translate(apart)) for apart in _APART)):
+        for text in (lines, *(dotless.translate(apart) for apart in _APART)):
             for each in scanner.scan(text):
                 # Also what is reported only together with another, such as the secret key of an access key's id.
                 start, stop = each.location["start_offset"], each.location["end_offset"]
@@ -134,19 +135,29 @@ _SHORTEST_OF_OTHERS: Final = 8
 
 
 class _Token(NamedTuple):
-    """A token's form from its literal `beginning` on, and what stands before that, if anything."""
+    """A token's form from its literal `beginning` on, and what stands before that, if anything.
+
+    `head` is the part of the beginning that `_heads` shows, b"" if it may not show it.
+    """
 
     rule: str
     form: bytes
     beginning: bytes
+    head: bytes
     before: re.Pattern[bytes] | None = None
 
     @classmethod
     def of(cls, rule: str, form: bytes, before: re.Pattern[bytes] | None = None) -> Self:
         found = _LETTERS.match(form)
-        return cls(rule, form, found[0].removeprefix(b"\\") if found else b"", before)
+        beginning = found[0].removeprefix(b"\\") if found else b""
+        head = re.split(rb"(?<=[_-])", beginning)[0] if _HEADED.match(form) else b""
+        return cls(rule, form, beginning, head, before)
 
 
+_HEADED: Final = re.compile(rb"\w{2,8}(?:\[\w+\]|\(\?:[\w|]+\)\??)?(?:[_-]|\\\.)")
+"""Forms whose first word ends in one of `_HEAD_ENDS`."""
+_HEAD_ENDS: Final = (b"_", b"-", b".")
+_LONGEST_HEAD: Final = 12
 _LETTERS: Final = re.compile(rb"\\?[\w:.-]+(?![\w:.?*{-])")
 _compiled: Final = cache(re.compile)
 """Compiles a form when its letters are there.
@@ -232,9 +243,9 @@ _LONGEST_BEFORE: Final = 28
 
 
 def _tokens(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
-    text = unwrapped.text
+    text, heads = unwrapped.text, _heads(unwrapped.text)
     for token in _TOKENS:
-        if token.beginning not in text:
+        if token.head not in heads or token.beginning not in text:
             continue
         rule, pattern, before, at = token.rule, _compiled(token.form), token.before, 0
         # Not `finditer`: the next token may begin in what a match takes for more of this one.
@@ -247,6 +258,11 @@ def _tokens(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
                 yield FoundSecret(rule, start, at)
                 if rule == "aws":
                     yield from _aws_secrets(text, at)
+
+
+def _heads(text: bytes) -> bytes:
+    """Return the different ends of words, in lines: to search a text for each beginning takes six times as long."""
+    return b"\n".join({word[-_LONGEST_HEAD:] + end for end in _HEAD_ENDS for word in text.split(end)})
 
 
 def _aws_secrets(text: bytes, behind: int) -> Iterator[FoundSecret]:
@@ -322,8 +338,8 @@ def _private_keys(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
 
 _PASSWORD_IN_URL: Final = re.compile(rb"""://[^\s/:@"'<>`\\]{0,100}:([^\s/@"'<>`\\]{3,200})@""")
 _TOKEN_IN_URL: Final = re.compile(rb"""://([^\s/:@"'<>`\\]{16,200})@""")
-_USER_AND_PASSWORD: Final = re.compile(rb"""[ ](?:-u|--user)[ =]["']?[\w.@-]{1,60}:([^\s"'`\\]{4,200})""")
-_SHARED_SIGNATURE: Final = re.compile(rb"[?&]sig=([\w%+/-]{20,}=*)")
+_USER_AND_PASSWORD: Final = re.compile(rb"""[ ]-(?:u|-user)[ =]["']?[\w.@-]{1,60}:([^\s"'`\\]{4,200})""")
+_SHARED_SIGNATURE: Final = re.compile(rb"sig=(?<=[?&]sig=)([\w%+/-]{20,}=*)")
 
 
 def _in_addresses(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
