@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from compaction.templates import Template
 from eventstore.javascript import compact_json, cut_utf16, stringify, utf16_length
 from eventstore.node import PromptView
 from eventstore.views import Message, Text, Thinking, ToolCall, shell_text
 from projections.context.parts import Part, view_of_part
 from projections.tokens import Counter
+
+if TYPE_CHECKING:
+    from compaction.templates import Template  # reads what packages offer, which takes long to load
 
 MAX_SUMMARY_TOKENS: Final = 16_384
 """The maximum number of tokens of a summary."""

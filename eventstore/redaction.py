@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import not_
 from typing import Final, TypeVar
 
 import msgspec
@@ -76,7 +77,7 @@ class _Reading:
     def _breaks(self) -> list[int]:
         """Return the offsets of line breaks and colors."""
         ends = list(accumulate(map(len, self._read)))
-        return sorted({ends[place] for place in range(1, len(ends), 2) if not self._read[place]})
+        return [*dict.fromkeys(compress(ends[1::2], map(not_, self._read[1::2])))]
 
     @cached_property
     def _offsets(self) -> tuple[list[int], list[int]]:

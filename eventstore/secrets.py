@@ -360,11 +360,7 @@ _BETWEEN: Final = (
 _NAMES: Final = tuple(
     (
         word,
-        re.compile(
-            word
-            + rb"(?:_?(?:value|\d{1,2}|old|new|prod|dev|test|live|main|default|base64|b64|hex))?"
-            + _BETWEEN
-        ),
+        word + rb"(?:_?(?:value|\d{1,2}|old|new|prod|dev|test|live|main|default|base64|b64|hex))?" + _BETWEEN,
     )
     for word in (
         b"key",
@@ -409,8 +405,8 @@ _PASSWORDS: Final = frozenset({b"password", b"passwd", b"passphrase", b"pass", b
 def _behind_names(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
     """Yield values behind names such as `API_KEY`, `"password"` or `--token`."""
     text, lowered = unwrapped.text, unwrapped.text.lower()
-    for word, pattern in _NAMES:
-        for match in pattern.finditer(lowered):
+    for word, form in _NAMES:
+        for match in _compiled(form).finditer(lowered) if word in lowered else ():
             found = _value_behind(unwrapped, word, match)
             if found is not None:
                 yield found

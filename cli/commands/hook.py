@@ -27,6 +27,8 @@ _UNRECORDED: Final = "claude-code"
 """The harness that tells of a compaction before it records it."""
 _SEVERAL: Final = "opencode"
 """The harness whose file has several sessions."""
+_UNTOLD: Final = "codex"
+"""The harness whose summarizer cannot be told anything."""
 _HARNESSES: Final = (_UNRECORDED, "codex", "oh-my-pi", "opencode", "pi")
 _TIMEOUT: Final = 4.0
 _READS: Final = "REFOLD_HOOK_READS"
@@ -128,8 +130,6 @@ def _log(store: str | None, problem: str) -> None:
 def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
     """Import what is new, and return the answer to an event, "" for none."""
     from cli.store import opened
-    from compaction.giving_back import FOR_SUMMARIZER, masked_words, words_for_summarizer
-    from projections.context.cursor import resolve_cursor
 
     name, of_agent = event["hook_event_name"], bool(event.get("agent_id"))
     is_compacted = name == _COMPACTED or (name == "SessionStart" and event.get("source") == "compact")
@@ -139,23 +139,37 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
         session = _imported(log, harness, event)
         if not of_agent and name in ("PreCompact", _COMPACT):
             _read_in_background(ctx, log, session)
-        if of_agent or name in ("SessionEnd", _COMPACT):
-            return _compaction(ctx, log, session, event) if name == _COMPACT else ""
-        with log.snapshot() as snapshot:
-            cursor = resolve_cursor(snapshot, session)
-            if not is_compacted:
-                return words_for_summarizer(snapshot, cursor, masked_words(FOR_SUMMARIZER)).text
-            given = _behind(snapshot, cursor, harness, event)
-            before = _last_before(snapshot, cursor, harness)
-        if not given.text:
+        if name == _COMPACT:
+            return _compaction(ctx, log, session, event)
+        if of_agent or name == "SessionEnd" or (name == "PreCompact" and harness == _UNTOLD):
             return ""
-        _keep(log, session, before, given)
-    if name == _COMPACTED:
-        return given.text
+        text = _words(log, session, harness, event, is_compacted=is_compacted)
+    if not text or name != "SessionStart":
+        return text
     return json.dumps(
-        {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": given.text}},
-        ensure_ascii=False,
+        {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}, ensure_ascii=False
     )
+
+
+def _words(log: StoredLog, session: str, harness: str, event: dict[str, Any], *, is_compacted: bool) -> str:
+    """Return what a summarizer is told, or what goes back behind a compaction, which a note keeps."""
+    from compaction.giving_back import FOR_SUMMARIZER, masked_words, words_behind, words_for_summarizer
+    from compaction.recorded_boundaries import behind_newest
+    from projections.context.cursor import resolve_cursor
+
+    with log.snapshot() as snapshot:
+        cursor = resolve_cursor(snapshot, session)
+        if not is_compacted:
+            return words_for_summarizer(snapshot, cursor, masked_words(FOR_SUMMARIZER)).text
+        given = (
+            words_behind(snapshot, cursor, masked_words(), summary=event.get("summary"))
+            if harness == _UNRECORDED
+            else behind_newest(snapshot, cursor, masked_words())
+        )
+        before = _last_before(snapshot, cursor, harness)
+    if given.text:
+        _keep(log, session, before, given)
+    return given.text
 
 
 def _imported(log: StoredLog, harness: str, event: dict[str, Any]) -> str:
@@ -239,18 +253,6 @@ def _compaction(ctx: click.Context, log: StoredLog, session: str, event: dict[st
             return made.body.decode()
 
 
-def _behind(snapshot: Snapshot, cursor: Cursor, harness: str, event: dict[str, Any]) -> GivenBack:
-    """Return what goes back behind a compaction."""
-    if harness == _UNRECORDED:
-        from compaction.giving_back import masked_words, words_behind
-
-        return words_behind(snapshot, cursor, masked_words(), summary=event.get("summary"))
-    from compaction.giving_back import masked_words
-    from compaction.recorded_boundaries import behind_newest
-
-    return behind_newest(snapshot, cursor, masked_words())
-
-
 def _last_before(snapshot: Snapshot, cursor: Cursor, harness: str) -> str:
     """Return the id of the last entry before the new compaction, "" for none."""
     from eventstore.paths import event
@@ -277,7 +279,7 @@ def _keep(log: StoredLog, session: str, leaf: str, given: GivenBack) -> None:
 
 
 def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
-    from cli.output import console, echo_json, echo_text, paged, print_line
+    from cli.output import console, echo_json, echo_text, paged, print_line, safe_line
     from cli.store import opened_session
     from compaction.giving_back import masked_words
     from compaction.recorded_boundaries import at_boundaries
@@ -295,14 +297,8 @@ def _explain(ctx: click.Context, session: str, *, as_json: bool) -> None:
     with paged(out):
         for _, seq, given in boundaries:
             print_line(out, f"#{seq}  {_why(given)}", style="bold")
-            _print_text(given.text)
-
-
-def _print_text(text: str) -> None:
-    from cli.output import console, print_line, safe_line
-
-    for line in text.splitlines():
-        print_line(console(), f"  {safe_line(line)}")
+            for line in given.text.splitlines():
+                print_line(out, f"  {safe_line(line)}")
 
 
 def _why(given: GivenBack) -> str:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final, cast
 
 from eventstore.errors import BadInputError, NoSessionError
@@ -83,6 +82,8 @@ def _records(source: Source) -> Iterator[bytes]:
 
 def _decompress(source: Source) -> None:
     """Read the lines in a compressed file in place of its bytes. Raises BadInputError."""
+    from tempfile import TemporaryFile  # noqa: PLC0415  most rollouts are plain
+
     zstd = _zstd(source.name)
     plain = cast("BinaryIO", TemporaryFile())  # noqa: SIM115  closed with its last reader
     source.file.seek(0)

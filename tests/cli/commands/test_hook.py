@@ -212,6 +212,11 @@ def test_codex_gets_words_as_context(refold: Refold, pi_file: Path) -> None:
     assert "Be brief." in given["hookSpecificOutput"]["additionalContext"]
 
 
+def test_codex_is_told_nothing_before(refold: Refold, pi_file: Path) -> None:
+    assert not refold("hook", "codex", stdin=event(pi_file, "PreCompact")).out
+    assert "Be brief." in refold("log", "@last").out
+
+
 def test_a_file_without_a_compaction_costs_a_line(refold: Refold, transcript: Path) -> None:
     assert not refold("hook", "pi", stdin=event(transcript, "Compacted")).out
     assert "compaction" in log_of(refold)
