@@ -50,10 +50,18 @@ class _Setup(NamedTuple):
         """Return a path in the folder of settings."""
         return Path(os.environ.get(self.variable) or Path.home() / self.home) / name
 
-    def commands(self, *, uninstall: bool) -> list[list[str]]:
-        """Return the words of the program's commands."""
+    def commands(self, source: Path, *, uninstall: bool = False) -> list[list[str]]:
+        """Return the words of the program's commands, for an integration in a folder."""
         texts = self.uninstall if uninstall else self.install
-        return [[word.format(self.source) for word in text.split()] for text in texts]
+        return [[word.format(source) for word in text.split()] for text in texts]
+
+    @property
+    def is_there(self) -> bool:
+        """True if the program has it, as far as its files tell."""
+        place = self.inside(self.copies or self.writes)
+        if place.suffix == ".json":
+            return place.is_file() and f"{INTEGRATIONS.name}/{self.folder}".encode() in place.read_bytes()
+        return os.path.lexists(place)
 
 
 _ADDED: Final = "plugin marketplace add {}"
@@ -61,7 +69,7 @@ _REMOVED: Final = "plugin marketplace remove refold"
 _COPIES: Final = "plugins/cache/refold"
 _MARK: Final = b"execFile('refold', ['hook', "
 """Stands in each copy of one file that refold ever made."""
-_SETUPS: Final = {
+SETUPS: Final = {
     "claude-code": _Setup(
         name="Claude Code",
         program="claude",
@@ -93,7 +101,7 @@ _SETUPS: Final = {
         uninstall=("plugin uninstall refold-pi",),
         variable="",
         home=".omp",
-        writes="plugins",
+        writes="plugins/node_modules/refold-pi",
     ),
     "opencode": _Setup(
         name="opencode",
@@ -117,7 +125,7 @@ _SETUPS: Final = {
 
 
 @click.command("install", epilog="Example:  refold install claude-code")
-@click.argument("harness", type=click.Choice(tuple(_SETUPS)), metavar="HARNESS")
+@click.argument("harness", type=click.Choice(tuple(SETUPS)), metavar="HARNESS")
 @click.option("--uninstall", is_flag=True, help="Take it out again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
@@ -131,11 +139,11 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
     from cli.output import echo_json, echo_note
     from eventstore.errors import NotFoundError
 
-    setup = _SETUPS[harness]
+    setup = SETUPS[harness]
     program = shutil.which(setup.program)
     if program is None:
         raise NotFoundError("program", setup.program, f"install {setup.name}, or put it on your PATH")
-    commands = setup.commands(uninstall=uninstall)
+    commands = setup.commands(setup.source, uninstall=uninstall)
     if not commands:
         _check_copy(setup.inside(setup.copies))
     for line in _announced(setup, commands, uninstall=uninstall):
@@ -145,9 +153,12 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
             raise click.UsageError("nothing was changed: allow it with --yes", ctx)
         if not click.confirm("Go on?", err=True):
             ctx.exit(1)
+    was_there = setup.is_there
     _change(setup, program, commands, uninstall=uninstall)
     if as_json:
         echo_json({"harness": harness, "isInstalled": not uninstall})
+    elif uninstall and not was_there:
+        echo_note(f"{setup.name} did not have it")
     else:
         have = "are without it" if uninstall else f"have it{setup.trusts}"
         echo_note(f"done: new sessions of {setup.name} {have}")
@@ -167,8 +178,13 @@ def _announced(setup: _Setup, commands: Sequence[Sequence[str]], *, uninstall: b
 
 def _change(setup: _Setup, program: str, commands: Sequence[Sequence[str]], *, uninstall: bool) -> None:
     """Run the program's commands, and make or remove the copy."""
+    is_needed = setup.is_there or not uninstall
     for words in commands:
-        _run([program, *words])
+        try:
+            _run([program, *words])
+        except click.ClickException:
+            if is_needed:
+                raise
     copies = setup.inside(setup.copies)
     if uninstall and setup.copies:
         copies.unlink(missing_ok=True) if not commands else shutil.rmtree(copies, ignore_errors=True)

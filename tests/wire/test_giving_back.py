@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.install import INTEGRATIONS
 from compaction.giving_back import BEHIND
 from eventstore.paths import events
 from projections.person_text import GIVEN_BACK, person_text
@@ -20,7 +21,7 @@ from tests.wire.contexts import sessions_in
 from tests.wire.install import CACHE, RELEASES, Installed, InstallError, cache_folder, install
 from tests.wire.rounds import ROUNDS, Round, sent
 from tests.wire.run import can_run
-from tests.wire.scenarios.giving_back import FAULTS, INTEGRATIONS, RULES, TALKS
+from tests.wire.scenarios.giving_back import FAULTS, RULES, TALKS
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 Runs = Callable[[str], Path]
@@ -95,6 +96,17 @@ def test_words_within_a_turn_come_once(runs: Runs) -> None:
     given = [[text.count(rule) for rule in RULES] for text in behind(runs("oh-my-pi"), "within-a-turn")]
     assert given[-1] == [1, 1, 1]
     assert all(max(counts) == 1 for counts in given)
+
+
+def test_openai_keeps_what_a_person_said(runs: Runs) -> None:
+    for text in behind(runs("codex"), "remote"):
+        assert '"type": "compaction"' in text
+        assert [text.count(rule) for rule in RULES] == [1, 1, 1]
+        assert GIVEN_BACK not in text
+
+
+def test_codex_runs_only_trusted_hooks(runs: Runs) -> None:
+    assert sorted(sent(runs("codex"), "untrusted")) == sorted(sent(runs("codex"), "stock"))
 
 
 def test_hooks_do_the_work_without_modules(runs: Runs) -> None:

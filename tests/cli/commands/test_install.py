@@ -23,6 +23,20 @@ def test_the_harnesss_program_installs_the_plugin(refold: Refold, monkeypatch: p
     assert "claude plugin install refold@refold" in shown
 
 
+@pytest.mark.parametrize("harness", ["claude", "codex", "omp", "opencode", "pi"])
+def test_nothing_to_take_out_is_said(refold: Refold, monkeypatch: pytest.MonkeyPatch, harness: str) -> None:
+    put_claude(monkeypatch, as_program=harness, fails=True)
+    name = {"claude": "claude-code", "omp": "oh-my-pi"}.get(harness, harness)
+    assert "did not have it" in refold("install", name, "--uninstall", "--yes").errors
+
+
+def test_a_failing_removal_is_named(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_claude(monkeypatch, as_program="pi", fails=True)
+    Path("settings").mkdir()
+    Path("settings/settings.json").write_text('{"packages": ["../integrations/pi"]}')
+    assert "no such thing" in refold("install", "pi", "--uninstall", "--yes", code=1).errors
+
+
 def test_uninstalling_leaves_no_copy(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     put_claude(monkeypatch)
     copy = Path("settings/plugins/cache/refold/refold/0.1.0")

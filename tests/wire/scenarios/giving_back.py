@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cli.commands.install import INTEGRATIONS, SETUPS
 from tests.wire.box import ROOT, Box, Scenario
 from tests.wire.model import Rule
 from tests.wire.replies import say
@@ -17,7 +18,6 @@ from tests.wire.scenarios import claude_code, codex, oh_my_pi, opencode, pi
 from tests.wire.scenarios.common import ends_with, lines, offers_none, parts, read_parts, summaries
 
 SOURCES: Final = Path(__file__).parents[3]
-INTEGRATIONS: Final = SOURCES / "integrations"
 RULES: Final = (
     "Never touch anything in db/frozen; those files are signed.",
     "Every commit message ends with the line Reviewed-by: nobody.",
@@ -66,17 +66,20 @@ def _without_modules(_: Box) -> None:
     hooks.write_text(hooks.read_text().replace('"modules"', '"others"'))
 
 
-def _add_to_codex(box: Box) -> None:
-    box.run("plugin", "marketplace", "add", str(_PLUGIN))
-    box.run("plugin", "add", "refold@refold")
+def _adding_to(harness: str) -> Callable[[Box], None]:
+    def add(box: Box) -> None:
+        for words in SETUPS[harness].commands(_PLUGIN):
+            box.run(*words)
+
+    return add
 
 
-def _in_codex(box: Box) -> None:
+def _in_codex(box: Box, *trusted: str) -> None:
     # Codex keeps the newest 20,000 tokens of what a person says.
     said = (*RULES, f"The log:\n{lines('log', 3200)}", "Go on.", "And on.")
     for number, words in enumerate(said):
         resumed = ("resume", "--last") if number else ()
-        box.run("exec", *resumed, *codex.OPTIONS, "--dangerously-bypass-hook-trust", words)
+        box.run("exec", *resumed, *codex.OPTIONS, *trusted, words)
 
 
 def _add_to_opencode(_: Box) -> None:
@@ -136,6 +139,7 @@ _COUNTED: Final = [
     for words in _COUNT
     for reply in (say(claude_code.shell("seq 100000 103800")), say(f"Done: {words}"))
 ]
+_CODEX: Final = codex.main_rule(*_UNDERSTOOD, say("Long."), say("Went on."), say("And on."))
 TALKS: Final = {
     "claude-code": Talk(
         "claude-code",
@@ -150,12 +154,9 @@ TALKS: Final = {
     ),
     "codex": Talk(
         "codex",
-        _add_to_codex,
-        _in_codex,
-        [
-            summaries(ends_with("CONTEXT CHECKPOINT COMPACTION"), SUMMARY),
-            codex.main_rule(*_UNDERSTOOD, say("Long."), say("Went on."), say("And on.")),
-        ],
+        _adding_to("codex"),
+        lambda box: _in_codex(box, "--dangerously-bypass-hook-trust"),
+        [summaries(ends_with("CONTEXT CHECKPOINT COMPACTION"), SUMMARY), _CODEX],
         codex.configured(limit=25_000, plugins=True),
     ),
     "opencode": Talk(
@@ -178,7 +179,7 @@ TALKS: Final = {
     ),
     "pi": Talk(
         "pi",
-        lambda box: box.run("install", str(_PLUGIN)),
+        _adding_to("pi"),
         _in_pi,
         [
             *_SUMMARIES,
@@ -188,7 +189,7 @@ TALKS: Final = {
     ),
     "oh-my-pi": Talk(
         "pi",
-        lambda box: box.run("plugin", "link", str(_PLUGIN)),
+        _adding_to("oh-my-pi"),
         _in_oh_my_pi,
         [
             *_SUMMARIES,
@@ -211,6 +212,14 @@ WITHIN_A_TURN: Final = TALKS["oh-my-pi"]._replace(
     ],
 )
 """oh-my-pi compacts between the calls of a turn."""
+REMOTE: Final = TALKS["codex"]._replace(
+    rules=[codex.REMOTE, _CODEX],
+    files=codex.configured(limit=25_000, is_openai=True, plugins=True),
+    environment=codex.OF_OPENAI,
+)
+"""OpenAI compacts: only it can read the summary."""
+UNTRUSTED: Final = TALKS["codex"]._replace(run=_in_codex)
+"""The person has not trusted the hooks."""
 WITHOUT_MODULES: Final = TALKS["claude-code"]._replace(add=_without_modules)
 """Claude Code loads no modules of plugins."""
 BY_HAND: Final = TALKS["opencode"]._replace(
@@ -293,4 +302,6 @@ def scenarios(harness: str) -> list[Scenario]:
         *([scenario("without-modules", talk=WITHOUT_MODULES)] if harness == "claude-code" else []),
         *([scenario("within-a-turn", talk=WITHIN_A_TURN)] if harness == "oh-my-pi" else []),
         *([scenario("by-hand", talk=BY_HAND)] if harness == "opencode" else []),
+        *([scenario("remote", talk=REMOTE)] if harness == "codex" else []),
+        *([scenario("untrusted", talk=UNTRUSTED)] if harness == "codex" else []),
     ]
