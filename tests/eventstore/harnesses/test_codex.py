@@ -339,7 +339,7 @@ def test_a_full_temporary_folder_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     if not full.exists():
         pytest.skip("no device that is always full")
     file = full.open("r+b", buffering=0)
-    monkeypatch.setattr("eventstore.harnesses.codex.rollout_file.TemporaryFile", lambda: file)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda: file)
     data = zstd.compress(codex.rollout(codex.said("one")) + b" " * (4 << 20))
     with pytest.raises(BadInputError, match="make room in the temporary folder"):
         bring(MemoryLog(), tmp_path, data, codex.name_of() + ".zst")
