@@ -207,6 +207,9 @@ class Placer:
         assert isinstance(named, str)  # noqa: S101  the leaf was handled
         if found and (found == at.last or not pointers_of(self._read(found))[1] & _OFF_PATH):
             parent = self._current(at.kept.get(named, found)) if at.kept or at.instead else found
+            if place.kept is not None and not place.kept.before:
+                # It may name the last message that it summarizes; those that it keeps follow that one.
+                parent = max(parent, self._locate(place.kept.last))
             return parent, parent == found, False
         if place.absent is _REFUSED:
             raise no_parent(named)

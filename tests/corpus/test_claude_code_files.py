@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -157,7 +158,9 @@ CHAINED = ("cli-379ab089", "cli-4b3ddf27", "cli-545b45d4")
 
 def test_a_plain_fold_of_the_file_gives_the_same_messages(corpus: Path) -> None:
     for path in files(corpus):
-        if "subagents" in path.parts or path.name.startswith(CHAINED):
+        # Later versions move attachments, and end lines between texts.
+        is_early = re.search(rb'"version":"2\.1\.\d\d?"', path.read_bytes())
+        if "subagents" in path.parts or path.name.startswith(CHAINED) or not is_early:
             continue
         log = MemoryLog()
         (imported,) = import_sessions(log, path)

@@ -21,7 +21,7 @@ from tests.support.claude_code import (
 
 
 def shown(log: MemoryLog, leaf: str | None = None) -> list[tuple[str, list[str]]]:
-    """The messages of a context: the role, and what each block is or says."""
+    """The messages of a context: the role, and what each block is or says, without ends of lines."""
     context = build_context(log, SESSION, leaf=leaf)
     if leaf is None:
         assert context_json(log, SESSION) == harness_json(context)
@@ -38,7 +38,7 @@ def _told(block: dict[str, Any]) -> str:
         return f"call {block['id']}"
     if block["type"] == "tool_result":
         return f"{block['tool_use_id']}: {block['content']}"
-    return str(block["text"])
+    return str(block["text"]).removesuffix("\n")
 
 
 PARALLEL = (

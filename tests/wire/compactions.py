@@ -53,6 +53,8 @@ PRESETS: Final[Mapping[tuple[str, str], str]] = {
     ("oh-my-pi", "18.2.3"): "oh-my-pi-18",
 }
 _OF_OH_MY_PI: Final = Settings(threshold_tokens=22_000, keep_recent_tokens=2_000)
+_CHOSEN: Final = ("replaced-compaction", "summary-from-here", "summary-up-to-here")
+"""Scenarios of Claude Code in which a plugin or a person chooses what is kept."""
 _OF_CODEX: Final = Setup(settings=Settings(threshold_tokens=15_000), is_automatic=True)
 _SETUPS: Final[Mapping[tuple[str, str], Setup]] = {
     ("pi", "automatic-compaction"): Setup(
@@ -117,7 +119,8 @@ class Tails(NamedTuple):
 def compare_compactions(run: Path, harness: str, version: str) -> Compared:
     """Compare the compactions of all scenarios of a run."""
     counts = Compared()
-    for folder in sorted(path.parent for path in run.glob("*/requests.jsonl")):
+    folders = {path.parent for path in run.glob("*/requests.jsonl")}
+    for folder in sorted(each for each in folders if each.name not in _CHOSEN):
         decisions, tails = compare_scenario(folder, harness, version)
         found = Compared(
             requests=len(decisions),

@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from eventstore.harnesses.claude_code.attachments import NAMES
 from tests.wire.blocks import REWRITTEN, Block, as_held_by, request_blocks
 from tests.wire.contexts import contexts_in
 from tests.wire.masking import mask
@@ -29,7 +30,14 @@ OTHER: Final = "≠"
 ONLY_SENT: Final = "\N{MINUS SIGN}"
 ONLY_BUILT: Final = "+"
 """Marks of a kind of blocks that differs: on both sides, only in the request, only in the context."""
-_REMINDER: Final = re.compile(r"\s*<system-reminder>\n?(.*?)\n?</system-reminder>\s*", re.DOTALL)
+_REMINDER: Final = re.compile(
+    r"\s*<system-reminder>\n?((?:<system-reminder>.*?</system-reminder>|(?!</?system-reminder>).)*?)"
+    r"\n?</system-reminder>\s*",
+    re.DOTALL,
+)
+_MADE_UP: Final = re.compile(f"(?:{'|'.join(NAMES)}):(?:\n|$)".replace("_", " "))
+"""The beginning of refold's own words around an attachment of Claude Code, where no record has the program's."""
+_NOTICE: Final = re.compile("<task-notification>.*</task-notification>", re.DOTALL)
 _IMAGES_OF_RESULTS: Final = (
     mask("Attached image(s) from tool result:"),
     mask("Attached media from tool result:"),
@@ -41,10 +49,20 @@ _SUMMARY: Final = re.compile(r"\(summary \d\)|# Handoff \d")
 
 
 def without_reminders(blocks: Sequence[Block], is_recorded: Recorded) -> list[Block]:
-    """Remove reminders whose text is in no record, also from texts and results that they were joined to."""
+    """Remove reminders whose text is in no record."""
+    return _without(blocks, lambda words: not is_recorded(words))
+
+
+def without_made_up(blocks: Sequence[Block]) -> list[Block]:
+    """Remove attachments of a context whose words no record has."""
+    return _without(blocks, lambda words: bool(_MADE_UP.match(words)))
+
+
+def _without(blocks: Sequence[Block], is_gap: Callable[[str], bool]) -> list[Block]:
+    """Remove reminders with such words, also from texts and results that they were joined to."""
 
     def left(found: re.Match[str]) -> str:
-        return found[0] if is_recorded(found[1].strip()) else ""
+        return "" if is_gap(found[1].strip()) else found[0]
 
     kept = []
     for block in blocks:
@@ -52,7 +70,7 @@ def without_reminders(blocks: Sequence[Block], is_recorded: Recorded) -> list[Bl
             text = _REMINDER.sub(left, block.text)
             if text or not block.text:
                 kept.append(block._replace(text=text))
-        elif block.kind == "result":
+        elif block.kind == "result" and block.text != REWRITTEN:
             state, *content = json.loads(block.text)
             texts = [
                 [kind, _REMINDER.sub(left, text) if kind == "text" else text, name]
@@ -63,6 +81,16 @@ def without_reminders(blocks: Sequence[Block], is_recorded: Recorded) -> list[Bl
         else:
             kept.append(block)
     return kept
+
+
+def without_words_around_notices(blocks: Sequence[Block], is_recorded: Recorded) -> list[Block]:
+    """Remove what a text says around a notice of a task in the background."""
+    return [
+        block._replace(text=found[0])
+        if block.kind == "text" and (found := _NOTICE.search(block.text)) and not is_recorded(block.text)
+        else block
+        for block in blocks
+    ]
 
 
 def without_tool_prefixes(blocks: Sequence[Block], _: Recorded) -> list[Block]:
@@ -99,6 +127,7 @@ def without_question(blocks: Sequence[Block], _: Recorded) -> list[Block]:
 
 GAPS: Final[dict[str, Gap]] = {
     "a reminder that no record has": without_reminders,
+    "words around a notice that no record has": without_words_around_notices,
     "an underscore before names of tools": without_tool_prefixes,
     "images of results, sent after them": without_images_of_results,
     "Codex's question for a summary": without_question,
@@ -143,7 +172,7 @@ def compare(run: Path, scenario: str = "*") -> Counts:
 def differences_of(request: dict[str, Any], context: Sequence[Block], is_recorded: Recorded) -> set[str]:
     """Return the kinds of differences between a request and a context; empty if they are equal."""
     sent = request_blocks(request["api"], request["body"])
-    built = as_held_by(request["api"], context)
+    built = without_made_up(as_held_by(request["api"], context))
     for remove in GAPS.values():
         sent = remove(sent, is_recorded)
     return kinds_of_differences(_as_rewritten(sent, built), built)

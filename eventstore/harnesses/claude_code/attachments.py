@@ -6,7 +6,7 @@ So a context shows what was attached and by which name, not the very words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from eventstore.javascript import stringify
@@ -45,6 +45,7 @@ _SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "todo_reminder": ("content",),
 }
 """Types of attachments that are sent to the model, with the fields that are sent."""
+NAMES: Final = (*_SHOWN, "hook_success")
 _ON_SUCCESS: Final = ("SessionStart", "UserPromptSubmit")
 """The events whose hooks' output goes to the model."""
 
@@ -63,6 +64,11 @@ def attachment_text(attachment: Mapping[str, Any]) -> str | None:
     texts = [text for field in fields for text in _texts(attachment.get(field))]
     if name == "queued_command":
         return "\n".join(texts)
+    return as_reminder(name, texts)
+
+
+def as_reminder(name: str, texts: Iterable[str]) -> str:
+    """Return an attachment's values as a reminder, with its name in place of the sentences that no record has."""
     return "\n".join(["<system-reminder>", f"{name.replace('_', ' ')}:", *texts, "</system-reminder>"])
 
 

@@ -19,6 +19,7 @@ from eventstore.harnesses.claude_code.api_message import (
     view_of_content,
     wire_of,
 )
+from eventstore.harnesses.claude_code.attachments import as_reminder
 from eventstore.harnesses.claude_code.record import (
     Fields,
     fields_of,
@@ -89,12 +90,15 @@ def shown_messages(kind: str, record: bytes) -> Sequence[bytes]:
     if kind == "message":
         return () if fields.is_unsent or not fields.raw_message else split(fields.raw_message)
     if kind == "custom_message":
-        if fields.type != "attachment" or fields.rendered is None:
+        if fields.type != "attachment" or (fields.rendered is None and not fields.is_placed):
             return (b'{"role":"user","isMeta":true,"content":%s}' % _custom_content(fields),)
+        attached = fields.attached
+        if fields.rendered is None and (fields.attachment or {}).get("type") == "queued_command":
+            attached = [as_reminder("queued_command", [each for each in attached if isinstance(each, str)])]
         beside = b"true" if fields.renderedBesideToolResult is True else b"false"
         return [
             b'%b%d,"besideResult":%s,"content":%s}' % (RENDERED, place, beside, printed(each))
-            for place, each in enumerate(fields.attached)
+            for place, each in enumerate(attached)
         ]
     return (fields.raw_message,) if kind == "compaction" and fields.raw_message else ()
 

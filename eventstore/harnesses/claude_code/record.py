@@ -35,6 +35,7 @@ _ECHO: Final = re.compile(
 )
 """Beginnings of texts that the harness wrote in the user's name."""
 _VERSION_NUMBER: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_RECORDS_ATTACHMENTS: Final = (2, 1, 110)
 _RENDERS: Final = (2, 1, 288)
 """A version from which on every attachment that is sent says its text."""
 _REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
@@ -100,6 +101,7 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     isCompactSummary: bool | None = None  # noqa: N815
     isApiErrorMessage: bool | None = None  # noqa: N815
     ownNote: bool | None = None  # noqa: N815
+    rowSource: str | None = None  # noqa: N815
     message: Raw = Raw()
     attachment: dict[str, Any] | None = None
     rendered: list[Any] | None = None
@@ -160,10 +162,8 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_unsent(self) -> bool:
-        """True for a message that the harness shows but never sends."""
-        if self.isApiErrorMessage is True:
-            return True
-        return self.type == "assistant" and self.wire.model == NO_MODEL
+        """True for a message that the harness shows but never sends: an error in place of an answer."""
+        return self.isApiErrorMessage is True
 
     @once
     def attached(self) -> Sequence[str | list[Any]]:
@@ -178,6 +178,11 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
             return ()
         text = attachment_text(self.attachment) if self.attachment is not None else None
         return () if text is None else (text,)
+
+    @property
+    def is_placed(self) -> bool:
+        """True for an attachment of a version that moves and joins them, also where no record has their words."""
+        return (version_of(self.version) or ()) >= _RECORDS_ATTACHMENTS
 
     @property
     def agent(self) -> str:

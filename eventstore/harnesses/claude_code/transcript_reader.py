@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
-from eventstore.event import Flag, NewEvent
+from eventstore.event import Absent, Flag, NewEvent, Place
 from eventstore.harnesses.claude_code.links import Links
 from eventstore.harnesses.claude_code.meaning import facts_of
 from eventstore.harnesses.claude_code.record import (
@@ -60,16 +60,42 @@ class _Chain:
     """The state of a session while its file is read.
 
     `orphans` maps missing parents to the lines of the records that name them, `unknown` counts the records of unknown
-    types, `chained` is the newest record with an id of its own.
+    types, `chained` is the newest record with an id of its own. A boundary counts until the record after it; if that is
+    a plugin's, what the compaction keeps follows as copies, with times before that of the boundary.
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.chained: str | None = state.get("chained")
+        self._boundary: str = state.get("boundary", "")
+        self._began: int | None = state.get("began")
         self.records: int = state.get("records", 0)
         self.unknown: dict[str, int] = dict(state.get("unknown", {}))
         self.orphans: dict[str, list[int]] = {
             parent: [*lines] for parent, lines in state.get("orphans", {}).items()
         }
+
+    def kind_of(self, fields: Fields) -> str:
+        """Return the kind of a record: what a plugin puts in place of a summary is one."""
+        kind = kind_of(fields)
+        is_behind = self._boundary and fields.parentUuid == self._boundary
+        is_plugins = is_behind and fields.rowSource == "hook" and fields.type == "user" and kind == "message"
+        return "compaction" if is_plugins else kind
+
+    def place_of(self, own: str, fields: Fields, kind: str, time: int | None) -> tuple[str | None, Place]:
+        """Return a record's parent and place: a result that a plugin keeps names a call before the boundary."""
+        is_kept = self._began is not None and not self._boundary and time is not None and time < self._began
+        if is_kept and kind == "message" and fields.contents[0].role == "toolResult":
+            return None, Place(absent=Absent.PREVIOUS, continues=True)
+        return place_of(own, fields, kind)
+
+    def go_on(self, own: str, fields: Fields, kind: str, time: int | None) -> None:
+        """Go past a record with a place in the tree."""
+        self.chained = own
+        if is_boundary(fields):
+            self._boundary, self._began = fields.uuid, time
+        elif self._boundary:
+            is_plugins = kind == "compaction" and fields.isCompactSummary is not True
+            self._boundary, self._began = "", self._began if is_plugins else None
 
     def count(self, fields: Fields) -> None:
         """Count a record, and its type if that is unknown."""
@@ -82,6 +108,8 @@ class _Chain:
         return {
             "records": self.records,
             **({"chained": self.chained} if self.chained else {}),
+            **({"boundary": self._boundary} if self._boundary else {}),
+            **({"began": self._began} if self._began is not None else {}),
             **({"unknown": dict(self.unknown)} if self.unknown else {}),
             **({"orphans": {name: [*some] for name, some in self.orphans.items()}} if self.orphans else {}),
         }
@@ -201,7 +229,7 @@ class TranscriptReader(SessionReader):
         """
         chain, seen = self._chains[place], self._seen[place]
         try:
-            kind = kind_of(fields)
+            kind = chain.kind_of(fields)
             time = epoch_ms(fields.timestamp)
             facts = facts_of(kind, body, fields, flags)
             is_chained = fields.is_chained
@@ -216,7 +244,7 @@ class TranscriptReader(SessionReader):
                     own = self._free(place, own)
             else:
                 own = self._minted(place, kind, body)
-            parent, its_place = place_of(own, fields, kind)
+            parent, its_place = chain.place_of(own, fields, kind, time)
         except Exception as error:  # noqa: BLE001  no record may keep the others from being read
             reason = f"cannot be read ({type(error).__name__})"
             beside.append(SourceRemark("skipped", self._line, reason, place))
@@ -230,7 +258,7 @@ class TranscriptReader(SessionReader):
         seen[own] = start
         chain.orphans.pop(own, None)
         if is_chained:
-            chain.chained = own
+            chain.go_on(own, fields, kind, time)
         event = NewEvent(
             id=own,
             kind=kind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise, takewhile
 from typing import Final
 
 import msgspec
@@ -49,12 +49,15 @@ from projections.rules.claude_code.turns import (
     lines_ended,
     rewritten,
     turns,
+    without_calls_left_out,
 )
 
 COUNTS: Final = "message counts"
+WORDS: Final = "words around attachments"
+RESUMED: Final = "what a resumed session sends again, because a plugin kept a result"
 _RECORDS_ATTACHMENTS: Final = (2, 1, 110)
 """The first version that records its attachments."""
-_ENDS_LINES: Final = (2, 1, 282)
+_ENDS_LINES: Final = (2, 1, 78)
 """The first version in which refold ends the line of a text before another one.
 
 All from 2.1.78 on do, but no record of theirs has the words of attachments that lie between texts.
@@ -84,6 +87,7 @@ class ClaudeCodeRules(Rules):
             return selected
         said = node_of(compaction, snapshot).compaction
         kept = _ids_kept(snapshot, compaction, said, leaf) if said is not None else frozenset[str]()
+        kept |= frozenset(_written_again(snapshot, compaction, kept))
         places = [seq for name in kept if (seq := snapshot.locate(leaf.session, name))]
         return msgspec.structs.replace(
             selected,
@@ -117,9 +121,8 @@ class ClaudeCodeRules(Rules):
         parts: Sequence[Part],
     ) -> Sequence[Part]:
         """Join each answer's blocks; move attachments up past prompts; put notices in their words."""
-        arranged = [_in_words(snapshot, part) for part in self.joined(attachments_first(parts))]
-        if any(part.raw.startswith(RENDERED) for part in arranged):
-            return arranged
+        moved = without_calls_left_out(attachments_first(parts))
+        arranged = [_in_words(snapshot, part) for part in self.joined(moved)]
         return lines_ended(arranged, lambda part: _ends_lines(snapshot, part))
 
     def settled(self, snapshot: Snapshot, parts: Sequence[Part]) -> int:  # noqa: ARG002
@@ -144,8 +147,14 @@ class ClaudeCodeRules(Rules):
         return bool(named_parent(root) or (is_boundary(fields) and fields.logicalParentUuid))
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
-        """Yield what older versions sent again after a compaction, and results lost on resuming."""
+        """Yield what older versions sent again after a compaction, words around attachments, and lost results."""
         on_path = list(entries)
+        wordless = next(filter(_lacks_words, on_path), None)
+        if wordless is not None:
+            yield Gap(what=WORDS, event=wordless.id, seq=wordless.seq)
+        for compaction, kept in pairwise(on_path):
+            if compaction.kind == "compaction" and _is_kept_by_plugin(compaction, kept):
+                yield Gap(what=RESUMED, event=kept.id, seq=kept.seq)
         for entry in on_path:
             if entry.kind == "compaction" and entry.format == VERSION:
                 version = version_at(entry)
@@ -220,6 +229,20 @@ class ClaudeCodeRules(Rules):
         return b'{"role":"user","isMeta":true,"content":%s}' % encoded(text)
 
 
+def _lacks_words(entry: LazyEvent) -> bool:
+    """Return True for an attachment that was sent in words that no record has."""
+    if entry.kind != "custom_message" or entry.format != VERSION:
+        return False
+    fields = fields_of(entry.body)
+    return fields.type == "attachment" and fields.rendered is None
+
+
+def _is_kept_by_plugin(compaction: LazyEvent, kept: LazyEvent) -> bool:
+    """Return True for a result that a plugin kept; its record names a call before the boundary as its parent."""
+    is_plugins = compaction.format == VERSION and fields_of(compaction.body).rowSource == "hook"
+    return is_plugins and kept.role == "toolResult" and named_parent(kept) != compaction.id
+
+
 def _ends_lines(snapshot: Snapshot, part: Part) -> bool:
     """Return True if the version that wrote a text ends the line of the text before it."""
     return (version_at(event(snapshot, part.session, part.seq)) or ()) >= _ENDS_LINES
@@ -289,6 +312,15 @@ def _ids_kept(
         in_memory.add(entry)
     beside = (event(snapshot, session, seq) for seq in in_memory.found)
     return frozenset(entry.id for entry in (*run, *beside)) - said.removed
+
+
+def _written_again(snapshot: Snapshot, compaction: LazyEvent, kept: frozenset[str]) -> Iterator[str]:
+    """Yield the ids of kept messages that the file has again right before the boundary, under ids of their own."""
+    if compaction.parent_seq:
+        above = islice(upward(snapshot, compaction.session, compaction.parent_seq), 1, None)
+        for entry in takewhile(lambda each: "~" in each.id, above):
+            if entry.id.partition("~")[0] in kept:
+                yield entry.id
 
 
 def _continued_from(snapshot: Snapshot, leaf: LazyEvent, compaction: LazyEvent) -> str:

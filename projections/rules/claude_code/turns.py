@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, takewhile
 from typing import Any, Final
 
 import msgspec
@@ -81,26 +82,36 @@ def attachments_first(parts: Sequence[Part]) -> Sequence[Part]:
     return found
 
 
+def without_calls_left_out(parts: Sequence[Part]) -> Sequence[Part]:
+    """Return parts without results right behind a compaction that left out their calls."""
+    roles = [part.role for part in takewhile(lambda part: part.role != "assistant", parts)]
+    if "compactionSummary" not in roles or "toolResult" not in roles:
+        return parts
+    return [part for at, part in enumerate(parts) if at >= len(roles) or part.role != "toolResult"]
+
+
 def lines_ended(parts: Sequence[Part], does: Callable[[Part], bool]) -> Sequence[Part]:
     """End each text before another one of a user message; `does` tells if its version does so.
 
-    Results come first there, so that what lies between two texts may be behind none of them.
+    `turns` does it beside attachments. Results come first there, so that what lies between two texts may be behind
+    none of them.
     """
-    found, place = list(parts), -1
-    for at, part in enumerate(parts):
-        blocks = (
-            []
-            if part.role == "assistant" or part.format != VERSION
-            else _blocks(content_of(wire_of(part.raw)))
-        )
-        if not blocks:
-            place = -1
+    found = list(parts)
+    for is_answer, run in groupby(range(len(parts)), key=lambda at: parts[at].role == "assistant"):
+        places, place = [*run], -1
+        if is_answer or any(parts[at].raw.startswith(RENDERED) for at in places):
             continue
-        if place >= 0 and _said(blocks[0]) and does(part):
-            found[place] = _with_line_end(found[place])
-        others = [block for block in blocks if not (b'"tool_result"' in block and is_result(block))]
-        if others:
-            place = at if _said(others[-1]) else -1
+        for at in places:
+            part = parts[at]
+            blocks = _blocks(content_of(wire_of(part.raw))) if part.format == VERSION else []
+            if not blocks:
+                place = -1
+                continue
+            if place >= 0 and _said(blocks[0]) and does(part):
+                found[place] = _with_line_end(found[place])
+            others = [block for block in blocks if not (b'"tool_result"' in block and is_result(block))]
+            if others:
+                place = at if _said(others[-1]) else -1
     return found
 
 
@@ -124,7 +135,6 @@ def is_notice(part: Part) -> bool:
 
 def turns(messages: Sequence[bytes]) -> Iterator[bytes]:
     """Yield messages as one request has them: role and content, those of refold's records too."""
-    renders = any(message.startswith(RENDERED) for message in messages)
     users: list[tuple[bytes, Rendered]] = []
     for message in messages:
         wire = wire_of(message)
@@ -132,15 +142,15 @@ def turns(messages: Sequence[bytes]) -> Iterator[bytes]:
             content = content_of(wire) if wire.role == "user" else _content_of_own(message)
             users.append((content, rendered_of(message)))
             continue
-        yield from _user_turns(users, renders=renders)
+        yield from _user_turns(users)
         users = []
         yield b'{"role":"assistant","content":%s}' % content_of(wire)
-    yield from _user_turns(users, renders=renders)
+    yield from _user_turns(users)
 
 
-def _user_turns(users: Sequence[tuple[bytes, Rendered]], *, renders: bool) -> Iterator[bytes]:
-    """Yield the user messages between two answers; `renders`: the version renders attachments."""
-    if not renders:
+def _user_turns(users: Sequence[tuple[bytes, Rendered]]) -> Iterator[bytes]:
+    """Yield the user messages between two answers."""
+    if all(how.rendered is None for _, how in users):
         yield from _of_user([content for content, _ in users])
         return
     for turn in _with_attachments(users):

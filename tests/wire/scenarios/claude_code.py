@@ -7,12 +7,15 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from compaction.summarizers.command import CommandSummarizer
 from tests.compaction.summarizers.prompts import prompt
-from tests.wire.box import ROOT, URL, Box, Program, Scenario, Talk, newest
+from tests.wire.box import ROOT, URL, Box, Program, Scenario, Screen, Talk, newest
 from tests.wire.model import Rule
 from tests.wire.replies import OVERLOADED, TOO_LONG, Call, Reply, Thinking, refuse, say
 from tests.wire.scenarios.common import (
@@ -102,6 +105,37 @@ def automatic(box: Box) -> None:
     ask(box, "And what was it all about?", "--continue")
 
 
+def replaced(box: Box) -> None:
+    plugin = ("--plugin-dir", "/mnt/plugin")
+    with box.talk(*talking(*plugin)) as claude:
+        tell(claude, "Read a.py.")
+        tell(claude, "Read b.py.")
+        for keeps in range(2, 5):
+            tell(claude, f"/compact keep {keeps}")
+            tell(claude, f"Read a.py again, {keeps}.")
+        tell(claude, "/compact not now")
+        tell(claude, "What is left?")
+        tell(claude, "/compact")
+        tell(claude, "Go on.")
+    ask(box, "And on.", "--continue", *plugin)
+
+
+REPLACING: Final = """
+export function register(on) {
+  on('session.compact', async ($, e, next) => {
+    const said = e.instructions || '';
+    if (said.includes('not now')) {
+      return { skip: 'the plugin said so' };
+    }
+    const keeps = Number(said.replace(/\\D/g, ''));
+    const notes = { role: 'user', text: `NOTES OF THE PLUGIN: ${e.messages.length} messages.`, toolUses: [] };
+    return { messages: [notes, ...(keeps ? e.messages.slice(-keeps) : [])] };
+  });
+}
+"""
+"""A module of a plugin that compacts in Claude Code's place: it keeps as many messages as it is told to."""
+
+
 def fork(box: Box) -> None:
     ask(box, "Read a.py.", "--session-id", FIRST)
     ask(box, "Read b.py.", "--resume", FIRST)
@@ -124,6 +158,26 @@ READY: Final = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
 
 
 def rewind_by_hand(box: Box) -> None:
+    with _rewound(box) as screen:
+        screen.press("\r")
+        time.sleep(2)
+        screen.press("\x15Rewound: say so.\r")
+        screen.wait("So.")
+    ask(box, "And go on.", "--continue")
+
+
+def summarize_by_hand(box: Box, choice: str) -> None:
+    with _rewound(box) as screen:
+        screen.press(choice)
+        screen.wait("Summarized")
+        screen.press("\x15Now say so.\r")
+        screen.wait("So.")
+    ask(box, "And go on.", "--continue")
+
+
+@contextmanager
+def _rewound(box: Box) -> Iterator[Screen]:
+    """Talk in a terminal, then choose an earlier prompt in the menu of `/rewind`."""
     with box.screen(*MAY, "--session-id", FIRST) as screen:
         screen.wait(READY)
         for said, answer in (("Read a.py.", "a returns 1."), ("Read b.py.", "b returns 2.")):
@@ -133,11 +187,7 @@ def rewind_by_hand(box: Box) -> None:
         screen.wait("Rewind")
         screen.press(f"{UP}\r")
         screen.wait("Restore")
-        screen.press("\r")
-        time.sleep(2)
-        screen.press("\x15Rewound: say so.\r")
-        screen.wait("So.")
-    ask(box, "And go on.", "--continue")
+        yield screen
 
 
 def agents(box: Box) -> None:
@@ -231,6 +281,24 @@ SCENARIOS: Final = (
         ],
     ),
     Scenario(
+        "replaced-compaction",
+        replaced,
+        [
+            main_rule(
+                *read_both(read),
+                *(reply for keeps in range(2, 5) for reply in (say(read("a.py")), say(f"Still 1, {keeps}."))),
+                say("Nothing is left."),
+                say("Went on."),
+                say("And on."),
+            ),
+        ],
+        {
+            "plugin/.claude-plugin/plugin.json": json.dumps({"name": "short", "version": "1.0.0"}),
+            "plugin/hooks/hooks.json": json.dumps({"modules": ["./short.mjs"], "hooks": {}}),
+            "plugin/hooks/short.mjs": REPLACING,
+        },
+    ),
+    Scenario(
         "automatic-compaction",
         automatic,
         [
@@ -261,11 +329,18 @@ SCENARIOS: Final = (
         rewind,
         [main_rule(*read_both(read), say("So."), say("On."))],
     ),
-    Scenario(
-        "rewind-by-hand",
-        rewind_by_hand,
-        [main_rule(*read_both(read), say("So."), say("On."))],
-        {"home/.claude/.claude.json": json.dumps(TRUSTED)},
+    *(
+        Scenario(
+            name,
+            run,
+            [SUMMARIES, main_rule(*read_both(read), say("So."), say("On."))],
+            {"home/.claude/.claude.json": json.dumps(TRUSTED)},
+        )
+        for name, run in (
+            ("rewind-by-hand", rewind_by_hand),
+            ("summary-from-here", partial(summarize_by_hand, choice="2")),
+            ("summary-up-to-here", partial(summarize_by_hand, choice="3")),
+        )
     ),
     Scenario(
         "subagents",
@@ -338,6 +413,12 @@ SCENARIOS: Final = (
 )
 
 
+_MODULES: Final = (2, 1, 287)
+"""The first version whose plugins have modules."""
+_LATE: Final = ("replaced-compaction", "rewind-by-hand", "summary-from-here", "summary-up-to-here")
+"""Scenarios that early versions lack, or whose screens look otherwise."""
+
+
 SERVER: Final = """
 import json, sys
 for line in sys.stdin:
@@ -395,7 +476,8 @@ def resumed(path: Path) -> Scenario:
     )
 
 
-def program(version: str) -> Program:  # noqa: ARG001  every release does the same
+def program(version: str) -> Program:
+    is_early = tuple(map(int, version.split("."))) < _MODULES
     return Program(
         environment={
             "ANTHROPIC_BASE_URL": URL,
@@ -408,5 +490,5 @@ def program(version: str) -> Program:  # noqa: ARG001  every release does the sa
         },
         files={**FILES, "project/CLAUDE.md": MEMORY},
         sessions=["home/.claude/projects/**/*.jsonl"],
-        scenarios=SCENARIOS,
+        scenarios=[each for each in SCENARIOS if not is_early or each.name not in _LATE],
     )

@@ -232,6 +232,27 @@ def test_what_the_harness_made_up_was_never_sent(log: MemoryLog, tmp_path: Path)
     assert shown(log) == [("user", ["first"]), ("user", ["again"])]
 
 
+def test_what_the_harness_answered_itself_is_sent(log: MemoryLog, tmp_path: Path) -> None:
+    """It does so for a prompt without an answer, when it resumes the session."""
+    bring(
+        log, tmp_path / "s.jsonl", said("u", None, "first"), answer("a", "u", "x", "No.", model="<synthetic>")
+    )
+    assert shown(log) == [("user", ["first"]), ("assistant", ["No."])]
+
+
+def test_attachments_move_up_whatever_words_they_have(log: MemoryLog, tmp_path: Path) -> None:
+    """Without a record of the words, refold's own say what was attached, and a gap is named."""
+    hook = {"type": "hook_additional_context", "content": ["mind the gap"]}
+    typed = {"type": "queued_command", "prompt": "hurry"}
+    lines = (*PARALLEL, attached("q", "r2", typed), answer("b", "q", "m2", "done"), said("w", "b", "go"))
+    bring(log, tmp_path / "s.jsonl", *lines, attached("h", "w", hook))
+    sent = json.loads(context_json(log, SESSION))["messages"]
+    joined, last = sent[2]["content"][-1], sent[-1]["content"]
+    assert joined["content"] == "two\n\n<system-reminder>\nqueued command:\nhurry\n</system-reminder>"
+    assert [block["text"].splitlines()[-1] for block in last] == ["</system-reminder>", "go"]
+    assert claude_code.WORDS in [gap.what for gap in audit(log, SESSION).gaps]
+
+
 def test_several_results_in_one_record_are_messages_each(log: MemoryLog, tmp_path: Path) -> None:
     blocks = [
         {"type": "tool_result", "tool_use_id": "x", "content": "one"},
@@ -273,7 +294,8 @@ def test_a_fork_shows_what_the_branch_shows(log: MemoryLog, tmp_path: Path) -> N
 
 
 def test_a_context_is_sent_in_turns_with_results_first(log: MemoryLog, tmp_path: Path) -> None:
-    lines = (*PARALLEL, attached("h", "r2", {"type": "queued_command", "prompt": "hurry"}))
+    hurry = attached("h", "r2", {"type": "queued_command", "prompt": "hurry"}, version="2.1.100")
+    lines = (*PARALLEL, hurry)
     bring(log, tmp_path / "s.jsonl", *lines, said("w", "h", "please"))
     sent = json.loads(context_json(log, SESSION))["messages"]
     assert [(each["role"], [block["type"] for block in each["content"]]) for each in sent[1:]] == [
@@ -282,7 +304,7 @@ def test_a_context_is_sent_in_turns_with_results_first(log: MemoryLog, tmp_path:
     ]
     assert sent[0] == {"role": "user", "content": "read both"}
     plain = plain_context((tmp_path / "s.jsonl").read_bytes())
-    assert json.loads(plain)["messages"] == sent
+    assert json.loads(plain.replace(b"hurry", rb"hurry\n"))["messages"] == sent
 
 
 def test_a_prompt_that_comes_with_the_next_import_is_not_lost(log: MemoryLog, tmp_path: Path) -> None:

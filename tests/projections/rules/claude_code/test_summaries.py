@@ -26,6 +26,9 @@ from tests.support.claude_code import (
     attached,
     boundary,
     bring,
+    call,
+    record,
+    result,
     said,
     summary,
     system,
@@ -50,6 +53,60 @@ KEPT_LIST = {"uuids": ["v", "b"], "allUuids": ["v", "b"]}
 
 
 KEPT_RUN = {"headUuid": "v", "tailUuid": "b"}
+
+
+def test_what_a_plugin_returns_replaces_the_history(log: MemoryLog, tmp_path: Path) -> None:
+    """A result that it keeps names its call as its parent, above the boundary; without that call, it is not sent."""
+    lines = (
+        *PARALLEL,
+        answer("b", "r2", "m2", "done", at=3),
+        record(
+            "k", None, "system", subtype="compact_boundary", logicalParentUuid="b", compactMetadata={}, at=9
+        ),
+        said("s", "k", "notes", rowSource="hook", at=8),
+        result("r2~", "a3", "y", "two", rowSource="local"),
+        answer("b~", "r2~", "m2", "done", at=3),
+        said("w", "b~", "third", at=10),
+    )
+    for count in (9, len(lines)):
+        bring(log, tmp_path / "s.jsonl", *lines[:count])
+    assert shown(log) == [("compactionSummary", ["notes"]), ("assistant", ["done"]), ("user", ["third"])]
+    assert [gap.what for gap in audit(log, SESSION).gaps][1:] == [claude_code.RESUMED]
+
+
+def test_what_a_plugin_keeps_with_its_call_stays(log: MemoryLog, tmp_path: Path) -> None:
+    bring(
+        log,
+        tmp_path / "s.jsonl",
+        *PARALLEL,
+        record(
+            "k", None, "system", subtype="compact_boundary", logicalParentUuid="r2", compactMetadata={}, at=9
+        ),
+        said("s", "k", "notes", rowSource="hook", at=8),
+        answer("a3~", "s", "m1", call("y"), at=3),
+        result("r2~", "a3", "y", "two", at=3),
+        said("w", "r2~", "third", at=10),
+    )
+    assert [role for role, _ in shown(log)] == ["compactionSummary", "assistant", "toolResult", "user"]
+
+
+def test_messages_from_a_chosen_one_on_are_kept(log: MemoryLog, tmp_path: Path) -> None:
+    """The boundary of a summary "up to here" names the last message that is summarized."""
+    kept = {"anchorUuid": "s", "uuids": ["v", "b"]}
+    lines = (boundary("k", "a", preservedMessages=kept), summary("s", "k"), said("w", "s", "third"))
+    bring(log, tmp_path / "s.jsonl", *BEFORE, *lines)
+    stay = [("user", ["second"]), ("assistant", ["indeed"])]
+    assert shown(log) == [("compactionSummary", ["so far"]), *stay, ("user", ["third"])]
+
+
+def test_kept_messages_that_are_written_again_stay(log: MemoryLog, tmp_path: Path) -> None:
+    """Claude Code writes them again before the boundary, with a field more."""
+    again = (said("v", "a", "second", slug="x"), answer("b", "v", "m2", "indeed", slug="x"))
+    kept = {"anchorUuid": "s", "uuids": ["v", "b"]}
+    lines = (boundary("k", "b", preservedMessages=kept), summary("s", "k"), said("w", "s", "third"))
+    bring(log, tmp_path / "s.jsonl", *BEFORE, *again, *lines)
+    stay = [("user", ["second"]), ("assistant", ["indeed"])]
+    assert shown(log) == [("compactionSummary", ["so far"]), *stay, ("user", ["third"])]
 
 
 @pytest.mark.parametrize("field", ["preservedSegment", "preservedMessages"])
