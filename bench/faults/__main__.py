@@ -48,6 +48,14 @@ ATTACKS: Final[dict[str, Attack]] = {
     **{f"one command on a damaged session: {name}": partial(commands, name) for name in HARNESSES},
     **{f"all commands on a damaged session: {name}": partial(all_commands, name) for name in HARNESSES},
 }
+_AIMS: Final = {
+    "writer killed": (10_000, 1),
+    "power lost": (10_000, 1),
+    "bit flipped": (10_000, 1),
+    "file damaged": (1_000_000, 6),
+    "one command on a damaged session": (40_000, 2),
+}
+"""Tries that all runs together shall reach, and shares of the time; by the name before a harness's."""
 COUNTS: Final = Path(__file__).with_name("counts.json")
 PAGE: Final = Path(__file__).parents[2] / "docs/store.md"
 _BEGIN, _END = "<!-- made by python -m bench.faults -->\n", "<!-- end -->\n"
@@ -101,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _turns(chosen: dict[str, Attack], given: argparse.Namespace, counted: dict[str, Count]) -> Iterator[None]:
-    """Give turns until the time is up, each to the attack that has had the least; yield after each."""
+    """Give turns until the time is up, each to the attack that has had the least of its share; yield after each."""
     seconds = given.minutes * 60
     ends, used, turns = time.monotonic() + seconds, dict.fromkeys(chosen, 0.0), Counter[str]()
     while used and (0 in used.values() or time.monotonic() < ends):
@@ -117,13 +125,17 @@ def _turns(chosen: dict[str, Attack], given: argparse.Namespace, counted: dict[s
                 count.tries += 1
                 count.acknowledged += outcome.acknowledged
                 count.broken += bool(outcome.problem)
-            used[name] += time.monotonic() - began
+            used[name] += (time.monotonic() - began) / _aim(name)[1]
         except NotHereError as why:
             sys.stderr.write(f"{name}: left out: {why}\n")
             del used[name]
         turns[name] += 1
         sys.stdout.flush()
         yield
+
+
+def _aim(name: str) -> tuple[int, int]:
+    return _AIMS.get(name.partition(":")[0], (0, 1))
 
 
 def _keep(counts: Counts) -> None:
@@ -150,10 +162,11 @@ def added(counts: Counts, counted: dict[str, Count], run: str) -> Counts:
 
 def with_table(page: str, counts: Counts) -> str:
     """Return the page on the store with the table of all counts."""
-    rows = ["| attack | tries | appends acknowledged | broken |", "| --- | --- | --- | --- |"]
+    rows = ["| attack | tries | aim | appends acknowledged | broken |", "| --- | --- | --- | --- | --- |"]
     for name, each in counts.attacks.items():
         shown = f"{each.acknowledged:,}" if each.acknowledged else "-"
-        rows.append(f"| {name} | {each.tries:,} | {shown} | {each.broken:,} |")
+        aim = f"{_aim(name)[0]:,}" if name in ATTACKS and _aim(name)[0] else "-"
+        rows.append(f"| {name} | {each.tries:,} | {aim} | {shown} | {each.broken:,} |")
     rows += ["", f"Runs: {'; '.join(counts.runs)}."]
     before, rest = page.split(_BEGIN)
     return before + _BEGIN + "\n".join(rows) + "\n" + _END + rest.split(_END, 1)[1]
