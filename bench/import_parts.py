@@ -1,4 +1,7 @@
-"""Compare the parts of an import with `json.loads` of its texts: `python -m bench.import_parts FILE…`."""
+"""Compare the parts of an import, and of a context's messages, with `json.loads` of the file's texts.
+
+`python -m bench.import_parts FILE…`
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,15 @@ from zlib import crc32
 import lmdb
 import msgspec
 
+import refold
 from bench.test_import import import_into, parse, parse_by_json, texts
 from eventstore.event import NewEvent
 from eventstore.files.discovery import open_source
 from eventstore.files.importing import import_file, opened_source
 from eventstore.files.matching import SessionMatcher
-from eventstore.log import AppendResult
+from eventstore.frame import HEADER_SIZE, body_of
+from eventstore.javascript import epoch_ms, lengths
+from eventstore.log import AppendResult, StoredLog
 from eventstore.memory import MemoryLog
 from eventstore.records import Resume
 
@@ -118,20 +124,27 @@ def digest(file: Path) -> None:
 def store(folder: Path, file: Path) -> None:
     """Store a file with the least work that any importer in Python has.
 
-    Decode what identifies and sizes a record, digest the file and each line in a chain, and write a row of header and
-    line, one by id and one by position in one flushed transaction. Check, estimate, place and report nothing.
+    Decode what identifies and sizes a record, find its parent, time and message, digest the file and each line in a
+    chain, and write a row of header and line, one by id, one by position and one by id for all sessions in one flushed
+    transaction. Check, order, recognize and report nothing.
     """
     folder.mkdir()
     digest = bytes(32)
     sha256(file.read_bytes()).digest()
-    tables: tuple[Rows, Rows, Rows] = [], [], []
+    tables: tuple[Rows, Rows, Rows, Rows] = [], [], [], []
+    places = dict[str, int]()
     for number, line in enumerate(texts(file), 1):
         record, key = _decode_record(line), _number(number)
-        name = (record.id or record.uuid).encode() or key
+        own, time = record.id or record.uuid or str(number), epoch_ms(record.timestamp)
+        parent = places.get(record.parentId or record.parentUuid or "", 0)
+        places[own] = number
+        name, start = own.encode(), max(0, line.find(b'"message":'))
+        units, size = _sizes(record)
         digest = sha256(digest + name + sha256(line).digest()).digest()
-        header = _header(*range(30), digest) + name
+        header = _header(*range(24), parent, units, size, start, (time or 0), number, digest) + name
         frame = b"".join((header, crc32(header).to_bytes(4, "little"), line))
-        for table, row in zip(tables, ((key, frame), (name, key), (key, key)), strict=True):
+        rows = (key, frame), (name, key), (key, key), (crc32(name).to_bytes(4, "big"), b"")
+        for table, row in zip(tables, rows, strict=True):
             table.append(row)
     with lmdb.open(os.fspath(folder), map_size=1 << 36, max_dbs=len(tables), lib_version=0) as environment:
         opened = [environment.open_db(b"%d" % number) for number in range(len(tables))]
@@ -142,6 +155,17 @@ def store(folder: Path, file: Path) -> None:
 
 
 Rows = list[tuple[bytes, bytes]]
+
+
+def _sizes(record: _Record) -> tuple[int, int]:
+    """Return the UTF-16 units and bytes of a record's texts."""
+    message = record.message
+    found = message.content if isinstance(message, _Message) else None
+    units = size = 0
+    for block in found if isinstance(found, list) else ():
+        utf16, utf8 = lengths(block.text or block.thinking or "")
+        units, size = units + utf16, size + utf8
+    return units, size
 
 
 def read(file: Path) -> None:
@@ -157,8 +181,25 @@ def import_nowhere(file: Path) -> None:
     import_file(DiscardingLog(), file)
 
 
+def least_messages(log: StoredLog, session: str) -> list[Any]:
+    """Return the messages of a session without compactions with the least work: check each record, decode, encode."""
+    messages, digest = [], bytes(32)
+    with log.snapshot() as snapshot:
+        for frame in snapshot.frames(session):
+            body = body_of(frame)
+            crc32(frame[:HEADER_SIZE])
+            digest = sha256(digest + sha256(body).digest()).digest()
+            record = _decode_record(body)
+            message = record.message or record.payload
+            if isinstance(message, _Message | _Item) and message.content is not None:
+                messages.append(message)
+    found: list[Any] = msgspec.json.decode(msgspec.json.encode(messages))
+    return found
+
+
 def main() -> None:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, refold.open(Path(folder) / "messages") as kept:
+        sessions = {file: kept.import_file(file) for file in map(Path, sys.argv[1:])}
         fresh = (Path(folder) / str(number) for number in itertools.count())
         parts: dict[str, Callable[[Path], None]] = {
             "json.loads": parse_by_json,
@@ -168,9 +209,11 @@ def main() -> None:
             "read": read,
             "without append": import_nowhere,
             "import": lambda file: import_into(next(fresh), file),
+            "least messages": lambda file: least_messages(kept.log, sessions[file].id),
+            "messages": lambda file: sessions[file].context().messages(),
         }
         print("| file |" + "".join(f" {part} |" for part in parts))  # noqa: T201  its output is the table
-        for file in map(Path, sys.argv[1:]):
+        for file in sessions:
             took: dict[str, list[float]] = {part: [] for part in parts}
             for _, (part, run) in itertools.product(range(ROUNDS), parts.items()):
                 start = process_time()

@@ -19,6 +19,7 @@ DEEPEST_RECORD: Final = 500
 """Maximum levels of a stored record: readers manage about a thousand, less their callers'."""
 _AS_LISTS: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_NOT_OPENING: Final = bytes(set(range(256)) - set(b"[{"))
 
 
 class TooDeepError(RefoldError, msgspec.DecodeError):
@@ -33,7 +34,7 @@ class TooDeepError(RefoldError, msgspec.DecodeError):
 
 def is_deeper(raw: bytes, levels: int) -> bool:
     """Return True if lists and objects in a JSON text are nested deeper than `levels`."""
-    if len(raw) <= levels or raw.count(b"[") + raw.count(b"{") <= levels:
+    if len(raw) <= levels or len(raw.translate(None, _NOT_OPENING)) <= levels:
         return False
     outside, is_text = [], False
     for part in raw.split(b'"'):
