@@ -19,6 +19,7 @@ from compaction.hooks import (
     collect_prompt_additions,
     recording_hook_errors,
 )
+from compaction.outcomes import DecisionOutcome
 from compaction.part import Limits, Reason
 from compaction.plan import Plan, make_plan, plan_compaction, stale_reason
 from compaction.policy.model import Policy
@@ -31,7 +32,7 @@ from eventstore.event import Event, Parent
 from eventstore.log import Snapshot
 from eventstore.node import PromptView
 from eventstore.paths import entry_id
-from eventstore.records import Attempt, Custom, Decision, DecisionOutcome, own_record
+from eventstore.records import Attempt, Custom, Decision, own_record
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.cursor import Leaf, newest_first, resolve_cursor
 from projections.settings import harness_prompt

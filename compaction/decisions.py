@@ -8,9 +8,10 @@ from typing import Final, Literal
 
 import msgspec
 
+from compaction.outcomes import DecisionOutcome
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events
-from eventstore.records import Attempt, Decision, DecisionOutcome, own_record
+from eventstore.records import Attempt, Decision, own_record
 
 HookName = Literal["before_request", "after_turn", "error", "idle"]
 """The harness's call at which something was decided."""

@@ -22,6 +22,7 @@ from compaction.newest_answer import (
     report_no_compaction,
     session_end,
 )
+from compaction.outcomes import DecisionOutcome
 from compaction.part import Count, Limits, Positive, Reason
 from compaction.plan import WENT_ON, has_new_messages
 from compaction.policy.model import Policy
@@ -37,7 +38,7 @@ from compaction.window import has_open_calls
 from eventstore.checked import checked
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.node import PromptView
-from eventstore.records import Decision, DecisionOutcome
+from eventstore.records import Decision
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.build import build_context, context_at
 from projections.context.cursor import Leaf, resolve_cursor

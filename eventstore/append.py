@@ -16,6 +16,7 @@ from eventstore.errors import (
     no_parent,
 )
 from eventstore.event import MAX_RECORD_BYTES, OWN_PLACE, Event, Flag, NewEvent, Parent, Place
+from eventstore.facts import facts_of
 from eventstore.frame import (
     FORMATS,
     Buffer,
@@ -31,7 +32,7 @@ from eventstore.frame import (
     with_body,
     written_in,
 )
-from eventstore.harnesses import facts_of, place_of
+from eventstore.harnesses import place_of
 from eventstore.javascript import DEEPEST_RECORD, is_deeper
 from eventstore.kinds import CODE_OF_KIND, COMPACTION, OFF_PATH, is_entry
 from eventstore.log import Expected, Head, HeadFold

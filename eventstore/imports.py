@@ -16,13 +16,13 @@ Origin = Literal["fork", "subagent"]
 """The relations of a session to the one that it came from."""
 CONTEXT_LINK: Final = "started-context"
 """The id of the link from a session to where its context continues in another one."""
-_GENERATION: Final = re.compile(r"(.+)~([1-9][0-9]{0,8})", re.DOTALL)
+_GENERATION: Final = r"(?s)(.+)~([1-9][0-9]{0,8})"
 """The name of a later generation of a session: the session's id, "~" and a number."""
 
 
 def generation_of(name: str) -> tuple[str, int]:
     """Return the session id in a name, and the number of its generation, from 1."""
-    match = _GENERATION.fullmatch(name)
+    match = re.fullmatch(_GENERATION, name)
     return (match[1], int(match[2])) if match else (name, 1)
 
 

@@ -6,7 +6,6 @@ with default values are omitted from the JSON.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import cache
 from typing import Any, Final, Literal, Protocol
 
@@ -260,22 +259,6 @@ class Link(Record, frozen=True, tag="link"):
     relation: Literal["parent", "fork", "subagent", "shadow", "generation", "child"]
     session: str
     event: str = ""
-
-
-class DecisionOutcome(StrEnum):
-    """The outcome of a decision."""
-
-    TRIGGERED = "triggered"
-    PROMOTED = "promoted"
-    HANDED_OFF = "handed off"
-    SKIPPED = "skipped"
-    NOTHING = "nothing"
-    CANCELLED = "cancelled"
-    NO_GAIN = "no-gain"
-    STILL_TOO_LARGE = "still too large"
-    FAILED = "failed"
-    CIRCUIT_OPEN = "circuit open"
-    HOOK_FAILED = "hook failed"
 
 
 class Decision(Record, frozen=True, tag="decision"):

@@ -10,6 +10,7 @@ import msgspec
 from compaction.branching.move_plan import Move, plan_move
 from compaction.branching.summarize import branch_summary, has_content, summarize_branch
 from compaction.hooks import Cancel, Hooks, SuppliedSummary, call_hooks_before, recording_hook_errors
+from compaction.outcomes import DecisionOutcome
 from compaction.part import Limits
 from compaction.plan import LEFT
 from compaction.summarizers.chain import SummarizerChain, request_record
@@ -19,7 +20,7 @@ from eventstore.errors import BadInputError, RefoldError
 from eventstore.event import Parent
 from eventstore.log import Snapshot
 from eventstore.paths import entry_id
-from eventstore.records import Attempt, Decision, DecisionOutcome, Label, LeafMoved, Record
+from eventstore.records import Attempt, Decision, Label, LeafMoved, Record
 from eventstore.writing import SessionWriter, retry_on_conflict
 from projections.context.cursor import Leaf, resolve_cursor
 from projections.context.parts import has_message

@@ -20,7 +20,7 @@ from eventstore.frame import FORMATS, body_of
 from eventstore.harnesses.base import Format
 from eventstore.javascript import TooDeepError
 from eventstore.log import Snapshot
-from eventstore.node import Node, facts_of_node
+from eventstore.node import Node
 
 if TYPE_CHECKING:
     from eventstore.paths import LazyEvent
@@ -87,11 +87,6 @@ def _record_above(event: Event | LazyEvent, snapshot: Snapshot) -> bytes | None:
     if event.kind != "compaction" or not event.parent_seq:
         return None
     return bytes(body_of(snapshot.frame(event.session, event.parent_seq)))
-
-
-def facts_of(event: Event | LazyEvent) -> EventFacts:
-    """Extract again the facts that the log stores beside an event's record."""
-    return facts_of_node(node_of(event), event.kind, event.body)
 
 
 def place_of(event: Event | NewEvent) -> Place:

@@ -12,8 +12,8 @@ import pytest
 
 from eventstore import Event, EventLog, NewEvent, open_store
 from eventstore.errors import BadInputError, EventConflictError
+from eventstore.facts import facts_of
 from eventstore.files.importing import ImportResult, import_file, import_sessions
-from eventstore.harnesses import facts_of
 from eventstore.harnesses.lines import REPEAT, objects_in
 from eventstore.harnesses.pi.family import PI
 from eventstore.lmdb.store import LmdbLog

@@ -11,10 +11,10 @@ import pytest
 from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
+from eventstore.facts import facts_of_node
 from eventstore.harnesses import format_of
 from eventstore.javascript import TooDeepError
 from eventstore.log import EventLog
-from eventstore.node import facts_of_node
 from eventstore.records import Compaction, ModelChange, ThinkingLevelChange
 from projections.context.build import build_context
 from projections.context.cursor import ROOT

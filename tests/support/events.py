@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from eventstore import Event, EventLog, NewEvent, Parent
+from eventstore.facts import facts_of_node
 from eventstore.frame import decode
 from eventstore.harnesses import format_of
-from eventstore.node import facts_of_node
 
 NOW = 1_700_000_000_000
 """The time at which everything that a test stores is recorded."""

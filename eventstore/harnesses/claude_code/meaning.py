@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from eventstore.estimates import estimates
 from eventstore.event import EventFacts, Flag
+from eventstore.facts import facts_of_message, facts_of_node
 from eventstore.harnesses.claude_code.api_message import (
     PROVIDER,
     Content,
@@ -31,15 +32,7 @@ from eventstore.harnesses.claude_code.record import (
 )
 from eventstore.harnesses.names import is_name, stored_id
 from eventstore.javascript import tolerant_json
-from eventstore.node import (
-    CompactionView,
-    Node,
-    SettingsView,
-    TitleRank,
-    TitleView,
-    facts_of_message,
-    facts_of_node,
-)
+from eventstore.node import CompactionView, Node, SettingsView, TitleRank, TitleView
 from eventstore.views import Block, Extension, Message, Text
 
 

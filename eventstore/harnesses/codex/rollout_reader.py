@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from eventstore.event import NewEvent
+from eventstore.facts import facts_of_node
 from eventstore.harnesses.codex.rollout_line import TYPES, VERSION, Line, kind_of, place_of
 from eventstore.harnesses.codex.rollout_links import Links, id_of_ordinal
 from eventstore.harnesses.codex.rollout_meaning import node_of
@@ -28,7 +29,7 @@ from eventstore.harnesses.source import (
     pieces_of_lines,
 )
 from eventstore.javascript import epoch_ms
-from eventstore.node import SettingsView, facts_of_node
+from eventstore.node import SettingsView
 from eventstore.records import Remark, Resume
 
 _LONGEST_TYPE: Final = 40

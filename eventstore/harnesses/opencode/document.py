@@ -16,6 +16,7 @@ import msgspec
 
 from eventstore.errors import BadInputError
 from eventstore.event import MAX_RECORD_BYTES, Absent, EventFacts, NewEvent, Place
+from eventstore.facts import facts_of_node
 from eventstore.harnesses.names import is_name, stored_id
 from eventstore.harnesses.opencode.message_nodes import node_of_record
 from eventstore.harnesses.opencode.related_sessions import child_links, parent_links
@@ -41,7 +42,6 @@ from eventstore.harnesses.source import (
     SourceRemark,
     SourceSession,
 )
-from eventstore.node import facts_of_node
 from eventstore.records import Resume
 
 BEGINNING: Final = re.compile(

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from eventstore.event import Event, Flag, NewEvent, Place
+from eventstore.facts import facts_of_node
 from eventstore.harnesses.names import stored_id
 from eventstore.harnesses.opencode.document import PLACE
 from eventstore.harnesses.opencode.event_rows import MESSAGE, PART, PART_REMOVED, REMOVED, Row, subject
@@ -32,7 +33,6 @@ from eventstore.harnesses.opencode.session_records import (
     time_of,
 )
 from eventstore.kinds import is_entry
-from eventstore.node import facts_of_node
 
 _CONTENT: Final = frozenset({"text", "reasoning", "tool", "file", "subtask"})
 _CHANGING: Final = _CONTENT | {"step-start", "compaction"}

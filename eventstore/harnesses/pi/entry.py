@@ -3,8 +3,7 @@
 A record is decoded once; whatever is asked of it comes from that.
 """
 
-from __future__ import annotations
-
+# Annotations are not postponed here: msgspec would compile each from its text, at every start of the command.
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
@@ -13,13 +12,13 @@ import msgspec
 from msgspec import UNSET
 
 from eventstore.event import EventFacts, Flag, NewEvent
+from eventstore.facts import facts_of_node
 from eventstore.harnesses.lines import REPEAT, TOO_DEEP, TORN, count_type, objects_in, trimmed
 from eventstore.harnesses.names import is_name, is_reserved, stored_id
 from eventstore.harnesses.pi.entry import Entry, entry_of
 from eventstore.harnesses.pi.family import IN_ORDER, NAMED, PI, Dialect
-from eventstore.harnesses.pi.message import measure
+from eventstore.harnesses.pi.plain import measure, plain_parts
 from eventstore.javascript import DEEPEST_RECORD, TooDeepError, epoch_ms, is_deeper
-from eventstore.node import facts_of_node
 
 if TYPE_CHECKING:
     from eventstore.harnesses.source import SeenRecords
@@ -53,34 +52,6 @@ class PiHeader(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     line: int
     differs: str = ""
-
-
-_ID: Final = rb'"id":"([\w-]{1,200})","parentId":(?:null|"([\w-]{1,200})")'
-_BEGINNING: Final = re.compile(
-    rb'\{"type":"message",(?:%b,)?"timestamp":"([\w:.+-]+)","message":(?=\{)' % _ID  # pi puts the ids first
-).match
-_END: Final = re.compile(rb",%b\}" % _ID).fullmatch
-"""The end of a record to which a migration gave its ids."""
-_LONGEST_END: Final = 450
-
-
-def _plain_parts(body: bytes) -> tuple[bytes | None, bytes | None, bytes, int, int] | None:
-    """Split a message's record as pi writes it: id, parent, time, and the message's span.
-
-    The message itself is not parsed. A record of version 1 has no id. Returns None for any other record.
-    """
-    found = _BEGINNING(body)
-    if found is None:
-        return None
-    own, parent, time = found.groups()
-    stop = len(body) - 1
-    if not body.endswith(b"}}"):
-        stop = body.rfind(b'},"id":"', -_LONGEST_END) + 1
-        end = _END(body, stop) if own is None and stop else None
-        if end is None:
-            return None
-        own, parent = end.groups()
-    return own, parent, time, found.end(), stop
 
 
 class PiReader:
@@ -157,7 +128,7 @@ class PiReader:
         The line comes without its end. Return None for any other line, and for one that needs a remark: `line`
         reads every line, with the same result.
         """
-        parts = _plain_parts(body)
+        parts = plain_parts(body)
         place = None if parts is None else self._plain_place(parts[0], parts[1])
         if parts is None or place is None:
             return None

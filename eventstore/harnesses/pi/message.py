@@ -1,17 +1,14 @@
 """Convert pi's messages to views, and return the block contents that views omit."""
 
-from __future__ import annotations
-
+# Annotations are not postponed here: msgspec would compile each from its text, at every start of the command.
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from eventstore.estimates import MessageSize
 from eventstore.javascript import (
     TooDeepError,
-    lengths,
     stringify,
     text_or_empty,
     tolerant_json,
@@ -160,57 +157,8 @@ def _shell_of(wire: WireMessage) -> Shell | None:
     )
 
 
-class _SizedBlock(msgspec.Struct, frozen=True, gc=False):
-    type: str = ""
-    text: str | None = None
-    thinking: str | None = None
-    thinkingSignature: str | None = None  # noqa: N815
-    name: str | None = None
-    arguments: Any = UNSET
-
-
-class _SizedMessage(msgspec.Struct, frozen=True, gc=False):
-    role: str = ""
-    content: str | list[_SizedBlock] | None = None
-    stopReason: str | None = None  # noqa: N815
-
-
-_decode_sized: Final = msgspec.json.Decoder(_SizedMessage).decode
-
-
-def measure(raw: bytes) -> tuple[str, MessageSize] | None:
-    """Return a message's role and size, None if it must be read in full.
-
-    The size is that of its view; only what counts is decoded. Raises msgspec.DecodeError,
-    UnicodeDecodeError and RecursionError.
-    """
-    message = _decode_sized(raw)
-    role, content = message.role, message.content
-    if role not in _SIZED_ROLES or message.stopReason in FAILED:
-        return None
-    size = MessageSize(role)
-    if isinstance(content, str):
-        size.add_text(content)
-        return role, size
-    for block in content or ():
-        kind = block.type
-        if kind == "text":
-            size.add_text(block.text or "")
-        elif kind == "toolCall":
-            arguments = {} if block.arguments is UNSET else block.arguments
-            size.add_call(block.name or "", lengths(stringify(arguments)))
-        elif kind == "thinking":
-            size.add_thinking(block.thinking or "", block.thinkingSignature or "")
-        elif kind == "image":
-            size.add_image()
-        else:
-            return None
-    return role, size
-
-
 FAILED: Final = ("aborted", "error")
 """Why answers that failed stopped."""
-_SIZED_ROLES: Final = frozenset({"user", "assistant", "toolResult"})
 
 
 def usage_view(decoded: Any) -> Usage | None:

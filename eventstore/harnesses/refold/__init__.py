@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from eventstore.event import OWN_PLACE, EventFacts, Place
+from eventstore.facts import facts_of_node
 from eventstore.harnesses.base import Certainty, Export
 from eventstore.harnesses.pi import PiFormat
 from eventstore.harnesses.pi import entry as entries
@@ -23,7 +24,7 @@ from eventstore.harnesses.pi.entry import (
     value_of,
 )
 from eventstore.javascript import text_or_empty
-from eventstore.node import Node, facts_of_node
+from eventstore.node import Node
 from eventstore.records import FORMAT as VERSION
 from eventstore.records import RESTORED_FILE, RESTORED_PLAN, TextReplacement
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from compaction.branching.move import move_to
 from eventstore.event import Event, Flag
+from eventstore.facts import facts_of_node
 from eventstore.files.exporting import export_session
 from eventstore.files.importing import import_sessions
 from eventstore.files.matching import FROM_START, SessionMatcher
@@ -29,7 +30,6 @@ from eventstore.harnesses.source import Source, SourceRecord, one_by_one
 from eventstore.javascript import DEEPEST_RECORD, is_deeper, is_utf8
 from eventstore.log import EventLog
 from eventstore.memory import MemoryLog
-from eventstore.node import facts_of_node
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
 from projections.context.build import build_context

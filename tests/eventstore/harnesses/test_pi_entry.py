@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventstore.event import ROLES, EventFacts, Flag
+from eventstore.facts import facts_of_node
 from eventstore.harnesses import format_of, node_of
 from eventstore.harnesses.pi.entry import READERS, Entry, entry_of, node_of_entry
 from eventstore.harnesses.pi.file import PiHeader, PiReader
@@ -19,7 +20,6 @@ from eventstore.harnesses.pi.message import message_view, usage_view
 from eventstore.harnesses.source import SeenRecords, Source
 from eventstore.javascript import tolerant_json
 from eventstore.memory import MemoryLog
-from eventstore.node import facts_of_node
 from eventstore.views import Block, Extension, Image, Message, Opaque, Shell, Text, Thinking, ToolCall, Usage
 from tests.support.events import compaction, event, events, message
 

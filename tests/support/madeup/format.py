@@ -17,6 +17,7 @@ import pytest
 from eventstore import append, frame, harnesses
 from eventstore.errors import BadInputError
 from eventstore.event import Absent, Event, KeptMessages, NewEvent, Place
+from eventstore.facts import facts_of_node
 from eventstore.harnesses.base import Certainty, Export, Format, SessionLocation, Tools
 from eventstore.harnesses.refold.events import compose
 from eventstore.harnesses.source import (
@@ -36,13 +37,7 @@ from eventstore.harnesses.source import (
 )
 from eventstore.imports import origin_link, started_link
 from eventstore.log import Snapshot
-from eventstore.node import (
-    CompactionView,
-    Node,
-    TitleRank,
-    TitleView,
-    facts_of_node,
-)
+from eventstore.node import CompactionView, Node, TitleRank, TitleView
 from eventstore.records import Link, Remark, Resume, TextReplacement
 from eventstore.views import Message, Payload, Text, ToolCall, Usage
 
