@@ -167,18 +167,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.seed, options.seed + options.count):
-            dice = random.Random(number)
-            name = {8: "tree", 9: "database"}.get(number % 10, "export")
+    counts, failures = Counter[str](), 0
+    for number in range(options.seed, options.seed + options.count):
+        name = {8: "tree", 9: "database"}.get(number % 10, "export")
+        with tempfile.TemporaryDirectory() as folder:
             try:
-                counts[f"{name} {CHECKS[name](dice, Path(folder))}"] += 1
-            except Exception:
-                sys.stdout.write(f"seed {number}\n")
-                raise
-    sys.stdout.write(f"{dict(counts)}\n")
-    return 0
+                counts[f"{name} {CHECKS[name](random.Random(number), Path(folder))}"] += 1
+            except Exception as error:  # noqa: BLE001  the run goes on, and tells all failures
+                failures += 1
+                sys.stdout.write(f"seed {number}: {name}: {type(error).__name__}: {error}\n"[:400])
+                sys.stdout.flush()
+    sys.stdout.write(f"{dict(counts)}, {failures} failed\n")
+    return min(failures, 1)
 
 
 if __name__ == "__main__":

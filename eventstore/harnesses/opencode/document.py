@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -70,7 +71,7 @@ class OpencodeDocument(SourceContents):
         is_whole = found and stop and not self._has_another(found.end(), stop)
         self.info_span = (found.end(), stop) if is_whole and found else (0, 0)
         self.info = record_of(self.text[slice(*self.info_span)]).session
-        self.name = text(self.info.get("id")) or next(filter(None, map(_session_of, self.messages())), "")
+        self.name = text(self.info.get("id")) or _named_by(record for record, _, _ in self.messages())
         if not is_name(self.name):
             raise BadInputError(source.name, "its session has no id", "export it again")
         self.version = version_of(self.info.get("version"))
@@ -147,9 +148,10 @@ def _ends_in(text: bytes, at: int) -> dict[int, int]:
     return ends
 
 
-def _session_of(found: tuple[Record, int, int]) -> str:
-    """Return the session that a message names."""
-    return text(found[0].info.get("sessionID"))
+def _named_by(messages: Iterable[Record]) -> str:
+    """Return the session that most messages name, "" for none; of several, that of the shortest name."""
+    names = Counter(text(each.info.get("sessionID")) for each in messages)
+    return min(filter(None, names), key=lambda name: (-names[name], len(name)), default="")
 
 
 class _Reader(SessionReader):

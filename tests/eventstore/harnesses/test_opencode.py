@@ -438,6 +438,16 @@ def test_damaged_sessions_lose_no_whole_message(tmp_path: Path) -> None:
             check(random.Random(seed), tmp_path)
 
 
+def test_a_damaged_name_of_a_session_loses_no_message(tmp_path: Path) -> None:
+    messages = [user("msg_1"), user("msg_12"), user("msg_123")]
+    for each, name in zip(messages, ["ses_ff" + "[" * 500, SESSION, SESSION], strict=True):
+        each["info"]["sessionID"] = name
+    log = MemoryLog()
+    for some in (messages, messages[:2]):
+        found = import_bytes(log, tmp_path, exported(*some).replace(b'"version"', b'"version', 1))
+        assert (found.id, found.events) == (SESSION, len(some))
+
+
 @pytest.mark.parametrize("time", [1 << 60, -5, True, "soon"])
 def test_an_impossible_time_is_no_time(tmp_path: Path, time: object) -> None:
     database, log = Database(tmp_path), MemoryLog()
