@@ -23,7 +23,8 @@ from projections.context.incremental import IncrementalContexts
 from projections.context.parts import Context
 from projections.requests.anthropic import render
 from projections.rules import rules_named
-from projections.rules.codex import CUT_OUTPUT, SEALED
+from projections.rules.base import TOOL_DEFINITIONS
+from projections.rules.codex import BASE_INSTRUCTIONS, CUT_OUTPUT, SEALED
 from projections.usage import answers
 from tests.support import codex
 from tests.support.events import events
@@ -156,6 +157,36 @@ def test_a_file_goes_on_from_another(has_base: bool, tmp_path: Path) -> None:  #
     with log.snapshot() as snapshot:
         gaps = [each.what for each in rules_named("codex").gaps(snapshot, entries_of(log, session))]
     assert gaps == ([] if has_base else [f"history in rollout {BASE}, which the store lacks"])
+
+
+def test_a_revert_of_a_revert_goes_on(tmp_path: Path) -> None:
+    log, fork = MemoryLog(), "01a22150-6aaa-7e00-83d1-034094e56471"
+    turns = [codex.said("one"), codex.answered("1"), codex.said("two"), codex.answered("2")]
+    bring(log, tmp_path, codex.paginated(("session_meta", {"id": BASE}), *codex.of_items(*turns)))
+    above, first = BASE, 3
+    for rollout, said in ((OWN, "other"), (f"{OWN[:-1]}1", "third"), ("", "forked")):
+        base = {"thread_id": above, "end_ordinal_exclusive": first}
+        meta = {"id": BASE, "history_base": base} if rollout else {"id": fork, "history_base": base}
+        own = codex.paginated(("session_meta", meta), *codex.of_items(codex.said(said)), first=first)
+        name = codex.name_of(rollout=rollout) if rollout else codex.name_of(fork)
+        session = bring(log, tmp_path, own, name)
+        above, first = rollout, first + 2
+    assert said_in(log, session) == ["one", "1", "other", "third", "forked"]
+    with log.snapshot() as snapshot:
+        assert not list(rules_named("codex").gaps(snapshot, entries_of(log, session)))
+
+
+def test_edited_base_instructions_are_a_gap(tmp_path: Path) -> None:
+    log = MemoryLog()
+    counted = [codex.line("token_usage_record", {"usage": codex.usage(5_000 + 100 * at)}) for at in range(2)]
+    content = codex.rollout(
+        *(codex.said("a" * 400), codex.answered("1"), counted[0]),
+        *(codex.said("b" * 396), codex.answered("2"), counted[1]),
+    )
+    content = codex.meta(base_instructions={"text": "as recorded"}) + content.partition(b"\n")[2]
+    (gap, *others) = audit(log, bring(log, tmp_path, content)).gaps
+    assert gap.what == f"{BASE_INSTRUCTIONS} and {TOOL_DEFINITIONS}"
+    assert (gap.tokens, others) == (4_900, [])
 
 
 def entries_of(log: MemoryLog, session: str) -> Any:
