@@ -117,6 +117,7 @@ _RECORDS: Final = (
     ),
     _of_item(lambda call: output(call, "Exit code: 1\nOutput:\nno")),
     _of_item(lambda call: output(call, json.dumps({"agent_id": call}))),
+    _of_item(lambda call: output(call, '{"output":"no","metadata":{"exit_code":1}}')),
     _of_item(
         lambda call: item(
             "function_call_output",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from eventstore.harnesses.codex.rollout_line import Json, object_in, parts_of, role_of
+from eventstore.harnesses.codex.rollout_line import Json, object_in, object_of, parts_of, role_of
 from eventstore.javascript import DEEPEST_RECORD, is_deeper, stringify
 from eventstore.views import Block, Image, Message, Opaque, Payload, Text, Thinking, ToolCall
 
@@ -137,7 +137,7 @@ def _is_failed(blocks: tuple[Block, ...]) -> bool:
     """Return True if an output begins with an exit code other than 0."""
     text = next((block.text for block in blocks if isinstance(block, Text)), "")
     if text.startswith(_OLD_OUTPUT):
-        noted = object_in(text.encode("utf-8", "replace")).get("metadata")
+        noted = object_of(text).get("metadata")
         return isinstance(noted, dict) and noted.get("exit_code") not in (None, 0)
     head, is_command, _ = text.partition(_OUTPUT)
     found = _EXIT.search(head) if is_command else None

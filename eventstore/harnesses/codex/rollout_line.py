@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -104,6 +105,13 @@ def object_in(raw: bytes) -> Json:
     """Return a JSON object, {} for other JSON."""
     found = tolerant_json(raw)
     return found if isinstance(found, dict) else {}
+
+
+def object_of(text: str) -> Json:
+    """Return the JSON object that a text is, {} for another text."""
+    with suppress(msgspec.DecodeError):
+        return object_in(text.encode("utf-8", "replace"))
+    return {}
 
 
 def kind_of(line: Line) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from eventstore.event import NewEvent
 from eventstore.harnesses.codex.response_item import call_id
-from eventstore.harnesses.codex.rollout_line import Json, Line, object_in
+from eventstore.harnesses.codex.rollout_line import Json, Line, object_of
 from eventstore.harnesses.names import is_name
 from eventstore.harnesses.refold.events import compose
 from eventstore.harnesses.source import DerivedEvent, KnownEvents
@@ -94,7 +94,7 @@ class Links:
             if item.get("name") == _SPAWNS and call_id(item):
                 self._spawning[call_id(item)] = event.id
             elif call_id(item) in self._spawning and isinstance(item.get("output"), str):
-                child = _name(_answer(item["output"]), "agent_id")
+                child = _name(object_of(item["output"]), "agent_id")
         elif line.event == "collab_agent_spawn_end":
             child = _name(item, "new_thread_id")
         if child:
@@ -102,10 +102,6 @@ class Links:
             yield _link("child", child, call, started_link(child))
             own = self._known.name(0)
             yield _link("subagent", own, call, origin_link("subagent", call), into=child)
-
-
-def _answer(output: str) -> Json:
-    return object_in(output.encode("utf-8", "replace")) if output.startswith("{") else {}
 
 
 def _object(fields: Any, name: str) -> Json:

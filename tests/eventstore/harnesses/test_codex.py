@@ -288,6 +288,14 @@ def test_agents_are_linked_in_either_order(tmp_path: Path) -> None:
         assert (link.session, link.event) == (codex.THREAD, "call")
 
 
+@pytest.mark.parametrize("torn", ['{"agent_id": "x"}[]', '{"output":"torn', "{"])
+def test_outputs_that_are_no_json_are_texts(tmp_path: Path, torn: str) -> None:
+    log, spawn = MemoryLog(), codex.called("k", "spawn_agent")
+    bring(log, tmp_path, codex.rollout(codex.said("one"), spawn, codex.output("k", torn)))
+    results = [each for each in events(log, codex.THREAD) if each.role == "toolResult"]
+    assert (links(log, codex.THREAD), len(results)) == (set(), 1)
+
+
 def test_reviews_are_linked_to_their_thread(tmp_path: Path) -> None:
     log = MemoryLog()
     content = codex.meta(CHILD, source={"subagent": "review"}, parent_thread_id=codex.THREAD)
