@@ -162,6 +162,7 @@ def _section(
         before=[_row(shown, lines) for shown in exchange.before],
         after=[_row(shown, lines) for shown in exchange.after],
         summary=None if isinstance(result, RewriteAudit) else summary_html(result.summary),
+        instead=lines[each.seq].text if isinstance(result, CompactionAudit) and not result.summary else "",
     )
 
 

@@ -58,7 +58,7 @@ class Section(ViewStruct, frozen=True):
     """A replacement as a section of the page.
 
     `before` and `after` are the messages of both contexts, the bars their composition. `summary` is HTML,
-    None if the event has none.
+    None if the event has none. `instead` says what a compaction that nobody can read has in its place.
     """
 
     replacement: ReplacementView
@@ -72,6 +72,7 @@ class Section(ViewStruct, frozen=True):
     before: list[Row]
     after: list[Row]
     summary: Markup | None
+    instead: str = ""
 
 
 class Tick(ViewStruct, frozen=True):

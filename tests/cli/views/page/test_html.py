@@ -7,6 +7,7 @@ from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,10 +20,12 @@ from cli.views.page.html import DEEPEST, LONGEST, MARKER, page_bytes, page_html,
 from cli.views.page.material import Material
 from cli.views.page.parts import Page
 from eventstore import EventLog
+from eventstore.files.importing import import_sessions
 from eventstore.records import Decision
 from projections.audit.session import TokensAfter
 from tests.cli.views.page.reading import material_of
 from tests.pages.hostile import EVERYTHING, PAYLOADS, hostile
+from tests.support import codex
 from tests.support.growth import NO_SQUARE, times_as_long
 from tests.support.measured import ref
 from tests.support.pi_files import bring
@@ -158,6 +161,16 @@ def test_an_empty_session_has_a_page(store: EventLog) -> None:
     Story(store).add(Decision(outcome="skip", reason="small"))
     html = page_html(build_page(material_of(store)))
     assert Reader(html).open == []
+
+
+def test_a_sealed_history_is_no_empty_summary(store: EventLog, tmp_path: Path) -> None:
+    sealed = codex.item("compaction", encrypted_content="x" * 900)
+    content = codex.rollout(codex.said("one"), codex.answered("1"), codex.compacted("", sealed))
+    (tmp_path / codex.name_of()).write_bytes(content)
+    (found,) = import_sessions(store, tmp_path / codex.name_of())
+    html = page_html(build_page(material_of(store, found.id)))
+    assert "What was sent after it is history that only openai can read" in html
+    assert "It is empty." not in html
 
 
 @pytest.mark.slow
