@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,6 +97,13 @@ def test_words_within_a_turn_come_once(runs: Runs) -> None:
     given = [[text.count(rule) for rule in RULES] for text in behind(runs("oh-my-pi"), "within-a-turn")]
     assert given[-1] == [1, 1, 1]
     assert all(max(counts) == 1 for counts in given)
+
+
+def test_commands_ask_about_their_own_session(runs: Runs) -> None:
+    asked = (runs("claude-code") / "commands" / "requests.jsonl").read_text()
+    named = re.findall(r"refold (?:audit|files|rules|show) (\S+?)[` ]", asked)
+    assert len({*named}) == 1
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", named[0])
 
 
 def test_openai_keeps_what_a_person_said(runs: Runs) -> None:

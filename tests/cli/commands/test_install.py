@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from cli.commands.install import INTEGRATIONS
 from tests.cli.fake_claude import CALLS, put_claude
 from tests.cli.running import Refold
+from tests.cli.tale import SESSION
 
 PLUGIN = INTEGRATIONS / "claude-code"
 
@@ -86,6 +88,16 @@ def test_a_failing_program_is_named(refold: Refold, monkeypatch: pytest.MonkeyPa
 def test_a_missing_program_is_named(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert "PATH" in refold("install", "claude-code", "--yes", code=1).errors
+
+
+def test_the_plugins_commands_run(told: Refold) -> None:
+    pages = [*(PLUGIN / "commands").iterdir(), *PLUGIN.glob("skills/*/SKILL.md")]
+    given = {"${CLAUDE_SESSION_ID}": SESSION, "WORDS": "parser", "'#12'": "#1"}
+    found = [words for page in pages for words in re.findall("`refold ([^`]+)`", page.read_text())]
+    assert len(found) == 2 + 2 * 2 + 4
+    for words in found:
+        if words != "sync":
+            told(*(given.get(word, word) for word in words.split()))
 
 
 def test_the_plugins_files_name_each_other() -> None:

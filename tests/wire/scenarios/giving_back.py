@@ -61,6 +61,12 @@ def _in_claude_code(box: Box) -> None:
     claude_code.ask(box, "And on.", "--continue", "--plugin-dir", str(_PLUGIN))
 
 
+def _asking(box: Box, *words: str) -> None:
+    with box.talk(*claude_code.talking("--plugin-dir", str(_PLUGIN))) as claude:
+        for each in words:
+            claude_code.tell(claude, each)
+
+
 def _without_modules(_: Box) -> None:
     hooks = _PLUGIN / "hooks" / "hooks.json"
     hooks.write_text(hooks.read_text().replace('"modules"', '"others"'))
@@ -220,6 +226,11 @@ REMOTE: Final = TALKS["codex"]._replace(
 """OpenAI compacts: only it can read the summary."""
 UNTRUSTED: Final = TALKS["codex"]._replace(run=_in_codex)
 """The person has not trusted the hooks."""
+COMMANDS: Final = TALKS["claude-code"]._replace(
+    run=lambda box: _asking(box, RULES[0], "/refold:lost", "/refold:before", "/refold:recall"),
+    rules=[claude_code.main_rule(*(say(f"Done {number}.") for number in range(4)))],
+)
+"""The person asks for what left, and for what would."""
 WITHOUT_MODULES: Final = TALKS["claude-code"]._replace(add=_without_modules)
 """Claude Code loads no modules of plugins."""
 BY_HAND: Final = TALKS["opencode"]._replace(
@@ -300,6 +311,7 @@ def scenarios(harness: str) -> list[Scenario]:
         scenario("asked", REFOLD_ASKS="refold-ask-12345678"),
         *([scenario("policy", REFOLD_POLICY=str(ROOT / "policy.toml"))] if talk.folder == "pi" else []),
         *([scenario("without-modules", talk=WITHOUT_MODULES)] if harness == "claude-code" else []),
+        *([scenario("commands", talk=COMMANDS)] if harness == "claude-code" else []),
         *([scenario("within-a-turn", talk=WITHIN_A_TURN)] if harness == "oh-my-pi" else []),
         *([scenario("by-hand", talk=BY_HAND)] if harness == "opencode" else []),
         *([scenario("remote", talk=REMOTE)] if harness == "codex" else []),
