@@ -244,3 +244,14 @@ def test_what_was_made_of_an_event_before_is_not_shown_redacted(log: EventLog, t
     with redacted(log, Masks(find)) as snapshot:
         assert "12345678-abc" not in texts(snapshot)[0]
     assert "12345678-abc" in texts(log)[0]
+
+
+@pytest.mark.parametrize("before", [0, 1, 999, 1_000, 1_500])
+def test_a_payload_has_no_secrets(before: int) -> None:
+    payload = (b"token=" + b"a" * 1_994, b"token=" + b"a" * 1_993)
+    found = []
+    for each in payload:
+        masks = Masks(find)
+        masks.learn(b"." * before + each + b".")
+        found.append(masks.count().secrets)
+    assert found == [0, 1]
