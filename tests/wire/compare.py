@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -38,6 +39,7 @@ _REMINDER: Final = re.compile(
 _MADE_UP: Final = re.compile(f"(?:{'|'.join(NAMES)}):(?:\n|$)".replace("_", " "))
 """The beginning of refold's own words around an attachment of Claude Code, where no record has the program's."""
 _NOTICE: Final = re.compile("<task-notification>.*</task-notification>", re.DOTALL)
+_PROMPT: Final = re.compile(r"<system-reminder>\n[^\n]+\n([^\n]+\n?)\n\n[^\n]+\n</system-reminder>")
 _IMAGES_OF_RESULTS: Final = (
     mask("Attached image(s) from tool result:"),
     mask("Attached media from tool result:"),
@@ -93,6 +95,15 @@ def without_words_around_notices(blocks: Sequence[Block], is_recorded: Recorded)
     ]
 
 
+def without_words_around_prompts(blocks: Sequence[Block], is_recorded: Recorded) -> list[Block]:
+    """Remove what a reminder says in the lines before and behind a recorded prompt that it holds."""
+    found = [_PROMPT.fullmatch(block.text) if block.kind == "text" else None for block in blocks]
+    return [
+        block._replace(text=held[1]) if held and is_recorded(held[1]) and not is_recorded(held[0]) else block
+        for block, held in zip(blocks, found, strict=True)
+    ]
+
+
 def without_tool_prefixes(blocks: Sequence[Block], _: Recorded) -> list[Block]:
     """Remove the underscore that oh-my-pi puts before the names of all its tools, for some providers."""
     if not all(block.text.startswith("_") for block in blocks if block.kind == "call"):
@@ -126,6 +137,7 @@ def without_question(blocks: Sequence[Block], _: Recorded) -> list[Block]:
 
 
 GAPS: Final[dict[str, Gap]] = {
+    "words of a reminder around a prompt that it holds": without_words_around_prompts,
     "a reminder that no record has": without_reminders,
     "words around a notice that no record has": without_words_around_notices,
     "an underscore before names of tools": without_tool_prefixes,
@@ -229,6 +241,9 @@ def recorded_in(paths: Sequence[Path]) -> Recorded:
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
+        with suppress(ValueError):
+            # A row of a database has its fields as JSON.
+            yield from _strings(json.loads(value)) if value.startswith("{") else ()
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _strings(each)

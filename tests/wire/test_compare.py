@@ -143,6 +143,14 @@ def test_a_reminder_is_a_gap_unless_recorded(context: list[Block]) -> None:
     }
 
 
+def test_a_prompt_in_a_reminder_is_compared(context: list[Block]) -> None:
+    wrapped = "<system-reminder>\nThe user said:\nRead a.py.\n\nGo on.\n</system-reminder>"
+    request = sent(2, {"role": "user", "content": wrapped}, CALLED, result())
+    assert differences_of(request, context, lambda text: text == "Read a.py.") == set()
+    built = [context[0]._replace(text="Other."), *context[1:]]
+    assert differences_of(request, built, lambda text: text == "Read a.py.") == {"texts ≠"}
+
+
 def test_a_reminder_that_refold_makes_up_differs(context: list[Block]) -> None:
     built = [Block("user", "text", REMINDER), *context]
     assert differences_of(sent(2, ASKED, CALLED, result()), built, never) == {"reminders +"}
