@@ -261,7 +261,7 @@ def _tokens(unwrapped: UnwrappedText) -> Iterator[FoundSecret]:
 
 
 def _heads(text: bytes) -> bytes:
-    """Return the different ends of words, in lines: to search a text for each beginning takes six times as long."""
+    """Return the different ends of words, in lines, which are searched six times as fast."""
     return b"\n".join({word[-_LONGEST_HEAD:] + end for end in _HEAD_ENDS for word in text.split(end)})
 
 

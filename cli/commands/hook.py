@@ -152,7 +152,7 @@ def _answer(ctx: click.Context, harness: str, event: dict[str, Any]) -> str:
 
 
 def _words(log: StoredLog, session: str, harness: str, event: dict[str, Any], *, is_compacted: bool) -> str:
-    """Return what a summarizer is told, or what goes back behind a compaction, which a note keeps."""
+    """Return what a summarizer is told, or what goes back behind a compaction; a note keeps it."""
     from compaction.giving_back import FOR_SUMMARIZER, masked_words, words_behind, words_for_summarizer
     from compaction.recorded_boundaries import behind_newest
     from projections.context.cursor import resolve_cursor

@@ -9,9 +9,10 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.harnesses import format_of, node_of
-from eventstore.harnesses.codex.response_item import sent_item, tokens_of_encrypted
+from eventstore.harnesses.codex.response_item import sent_item
 from eventstore.harnesses.codex.rollout_line import VERSION, Json, line_of, object_in, parts_of
 from eventstore.harnesses.codex.rollout_meaning import replacement_of, shown_items, user_item
+from eventstore.harnesses.encrypted import tokens_of_encrypted
 from eventstore.imports import CONTEXT_LINK
 from eventstore.javascript import stringify, utf8_length
 from eventstore.log import Snapshot

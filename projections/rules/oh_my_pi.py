@@ -9,7 +9,7 @@ import msgspec
 
 from eventstore.event import Event
 from eventstore.harnesses import node_of
-from eventstore.harnesses.codex.response_item import tokens_of_encrypted
+from eventstore.harnesses.encrypted import tokens_of_encrypted
 from eventstore.harnesses.oh_my_pi.dialect import REQUEST_TYPES, native_provider
 from eventstore.harnesses.oh_my_pi.snapcompact import history_blocks
 from eventstore.javascript import stringify, tolerant_json

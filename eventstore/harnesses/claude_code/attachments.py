@@ -68,7 +68,7 @@ def attachment_text(attachment: Mapping[str, Any]) -> str | None:
 
 
 def as_reminder(name: str, texts: Iterable[str]) -> str:
-    """Return an attachment's values as a reminder, with its name in place of the sentences that no record has."""
+    """Return an attachment's values as a reminder, its name in place of unrecorded sentences."""
     return "\n".join(["<system-reminder>", f"{name.replace('_', ' ')}:", *texts, "</system-reminder>"])
 
 

@@ -181,7 +181,7 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_placed(self) -> bool:
-        """True for an attachment of a version that moves and joins them, also where no record has their words."""
+        """True for an attachment of a version that moves and joins them, recorded or not."""
         return (version_of(self.version) or ()) >= _RECORDS_ATTACHMENTS
 
     @property

@@ -82,7 +82,7 @@ class _Chain:
         return "compaction" if is_plugins else kind
 
     def place_of(self, own: str, fields: Fields, kind: str, time: int | None) -> tuple[str | None, Place]:
-        """Return a record's parent and place: a result that a plugin keeps names a call before the boundary."""
+        """Return a record's parent and place; a result that a plugin keeps follows the boundary."""
         is_kept = self._began is not None and not self._boundary and time is not None and time < self._began
         if is_kept and kind == "message" and fields.contents[0].role == "toolResult":
             return None, Place(absent=Absent.PREVIOUS, continues=True)

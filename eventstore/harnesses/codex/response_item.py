@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from eventstore.harnesses.codex.rollout_line import Json, object_in, object_of, parts_of, role_of
+from eventstore.harnesses.encrypted import tokens_of_encrypted
 from eventstore.javascript import DEEPEST_RECORD, is_deeper, stringify
 from eventstore.views import Block, Image, Message, Opaque, Payload, Text, Thinking, ToolCall
 
@@ -17,10 +18,6 @@ _EXIT: Final = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)$", 
 _OUTPUT: Final = "\nOutput:\n"
 """Ends what Codex says about a command, above the command's own output."""
 _OLD_OUTPUT: Final = '{"output":'
-_ENVELOPE: Final = 650
-"""Bytes around what an encrypted item holds."""
-
-
 _NOT_SENT: Final = ("internal_chat_message_metadata_passthrough", "metadata")
 """Fields of an item that Codex keeps for itself."""
 
@@ -64,12 +61,6 @@ def call_id(item: Json) -> str:
     """Return the id of the call that an item makes or answers, "" for none."""
     found = item.get("call_id")
     return found if isinstance(found, str) else ""
-
-
-def tokens_of_encrypted(item: Json) -> int:
-    """Return an estimate of the tokens that an item's encrypted content stands for."""
-    size = len(_text(item, "encrypted_content"))
-    return max(0, size * 3 // 4 - _ENVELOPE) // 4
 
 
 def _contents(item: Json, raw: bytes) -> list[_Content]:

@@ -149,7 +149,7 @@ def _ends_in(text: bytes, at: int) -> dict[int, int]:
 
 
 def _named_by(messages: Iterable[Record]) -> str:
-    """Return the session that most messages name, "" for none; of several, that of the shortest name."""
+    """Return the session that most messages name, of several the shortest; "" for none."""
     names = Counter(text(each.info.get("sessionID")) for each in messages)
     return min(filter(None, names), key=lambda name: (-names[name], len(name)), default="")
 

@@ -1,4 +1,4 @@
-"""Split and size a message's record as pi writes almost all of them, without reading it in full."""
+"""Split and size a message's record as pi writes almost all, without reading it in full."""
 
 from __future__ import annotations
 

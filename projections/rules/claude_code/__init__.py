@@ -147,7 +147,7 @@ class ClaudeCodeRules(Rules):
         return bool(named_parent(root) or (is_boundary(fields) and fields.logicalParentUuid))
 
     def gaps(self, snapshot: Snapshot, entries: Iterable[LazyEvent]) -> Iterable[Gap]:
-        """Yield what older versions sent again after a compaction, words around attachments, and lost results."""
+        """Yield what older versions sent again, words around attachments, and lost results."""
         on_path = list(entries)
         wordless = next(filter(_lacks_words, on_path), None)
         if wordless is not None:
@@ -238,7 +238,7 @@ def _lacks_words(entry: LazyEvent) -> bool:
 
 
 def _is_kept_by_plugin(compaction: LazyEvent, kept: LazyEvent) -> bool:
-    """Return True for a result that a plugin kept; its record names a call before the boundary as its parent."""
+    """Return True for a result that a plugin kept; its parent is a call before the boundary."""
     is_plugins = compaction.format == VERSION and fields_of(compaction.body).rowSource == "hook"
     return is_plugins and kept.role == "toolResult" and named_parent(kept) != compaction.id
 
@@ -315,7 +315,7 @@ def _ids_kept(
 
 
 def _written_again(snapshot: Snapshot, compaction: LazyEvent, kept: frozenset[str]) -> Iterator[str]:
-    """Yield the ids of kept messages that the file has again right before the boundary, under ids of their own."""
+    """Yield the ids of kept messages that the file repeats before the boundary, with new ids."""
     if compaction.parent_seq:
         above = islice(upward(snapshot, compaction.session, compaction.parent_seq), 1, None)
         for entry in takewhile(lambda each: "~" in each.id, above):
