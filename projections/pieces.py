@@ -24,7 +24,7 @@ class Who(StrEnum):
     """A person's answer to a question, refusal of a call, or command, as the harness reports it."""
 
 
-_COMMAND: Final = re.compile(r"^\s*<command-(?:name|args)>", re.MULTILINE)
+_COMMAND: Final = re.compile(r"^[^\S\n]*<command-(?:name|args)>", re.MULTILINE)
 """A tag in which Claude Code reports a slash command."""
 
 

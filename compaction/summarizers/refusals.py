@@ -113,9 +113,10 @@ _PASSING: Final = frozenset({408, 409, 425, 429})
 _SERVER_ERROR: Final = 500
 _MAX_LINE_LENGTH: Final = 160
 _USER_AND_PASSWORD: Final = re.compile("//[^/#]*@")
-_ANY_USER: Final = re.compile("//.*@", re.DOTALL)
 _HTML: Final = re.compile(r"<(?:!doctype|html|head|body|title|h\d|p|br|hr|center|div)\b", re.IGNORECASE)
-_INVISIBLE: Final = re.compile(r"<(style|script)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_INVISIBLE: Final = re.compile(
+    r"<(style|script)\b.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL
+)
 _TAG: Final = re.compile(r"<[!/]?[a-z][^<>]*>", re.IGNORECASE)
 _NUMBERED: Final = re.compile(r"^\[Errno -?\d+\] ")
 _NO_HTTP: Final = re.compile(r"^illegal .*: bytearray\(", re.DOTALL)
@@ -183,10 +184,11 @@ def strip_credentials(address: str) -> str:
     """
     try:
         _ = urlsplit(address).port
-        user = _USER_AND_PASSWORD
+        shown = _USER_AND_PASSWORD.sub("//", address)
     except ValueError:
-        user = _ANY_USER
-    return user.sub("//", address).partition("?")[0].partition("#")[0]
+        scheme, slashes, rest = address.partition("//")
+        shown = f"{scheme}{slashes}{rest.rpartition('@')[2]}"
+    return shown.partition("?")[0].partition("#")[0]
 
 
 def _number(header: str | None) -> float | None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-_PIECE: Final = re.compile(r"<[^>]*>|&[#\w]+;|.", re.DOTALL)
+_PIECE: Final = re.compile(r"<[^<>]*>|&[#\w]+;|.", re.DOTALL)
 
 
 class Marked(NamedTuple):
@@ -43,7 +43,7 @@ def marked(html: Markup, wanted: Sequence[Marked]) -> Markup:
 def _pieces(html: str, spans: Sequence[tuple[int, int, Marked]]) -> Iterator[str]:
     """Yield the HTML with marks, none of which reaches over a tag."""
     edges = {0, len(html), *(edge for start, end, _ in spans for edge in (start, end))}
-    edges |= {edge for found in re.finditer(r"<[^>]*>", html) for edge in found.span()}
+    edges |= {edge for found in re.finditer(r"<[^<>]*>", html) for edge in found.span()}
     ordered = sorted(edges)
     for start, end in pairwise(ordered):
         text = html[start:end]
