@@ -108,7 +108,7 @@ def rows(log):
     """Count the rows of each table."""
     env, tables = environment_of(log)
     with env.begin() as transaction:
-        return {name: transaction.stat(db)["entries"] for name, db in tables._asdict().items()}
+        return {name: transaction.stat(db)["entries"] for name, db in msgspec.structs.asdict(tables).items()}
 
 
 def test_refold_appends(measure, log_of, events):
