@@ -112,6 +112,7 @@ class TestOpening:
             "me:my:secret@/db?host=HERE",
             "me:my%zzsecret@/db?host=HERE",
             "me:my@secret@/db?host=HERE",
+            "me:my#secret@/db?host=HERE",
             "me:my/secret@/db?host=HERE",
             "me:my?secret@/db?host=HERE",
             "me:my/se?secret@/db?host=HERE",
