@@ -3,8 +3,8 @@
     python -m bench.replays [COPIES] [--read]
 
 The sessions of the corpus are imported as often as COPIES says, under other names; 30 copies have about a thousand
-clean boundaries. With --read, they are compacted where they were recorded, and each of these boundaries has a reading
-of up to 40 facts; 170 copies have about a thousand.
+clean boundaries. With --read, those with compactions are compacted where that was recorded, and each of these
+boundaries has a reading of up to 40 facts; 170 copies have about a thousand.
 Memory is the most that the command and its processes had at once, after the first third of the sessions and at the end.
 """
 
@@ -42,6 +42,7 @@ FILES: Final = (
     "claude-code/67d765b5-manual.jsonl",
     "claude-code/aefcb05b.jsonl",
 )
+COMPACTED: Final = (FILES[0], FILES[3], FILES[4])
 POLICIES: Final = ("refold", "pi", "oh-my-pi", "opencode", "layered", "mask")
 
 
@@ -91,7 +92,7 @@ def sessions(store: Path, copies: int, *, read: bool) -> Iterator[str]:
     """Import every session under so many names, with readings if these are wanted."""
     with open_store(store) as log:
         for number in range(copies):
-            for place, file in enumerate(FILES):
+            for place, file in enumerate(COMPACTED if read else FILES):
                 import_file(log, CORPUS / file, name=f"copy-{number}-{place}")
                 if read:
                     add_readings(log, f"copy-{number}-{place}")
@@ -111,10 +112,18 @@ def replayed(store: Path, names: list[str], *options: str) -> tuple[float, int, 
             peak = Peak(process.pid)
             for done, _ in enumerate(process.stderr, 1):
                 early = peak.most if done == len(names) // 3 else early
+                progress("replayed", done, len(names), time.monotonic() - start)
         took = time.monotonic() - start
         assert process.returncode == 0
         printed.seek(0)
         return took, early, peak.most, printed.readline().decode().strip()
+
+
+def progress(what: str, done: int, of: int, seconds: float) -> None:
+    """Print how far a run is, after each tenth of it."""
+    if done % max(of // 10, 1) == 0 or done == of:
+        sys.stderr.write(f"{what} {done:,} of {of:,} sessions in {seconds:,.0f} s\n")
+        sys.stderr.flush()
 
 
 def used() -> float:
@@ -129,7 +138,11 @@ def main() -> None:
     wanted = parser.parse_args()
     options = ("--at", "recorded") if wanted.read else ()
     with tempfile.TemporaryDirectory(prefix="refold-bench-") as folder:
-        names = list(sessions(Path(folder, "store"), wanted.copies, read=wanted.read))
+        names, start = list[str](), time.monotonic()
+        of = len(COMPACTED if wanted.read else FILES) * wanted.copies
+        for name in sessions(Path(folder, "store"), wanted.copies, read=wanted.read):
+            names.append(name)
+            progress("imported", len(names), of, time.monotonic() - start)
         for which in ("first run", "second run"):
             before = used()
             took, early, most, table = replayed(Path(folder, "store"), names, *options)

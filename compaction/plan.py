@@ -14,7 +14,7 @@ from compaction.policy.model import MessageSource, Policy, Prompting
 from compaction.prompts import output_budget, turn_prefix_budget
 from compaction.rewrites import Offload
 from compaction.sized_context import shown_after, sized
-from compaction.window import Window, build_window, select_window, select_window_parts
+from compaction.window import Window, build_window, select_window
 from eventstore import paths
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
@@ -96,8 +96,7 @@ def make_plan(
 ) -> Plan:
     """Plan a compaction with a given cut; `source` says which messages the summarizer reads."""
     leaf = paths.event(snapshot, cursor.session, cursor.leaf)
-    selected = select_window(snapshot, cursor)
-    parts = select_window_parts(snapshot, cursor, selected)
+    parts = found.parts
     turn_place = len(chosen.to_summarize)
     kept_place = turn_place + len(chosen.turn_prefix)
     to_summarize, prefix, kept = parts[:turn_place], parts[turn_place:kept_place], parts[kept_place:]
@@ -106,7 +105,7 @@ def make_plan(
         # A hidden message has no place of its own in the cut: it goes where the message before it goes.
         behind = kept[0].seq if kept else cursor.leaf + 1
         turn = next((part.seq for part in prefix if part.session == cursor.session), behind)
-        since = msgspec.structs.replace(selected, first=own[0].seq)
+        since = msgspec.structs.replace(select_window(snapshot, cursor), first=own[0].seq)
         stored = parts_from(snapshot, cursor, since, rewritten=False)
         to_summarize = (
             *(part for part in to_summarize if part.session != cursor.session),

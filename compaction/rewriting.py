@@ -95,6 +95,8 @@ def record_rewrites(
     If others appended meanwhile, plan again. At another leaf, append nothing if others continued below it
     since the version `since`.
     """
+    if not parts:
+        return RewriteResult()
 
     def look_and_append() -> RewriteResult:
         with checked(writer.log) as snapshot:

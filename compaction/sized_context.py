@@ -120,7 +120,12 @@ def shown_after(before: SizedContext, targets: Sequence[TextReplacement], tokens
     if not targets:
         return before
     parts = apply_rewrites([each.part for each in before.messages], targets)
-    return msgspec.structs.replace(before, messages=tuple(_with_sizes(parts, tokens.count(parts))))
+    # Most messages stay as they are, and to count them again would take longer than the rest.
+    sizes = {id(each.part): each.tokens for each in before.messages}
+    changed = [part for part in parts if id(part) not in sizes]
+    sizes |= {id(part): size for part, size in zip(changed, tokens.count(changed), strict=True)}
+    counts = [sizes[id(part)] for part in parts]
+    return msgspec.structs.replace(before, messages=tuple(_with_sizes(parts, counts)))
 
 
 def _with_sizes(parts: Sequence[Part], counts: Sequence[int]) -> Iterator[SizedMessage]:

@@ -49,7 +49,7 @@ class WindowItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that a compaction may summarize, oldest first.
+    """The messages that a compaction may summarize, oldest first: an item for each of the `parts`.
 
     `previous_summary` is that of the compaction in effect. `measured` is the provider's token count of the
     newest successful call since, `last_measured` that of the newest one on the path, even before that
@@ -58,6 +58,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     items: tuple[WindowItem, ...]
+    parts: tuple[Part, ...] = ()
     previous_summary: str | None = None
     measured: int | None = None
     last_measured: int | None = None
@@ -83,13 +84,14 @@ def build_window(snapshot: Snapshot, cursor: Cursor, tokens: Counter) -> Window:
     leaf = event(snapshot, cursor.session, cursor.leaf)
     selected = select_window(snapshot, cursor)
     entries = path(snapshot, cursor, first=selected.first)
-    parts = select_window_parts(snapshot, cursor, selected)
+    parts = _parts(snapshot, cursor, selected)
     open_until = _open_until(parts)
     measured, last_measured = (
         (None, None) if tokens.ignores_usage else _measured(snapshot, cursor, leaf, entries)
     )
     return Window(
         items=tuple(_items(cursor.session, parts, entries, tokens.count(parts), open_until)),
+        parts=parts,
         previous_summary=_summary_of(selected.compaction) if selected.compaction else None,
         measured=measured,
         last_measured=last_measured,
@@ -106,8 +108,8 @@ def select_window(snapshot: Snapshot, cursor: Cursor) -> Selection:
     return select_readable(snapshot, leaf, rules_at(snapshot, leaf))
 
 
-def select_window_parts(snapshot: Snapshot, cursor: Cursor, selected: Selection) -> tuple[Part, ...]:
-    """Return the messages of the window at a leaf, one for each item."""
+def _parts(snapshot: Snapshot, cursor: Cursor, selected: Selection) -> tuple[Part, ...]:
+    """Return the messages of the window at a leaf."""
     own = parts_from(snapshot, cursor, selected)
     if selected.prefix is None:
         return own
