@@ -46,7 +46,7 @@ _OPAQUE: Final = "[Only the model's provider can read this summary.]"
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A piece of a message: its event's number and id, its author, the whole text."""
+    """A piece of a message: its event's number (0: not shown) and id, its author, the whole text."""
 
     seq: int
     id: str
@@ -61,7 +61,7 @@ class Said(msgspec.Struct, frozen=True):
     def cut_to(self, most: int) -> str:
         """Return the line with at most so many characters of the text."""
         shown = cut(self.text, most).replace("\n", "\n  ")
-        return f"#{self.seq} {self.who}: {shown}"
+        return f"#{self.seq} {self.who}: {shown}" if self.seq else f"{self.who}: {shown}"
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):

@@ -136,10 +136,13 @@ def still_there_prompt(parts: Sequence[Part], claims: Sequence[Claim]) -> Prompt
 
 
 def _pieces(part: Part) -> Iterator[Said]:
-    """Yield a message's pieces; a summary's are short enough to be shown whole."""
+    """Yield a message's pieces, a summary's short enough to be shown whole.
+
+    Without numbers, which a summary gets anew each time: the answer to the same context is then the stored one.
+    """
     for each in pieces_in([part]):
         lines = each.text.split("\n") if part.role == "compactionSummary" else [each.text]
-        yield from (msgspec.structs.replace(each, text=line) for line in lines if line.strip())
+        yield from (msgspec.structs.replace(each, seq=0, text=line) for line in lines if line.strip())
 
 
 def _quotes_in(answer: str) -> dict[str, str]:

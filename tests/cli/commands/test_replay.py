@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -198,37 +199,51 @@ def test_claims_are_counted_where_a_model_read(refold: Refold) -> None:
     assert trial["kept"] == nothing
 
 
-@pytest.mark.slow
-def test_the_docs_table_is_what_demo_shows(refold: Refold) -> None:
+@pytest.fixture
+def answering(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The rows of the page on templates, whose program answers, and whose templates are there."""
+    folder = PROJECT / "docs" / "templates"
+    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", shlex.join([sys.executable, str(folder / "answers.py")]))
+    for name in ("rules-first", "map"):
+        new = refold("templates", "new", name, "--from", "compaction", "--json").json["path"]
+        Path(new).write_bytes((folder / f"{name}.md").read_bytes())
     page = (PROJECT / "docs" / "improve-your-template.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$", page, re.MULTILINE)
-    variants = [name for name, *_ in rows]
-    assert variants[:2] == ["recorded", "refold"]
-    refold("--store", str(refold.store), "demo")
-    shown = refold("replay", DEMO, "--at", "recorded", "--keep-recent", "1000", *named(*variants)).out
-    printed = {words[0]: words[3:] for words in map(str.split, shown.splitlines()) if words}
-    assert [[size, *kept] for size, _, _, *kept in (printed[each] for each in variants)] == [
-        figures for _, *figures in rows
-    ]
+    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    return [[name.strip("`"), *figures] for name, *figures in lines]
+
+
+ROUNDS = ("--at", "recorded", "--rounds", "3", "--reader", "command", "--yes")
 
 
 @pytest.mark.slow
-def test_the_docs_rounds_are_repeated_offline(refold: Refold, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (PROJECT / "docs" / "improve-your-template.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\S+)` \| (\d+/\d+(?: \+\d+ read)?) \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
+def test_the_docs_rounds_are_repeated_offline(refold: Refold, answering: list[list[str]]) -> None:
+    rows = [row for row in answering if len(row) == 4]
     assert [name for name, *_ in rows][:2] == ["recorded", "refold@command"]
-    program = PROJECT / "docs" / "templates" / "answers.py"
-    monkeypatch.setenv("REFOLD_SUMMARIZER_COMMAND", shlex.join([sys.executable, str(program)]))
-    new = refold("templates", "new", "rules-first", "--from", "compaction", "--json").json["path"]
-    Path(new).write_bytes((program.parent / "rules-first.md").read_bytes())
     refold("--store", str(refold.store), "demo")
-    options = ("--at", "recorded", "--keep-recent", "1000", "--rounds", "3", "--reader", "command", "--yes")
-    shown = refold("replay", DEMO, *options, *named(*(name for name, *_ in rows))).out
-    printed = shown.partition("RULES BY ROUND")[2].partition("FACTS BY ROUND")[0]
-    for name, *figures in rows:
-        assert re.search(
-            rf"^{re.escape(name)} +{' +'.join(map(re.escape, figures))}\n", printed, re.MULTILINE
-        )
+    shown = refold("replay", DEMO, *ROUNDS, "--keep-recent", "1000", *named(*(name for name, *_ in rows))).out
+    assert by_round(shown, "RULES") == rows
+
+
+@pytest.mark.slow
+def test_a_real_sessions_rounds_are_repeated(
+    refold: Refold, answering: list[list[str]], corpus: Path
+) -> None:
+    rows = [row for row in answering if len(row) == 6]
+    assert [name for name, *_ in rows][:2] == ["recorded", "refold@command"]
+    refold("sync", corpus / "claude-code" / "6113e919-3auto.jsonl")
+    refold("judge", "@last", "--summarizer", "command", "--yes")
+    shown = refold("replay", "@last", *ROUNDS, *named(*(name for name, *_ in rows))).out
+    sizes = re.findall(r"^\S+ +3 +0 +(\d+%)", shown, re.MULTILINE)
+    facts = [row[3] for row in by_round(shown, "FACTS")]
+    found = [[*row, facts[place], sizes[place]] for place, row in enumerate(by_round(shown, "RULES"))]
+    assert found == rows
+
+
+def by_round(shown: str, what: str) -> list[list[str]]:
+    """Return the rows of a table of rounds."""
+    table = shown.partition(f"{what} BY ROUND")[2].partition("\n")[2]
+    rows = takewhile(lambda line: re.search(r" \d+/\d+", line), table.splitlines())
+    return [re.split(r"  +", row) for row in rows]
 
 
 READER = """
