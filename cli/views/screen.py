@@ -9,6 +9,7 @@ from cli.output import command_line, counted, one_line, print_line, safe_line, t
 from cli.store import short_names
 from cli.views.readings import given_back_text, lines_of_reading
 from cli.views.texts import (
+    FREE,
     WINDOW_UNKNOWN,
     dollars,
     failure_text,
@@ -76,7 +77,8 @@ def _cost(cost: SessionCost) -> str:
     table = f"{cost.prices} of {cost.prices_date}" if cost.prices_date else cost.prices
     recorded = priced = ""
     if spent.recorded is not None:
-        recorded = f"{dollars(spent.recorded)} as recorded{_without_note(spent.unrecorded)}"
+        free = "" if spent.recorded else FREE
+        recorded = f"{dollars(spent.recorded)} as recorded{free}{_without_note(spent.unrecorded)}"
     if spent.priced is not None:
         priced = f"{dollars(spent.priced)} by {table}{_without_note(spent.unpriced)}"
     if spent.understated:

@@ -89,6 +89,10 @@ def spent_dollars(spent: Spent | Spending | None) -> str:
     )
 
 
+FREE: Final = ", as with a subscription"
+"""Behind a recorded cost of nothing."""
+
+
 def dollars(amount: float | None, *, is_signed: bool = False) -> str:
     """Format US dollars, to the cent or for small amounts to a hundredth of one; "-" if unknown."""
     if amount is None:

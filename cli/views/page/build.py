@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from cli.output import counted, thousands, when
+from cli.output import counted, safe_line, thousands, when
 from cli.views.model import AuditedReplacement, AuditView, ReplacementView, Sizes
 from cli.views.page.charts import chart_markers, context_chart, cost_chart
 from cli.views.page.html import summary_html
@@ -24,6 +24,7 @@ from cli.views.page.parts import (
     Verdict,
 )
 from cli.views.texts import (
+    FREE,
     dollars,
     failure_text,
     gap_text,
@@ -32,6 +33,7 @@ from cli.views.texts import (
     restored_text,
     unexplained_text,
 )
+from eventstore.errors import shell_command
 from eventstore.javascript import epoch_ms
 from projections.audit.measure import Size
 from projections.audit.readings import RuleState
@@ -40,7 +42,7 @@ from projections.message_text import message_text
 
 
 def figures(material: Material) -> Iterator[Figure]:
-    """Yield a session's totals: what to look at, the context now, calls and their cost."""
+    """Yield a session's totals: what to look at, the context at the end, calls and their cost."""
     audit = material.view.audit
     others = [
         counted(len(found), *names)
@@ -53,7 +55,7 @@ def figures(material: Material) -> Iterator[Figure]:
     ]
     yield from _of_remarks(material.view)
     yield _figure(
-        "context now",
+        "context at the end",
         thousands(audit.context_tokens),
         f"tokens, {counted(audit.context_messages, 'message')}",
     )
@@ -91,8 +93,9 @@ def _of_calls(calls: Sequence[BilledCall], prices: str) -> Iterator[Figure]:
 
 def _how_known(calls: Sequence[BilledCall], prices: str) -> str:
     """Describe where the costs come from, and how many calls have none."""
+    recorded = [call.dollars for call in calls if call.is_recorded]
     sources = [
-        "as recorded" if any(call.is_recorded for call in calls) else "",
+        f"as recorded{'' if any(recorded) else FREE}" if recorded else "",
         f"by {prices}" if any(call.dollars is not None and not call.is_recorded for call in calls) else "",
     ]
     unknown = sum(call.dollars is None for call in calls)
@@ -228,16 +231,18 @@ def _of_compaction(each: CompactionAudit, seq_of: Mapping[str | None, int]) -> I
     yield LabelledValue(name="kept from", seq=seq_of.get(each.first_kept, 0))
     unexplained = "" if before.unexplained is None else f" · {unexplained_text(before.unexplained)}"
     yield LabelledValue(
-        name="tokens before", value=_counts(before.claimed, before.measured, before.recomputed) + unexplained
+        name="context before, in tokens",
+        value=_counts(before.claimed, before.measured, before.recomputed) + unexplained,
     )
     restored = f" · {restored_text(each.metrics.size)}" if each.metrics.size.reckoned else ""
     yield LabelledValue(
-        name="tokens after", value=_counts(after.claimed, after.measured, after.recomputed) + restored
+        name="context after, in tokens",
+        value=_counts(after.claimed, after.measured, after.recomputed) + restored,
     )
 
 
 def _counts(claimed: int | None, measured: int | None, recomputed: int) -> str:
-    known = ((claimed, "claimed"), (measured, "measured"), (recomputed, "recomputed"))
+    known = ((claimed, "by the record"), (measured, "by the provider"), (recomputed, "by refold's count"))
     return " · ".join(f"{thousands(count)} {name}" for count, name in known if count is not None)
 
 
@@ -292,6 +297,7 @@ def build_page(material: Material, *, is_full: bool = False) -> Page:
             Unfounded(sentence=each.sentence, seq=seq) for _, seq, read in read_at for each in read.unfounded
         ],
         not_judged=material.view.not_judged,
+        judge=safe_line(shell_command("judge --dry-run", audit.session)),
         replacements=sorted(worst, key=lambda view: view.replacement.seq),
         worst=worst,
         context=context_chart(material, chart_markers(material, lines, worst, target)),

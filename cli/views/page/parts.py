@@ -198,6 +198,7 @@ class Page(ViewStruct, frozen=True):
     unfounded: list[Unfounded]
     remarks: list[str]
     not_judged: str
+    judge: str
     replacements: list[Section]
     worst: list[Section]
     context: Chart | None

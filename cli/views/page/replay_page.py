@@ -122,6 +122,8 @@ def replay_page(
     """Return the page as UTF-8; it shows the summaries at the first boundaries."""
     sessions = sorted({each.boundary.session for each in results})
     at = f"{results[0].boundary.at} " if results else ""
+    boundaries = counted(len(results), f"{at}boundary", f"{at}boundaries")
+    rounds = max((each.boundary.round for each in results), default=0)
     shown = results[:MOST]
     html = rendered(
         "replay.html",
@@ -129,7 +131,7 @@ def replay_page(
         store=safe_line(origin.store),
         made=when(origin.made),
         sessions=sessions,
-        title=f"{counted(len(results), f'{at}boundary', f'{at}boundaries')} in {counted(len(sessions), 'session')}",
+        title=f"{boundaries} in {counted(len(sessions), 'session')}{f', in {rounds} rounds' if rounds else ''}",
         notes=[
             *failures_of(results, variants),
             *cost_notes(results, variants),

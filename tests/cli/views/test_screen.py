@@ -59,6 +59,11 @@ def test_calls_without_a_cost_are_counted() -> None:
     assert figures(printed(print_overview, audit(cost=cost))[-1]) == [["9", "$1.00", "3", "$2.00", "1"]]
 
 
+def test_a_recorded_cost_of_nothing_is_explained() -> None:
+    line = printed(print_overview, audit(cost=spent(9, 0.0, 2.0)))[-1]
+    assert "$0.00 as recorded, as with a subscription · $2.00" in line
+
+
 def test_where_no_call_has_a_cost_it_is_said() -> None:
     cost = spent(9, None, None, unrecorded=9, unpriced=9)
     assert printed(print_overview, audit(cost=cost))[-1] == "9 calls · no cost recorded · no price in a table"

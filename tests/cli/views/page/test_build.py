@@ -66,7 +66,11 @@ def shown(begun: Story) -> dict[str, tuple[str, list[str]]]:
 
 
 def test_a_session_without_calls_has_its_size_alone(begun: Story) -> None:
-    assert shown(begun) == {"context now": ("10", ["1"]), "entries": ("1", ["1"]), "compactions": ("0", [])}
+    assert shown(begun) == {
+        "context at the end": ("10", ["1"]),
+        "entries": ("1", ["1"]),
+        "compactions": ("0", []),
+    }
 
 
 def test_calls_are_summed(begun: Story) -> None:
@@ -99,6 +103,12 @@ def test_a_cost_tells_where_it_comes_from(begun: Story) -> None:
     assert shown(begun)["cost"] == ("$0.25", [])
     answer(begun, input=1)
     assert shown(begun)["cost"] == ("$0.25", ["1"])
+
+
+def test_a_recorded_cost_of_nothing_is_explained(begun: Story) -> None:
+    answer(begun, input=1, cost={"total": 0})
+    (cost,) = (each for each in figures(material_of(begun.log)) if each.name == "cost")
+    assert (cost.value, cost.note) == ("$0.00", "as recorded, as with a subscription")
 
 
 @pytest.mark.slow
@@ -183,8 +193,8 @@ def test_a_compaction_tells_who_made_it_and_of_what(sized: Story) -> None:
     assert told == [
         ("messages", 0, ["2", "1", "0"]),
         ("kept from", 3, []),
-        ("tokens before", 0, ["100", "100"]),
-        ("tokens after", 0, ["15", "15"]),
+        ("context before, in tokens", 0, ["100", "100"]),
+        ("context after, in tokens", 0, ["15", "15"]),
     ]
     model, record = view.facts[:2]
     assert model == LabelledValue(name="model", value="p/m")

@@ -67,6 +67,8 @@ def test_the_page_plots_what_was_kept_against_size() -> None:
     assert '<td class="n">3/4</td>' in text
     assert "one at s#9: 3/4 rules, 50% of the size" in text
     assert "rules kept, by size left" in text
+    assert '<tr><td class="n">1</td><td><bdi>one</bdi></td>' in text
+    assert '<tr><td class="n">2</td><td><bdi>two</bdi></td>' in text
     assert "<td><bdi>Ask &lt;first&gt;</bdi></td>" in text
     mark = '<b class="label" id="b-0-0-R1">R1</b><mark>A </mark><strong><mark>summary</mark></strong>'
     assert mark in text
@@ -74,6 +76,15 @@ def test_the_page_plots_what_was_kept_against_size() -> None:
     assert ">not word for word</td>" in text
     assert "facts kept, by size left" not in text
     assert "frontier" not in page(found)
+
+
+def test_the_title_says_how_many_rounds() -> None:
+    assert "<h1>1 recorded boundary in 1 session</h1>" in page(result("s"))
+    rounds = [
+        structs.replace(result("s"), boundary=structs.replace(result("s").boundary, round=each))
+        for each in (1, 2)
+    ]
+    assert "<h1>2 recorded boundaries in 1 session, in 2 rounds</h1>" in page(*rounds)
 
 
 def test_the_page_says_what_is_sealed() -> None:
