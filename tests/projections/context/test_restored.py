@@ -69,13 +69,16 @@ def test_what_a_person_queued_is_not_restored(tmp_path: Path) -> None:
 
 
 def test_a_walk_finds_the_same_fates(tmp_path: Path) -> None:
+    """Nothing stops an attachment behind a summary: Claude Code sends it first, as recorded requests show."""
     log = MemoryLog()
     bring(log, tmp_path / "s.jsonl", *COMPACTED, attached("x", "s", FILE), said("z", "x", "go on"))
     with log.snapshot() as snapshot:
         cursor = resolve_cursor(snapshot, SESSION)
         walk = IncrementalContexts(snapshot, cursor, path_of_contexts(snapshot, cursor, 1))
         walk.context_at(snapshot.locate(SESSION, "s"))
-        assert [part.fate for part in walk.context_at(cursor.leaf).parts] == ["summary", "restored", "kept"]
+        parts = walk.context_at(cursor.leaf).parts
+    assert [part.fate for part in parts] == ["restored", "summary", "kept"]
+    assert parts == build_context(log, SESSION).parts
 
 
 def test_restored_content_belongs_to_what_the_compaction_made(tmp_path: Path) -> None:
