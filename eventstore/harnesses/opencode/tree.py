@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -117,8 +118,10 @@ class _Reader(SessionReader):
                     for path in folder.glob("*.json")
                     if any(abs(made_later(path.stem, time)) <= AT_ONCE for time in times)
                 )
-                if times <= {time_of(fields_of(path.read_bytes())) for path in near}:
-                    return folder.name
+                # What cannot be read is told where it is imported.
+                with suppress(OSError):
+                    if times <= {time_of(fields_of(path.read_bytes())) for path in near}:
+                        return folder.name
         return ""
 
     def _bodies(self, remarks: list[Piece]) -> Iterator[bytes]:

@@ -129,6 +129,18 @@ def test_a_fork_is_linked_to_its_original(tmp_path: Path) -> None:
     assert link.session == SESSION
 
 
+@pytest.mark.parametrize("broken", ["message", "folder"])
+def test_another_sessions_damage_ends_no_fork(tmp_path: Path, broken: str) -> None:
+    log, began = MemoryLog(), START + 9000
+    path = tree(tmp_path, [named(began, START + 1000)], id=FORK, time={"created": began})
+    storage = path.parents[2] / "message"
+    if broken == "message":
+        (storage / "ses_zz" / f"{id_at(START + 1000)}.json").mkdir(parents=True)
+    else:
+        (storage / "ses_zz").write_text("no folder")
+    assert sync(log, path).added == 2
+
+
 def test_a_torn_file_is_told_and_others_read(tmp_path: Path) -> None:
     log = MemoryLog()
     path = tree(tmp_path, [asked(1), answer(2), asked(3)])
