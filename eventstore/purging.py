@@ -26,7 +26,7 @@ from eventstore.event import Event, NewEvent
 from eventstore.files.glue import PURGED_PAYLOAD, segment_digests
 from eventstore.frame import decode, header_only, written_in
 from eventstore.harnesses import node_of
-from eventstore.javascript import TooDeepError
+from eventstore.javascript import DEEPEST_RECORD, TooDeepError, is_deeper
 from eventstore.lmdb.data_files import DATA_FILE
 from eventstore.log import Head, Snapshot, StoredLog
 from eventstore.records import Import, ObservedRewrite, embed, embedded, record_of
@@ -51,7 +51,7 @@ _MADE: Final = frozenset(
 """Kinds of a harness's events that are made from others."""
 _OF_FILES: Final = frozenset({"message", "import", "link"})
 """Kinds of refold's own events that are not."""
-_NAMES: Final = re.compile(r"type|role|state|outcome|relation|shape|.*(?:Id|ID|id|Type)")
+_NAMES: Final = re.compile(r"type|role|state|outcome|relation|shape|(?:.*_)?(?:uu)?id|.*(?:Id|ID|Uuid|Type)")
 """Fields whose values say what a record is."""
 _STARTS: Final = re.compile(r"(?<![^\W_])\S")
 """The places of a text where a word begins, or no word is."""
@@ -78,7 +78,7 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     """The changes of a purge, and the position of the newest event that it knows of.
 
     `bodies` are by session and number, `payloads`, the bytes between records, by digest. `forms` are the ways in which
-    the texts that go may be written in the store, longest first.
+    the texts that go, and the longest lines of the events, may be written.
     """
 
     events: tuple[PurgedEvent, ...]
@@ -129,7 +129,7 @@ def plan_purge(snapshot: Snapshot, *, text: str = "", named: Collection[tuple[st
         events=tuple(found),
         bodies=bodies,
         payloads=payloads,
-        forms=cut.forms or made.forms,
+        forms=(*cut.forms, *(made.forms if whole else ())),
         position=position,
     )
 
@@ -239,15 +239,15 @@ class _Cut:
         # A writer may escape any character; almost none escapes more than it must.
         return bool(self.forms) and (b"\\u" in body or b"\\/" in body) and self._is_in(_decoded(body))
 
-    def _is_in(self, value: Any, depth: int = 0) -> bool:
-        if isinstance(value, str):
-            if any(text in value for text in self._texts):
-                return True
-            inner = _decoded(value.encode("utf-8", "replace")) if depth < _DEPTH and "\\" in value else None
-            return isinstance(inner, dict | list) and self._is_in(inner, depth + 1)
-        if isinstance(value, dict):
-            return any(self._is_in(key, depth) or self._is_in(each, depth) for key, each in value.items())
-        return isinstance(value, list) and any(self._is_in(each, depth) for each in value)
+    def _is_in(self, record: Any, depth: int = 0) -> bool:
+        for value in _all_in(record):
+            for text in value if isinstance(value, dict) else [value] if isinstance(value, str) else ():
+                if any(each in text for each in self._texts):
+                    return True
+                inner = _decoded(text.encode("utf-8", "replace")) if depth < _DEPTH and "\\" in text else None
+                if isinstance(inner, dict | list) and self._is_in(inner, depth + 1):
+                    return True
+        return False
 
     def without(self, event: Event, body: bytes) -> bytes:
         """Return a record's tombstone, which shows the record with marks where the texts were.
@@ -289,11 +289,21 @@ def _forms(text: str) -> Iterator[bytes]:
 
 
 def _decoded(data: bytes) -> Any:
-    """Return JSON decoded, None for anything else."""
+    """Return JSON decoded, None for anything else, and for what is deeper than a record may be."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
+        return None if is_deeper(data, DEEPEST_RECORD) else json.loads(data)
+    except ValueError:
         return None
+
+
+def _all_in(value: Any) -> Iterator[Any]:
+    """Yield a value of JSON, and every one in it."""
+    left = [value]
+    while left:
+        value = left.pop()
+        yield value
+        if isinstance(value, dict | list):
+            left += value.values() if isinstance(value, dict) else value
 
 
 class _Made:
@@ -354,12 +364,11 @@ class _Made:
         if not _is_made(event):
             is_copy = body_digest(event.body) in self._digests or self._is_said(event)
             return (_nothing(event), "copy") if is_copy else (event.body, None)
-        before = _decoded(_core(event, event.body))
-        after = self._left_of(event, before)
-        if after == before:
+        left = self._left_of(event, _decoded(_core(event, event.body)))
+        if left is None:
             return event.body, None
         try:
-            core = json.dumps(after, allow_nan=False).encode()
+            core = json.dumps(left, allow_nan=False).encode()
         except ValueError:
             core = b"{}"
         return _with_core(event, event.body, core), "quotes"
@@ -373,27 +382,22 @@ class _Made:
         )
 
     def _left_of(self, event: Event, record: Any) -> Any:
-        """Return what is left of a record: no text or note about an event that goes."""
+        """Return what is left of a record, None for all: no text or note about an event that goes."""
+        has_any = False
         if event.is_own and isinstance(record, dict):
             if event.kind == "observed_rewrite" and (event.session, _target(event)) in self._whole:
                 return {}
             if event.kind == "note" and self._is_quoted(event.session, record):
-                return {**record, "data": MARK}
-            if event.kind == "rewrite":
-                targets = [
-                    {**each, "shown": MARK} if (event.session, each.get("target")) in self._touched else each
-                    for each in record.get("targets", [])
-                ]
-                record = {**record, "targets": targets}
-        return (self._close if event.session in self._near else self._far).cut_from(record)
+                record["data"], has_any = MARK, True
+            for each in record.get("targets", []) if event.kind == "rewrite" else ():
+                if (event.session, each.get("target")) in self._touched and each.get("shown") != MARK:
+                    each["shown"], has_any = MARK, True
+        lines = self._close if event.session in self._near else self._far
+        return record if lines.cut_from(record) or has_any else None
 
-    def _is_quoted(self, session: str, value: Any) -> bool:
-        if isinstance(value, dict):
-            name = value.get("event")
-            if isinstance(name, str) and (session, name) in self._touched:
-                return True
-            value = [*value.values()]
-        return isinstance(value, list) and any(self._is_quoted(session, each) for each in value)
+    def _is_quoted(self, session: str, record: Any) -> bool:
+        names = (each.get("event") for each in _all_in(record) if isinstance(each, dict))
+        return any(isinstance(name, str) and (session, name) in self._touched for name in names)
 
 
 class _Lines:
@@ -406,22 +410,23 @@ class _Lines:
         self._long = sorted(each for each in lines if len(each) >= _LONG)
         self._beginnings = {each[:_LONG] for each in self._long}
 
-    def cut_from(self, value: Any, depth: int = 0) -> Any:
-        """Return JSON with marks where the lines were, also in texts of JSON."""
-        if isinstance(value, dict):
-            return {
-                name: each if _NAMES.fullmatch(name) else self.cut_from(each, depth)
-                for name, each in value.items()
-            }
-        if isinstance(value, list):
-            return [self.cut_from(each, depth) for each in value]
-        if not isinstance(value, str) or not self.all:
-            return value
-        inner = (
-            _decoded(value.encode("utf-8", "replace")) if depth < _DEPTH and value[:1] in {"{", "["} else None
-        )
-        after = self.cut_from(inner, depth + 1)
-        return self._cut(value) if after == inner else json.dumps(after, ensure_ascii=False)
+    def cut_from(self, record: Any, depth: int = 0) -> bool:
+        """Put marks where the lines were, also in texts of JSON. Return True if there were any."""
+        has_any = False
+        for value in _all_in(record) if self.all else ():
+            named = value.items() if isinstance(value, dict) else ()
+            for name, each in enumerate(value) if isinstance(value, list) else named:
+                if isinstance(each, str) and not (isinstance(name, str) and _NAMES.fullmatch(name)):
+                    value[name] = self._without(each, depth)
+                    has_any = has_any or value[name] != each
+        return has_any
+
+    def _without(self, text: str, depth: int) -> str:
+        if depth < _DEPTH and text[:1] in {"{", "["}:
+            inner = _decoded(text.encode("utf-8", "replace"))
+            if self.cut_from(inner, depth + 1):
+                return json.dumps(inner, ensure_ascii=False)
+        return self._cut(text)
 
     def _cut(self, text: str) -> str:
         parts, end = list[str](), 0
@@ -509,13 +514,8 @@ def _sets_of_lines(event: Event) -> Iterator[frozenset[str]]:
 
 def _texts(event: Event) -> Iterator[str]:
     """Yield the texts in an event's messages and calls."""
-    left = [*_values(event)]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict | list):
-            left += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str):
-            yield value
+    for value in _values(event):
+        yield from (each for each in _all_in(value) if isinstance(each, str))
 
 
 def _values(event: Event) -> Iterator[Any]:

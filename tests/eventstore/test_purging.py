@@ -337,6 +337,7 @@ def test_a_notes_quotation_goes_where_cut(store: LmdbLog) -> None:
         event("n", "rewrite", reason="x", targets=[{"target": "a", "shown": "pin: 47 […]"}]),
         event("n", "decision", outcome="x", reason='"pin: 4711"'),
         event("n", "custom", data=json.dumps(["pin: 4711"])),
+        event("n", "custom", data={"said": "pin: 4711"}),
     ],
     ids=lambda made: made.kind,
 )
@@ -359,6 +360,27 @@ def test_each_line_of_a_text_goes(store: LmdbLog) -> None:
     quoting = event("b", "branch_summary", summary="see\n> first key\n> second key", fromId="a")
     store.append(SESSION, [message("a", "first key\nsecond key"), quoting])
     assert b"> [purged]\\n> [purged]" in planned(store, "first key\nsecond key").bodies[SESSION, 2]
+
+
+@pytest.mark.parametrize("levels", [480, 5_000])
+@pytest.mark.parametrize("harmful", [LONG, "other"])
+def test_nested_records_and_texts_are_purged(store: LmdbLog, levels: int, harmful: str) -> None:
+    nested = "[" * levels + json.dumps(f"\u00fc {harmful}") + "]" * levels
+    data = json.loads(nested) if levels < 500 else nested
+    store.append(SESSION, [message("a", LONG), event("c", "custom", data={"as JSON": nested})])
+    SessionWriter(store, SESSION).append(Note(data={"said": data}))
+    seen = 2 * (harmful == LONG)
+    assert len(planned(store, "", 1).events) == len(planned(store, LONG).events) == 1 + seen
+
+
+def test_files_with_events_and_texts_are_named(store: LmdbLog, tmp_path: Path) -> None:
+    store.append(SESSION, [message("a", LONG), message("b", SECRET)])
+    path = tmp_path / "another" / "data.mdb"
+    path.parent.mkdir()
+    for text in (LONG, SECRET):
+        path.write_text(text)
+        with store.snapshot() as snapshot:
+            assert still_held(snapshot, store.path, planned(store, SECRET, 1).forms) == [str(path)]
 
 
 def test_a_repeated_line_goes_from_payloads(place: str, tmp_path: Path) -> None:
