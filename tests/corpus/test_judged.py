@@ -37,6 +37,20 @@ def test_few_claims_have_no_percentage(name: str, row: str) -> None:
     assert f"| {len(verdicts)} {row} | {verdicts.count('right')}, too few to say |" in PAGE
 
 
+@pytest.mark.parametrize("name", ["rules", "facts", "statements", "losses"])
+def test_claims_of_the_newest_template_are_counted(name: str) -> None:
+    found = Counter(
+        {
+            verdict: sum(len(each.get(verdict, {}).get(name, [])) for each in MEASURED["again"])
+            for verdict in ("right", "doubtful", "wrong")
+        }
+    )
+    right, all_of_them = found["right"], found.total()
+    share = f"{right}, too few to say" if all_of_them < 20 else f"{right} ({percent(right, all_of_them)})"
+    noun = "losses shown" if name == "losses" else name
+    assert f"| {all_of_them} {noun} | {share} | {found['doubtful']} | {found['wrong']} |" in PAGE
+
+
 def test_labels_that_were_found_are_counted() -> None:
     rules, found = MEASURED["labelledRules"], MEASURED["labelledRulesFound"]
     losses = [each["found"] for each in MEASURED["losses"]]
