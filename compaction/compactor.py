@@ -10,6 +10,7 @@ import msgspec
 from compaction.composing import CompactionAppend, Draft, compose_compaction
 from compaction.continuations import ContinuationPlan
 from compaction.cuts import AnyCut, cut_before
+from compaction.decisions import DecisionOutcome
 from compaction.hooks import (
     Cancel,
     HookErrors,
@@ -19,7 +20,6 @@ from compaction.hooks import (
     collect_prompt_additions,
     recording_hook_errors,
 )
-from compaction.outcomes import DecisionOutcome
 from compaction.part import Limits, Reason
 from compaction.plan import Plan, make_plan, plan_compaction, stale_reason
 from compaction.policy.model import Policy

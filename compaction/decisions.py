@@ -1,17 +1,34 @@
-"""Read the newest decisions of a session: what is logged already, and how many failed."""
+"""Name the outcomes of decisions, and read the newest ones: what is logged, how many failed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import takewhile
 from typing import Final, Literal
 
 import msgspec
 
-from compaction.outcomes import DecisionOutcome
 from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent, event, events
 from eventstore.records import Attempt, Decision, own_record
+
+
+class DecisionOutcome(StrEnum):
+    """The outcome of a decision."""
+
+    TRIGGERED = "triggered"
+    PROMOTED = "promoted"
+    HANDED_OFF = "handed off"
+    SKIPPED = "skipped"
+    NOTHING = "nothing"
+    CANCELLED = "cancelled"
+    NO_GAIN = "no-gain"
+    STILL_TOO_LARGE = "still too large"
+    FAILED = "failed"
+    CIRCUIT_OPEN = "circuit open"
+    HOOK_FAILED = "hook failed"
+
 
 HookName = Literal["before_request", "after_turn", "error", "idle"]
 """The harness's call at which something was decided."""

@@ -11,7 +11,7 @@ import msgspec
 
 from compaction.branching.move_plan import Move
 from compaction.cuts import cut_before
-from compaction.outcomes import DecisionOutcome
+from compaction.decisions import DecisionOutcome
 from compaction.plan import Plan
 from eventstore.records import Decision
 from eventstore.writing import SessionWriter

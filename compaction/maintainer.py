@@ -12,7 +12,14 @@ from compaction.branching.handoff import hand_off
 from compaction.branching.move import Navigator, move_to
 from compaction.compactor import CompactionResult, Compactor
 from compaction.continuations import CONTINUATIONS
-from compaction.decisions import IN_A_ROW, FailureHistory, HookName, failure_history, is_logged
+from compaction.decisions import (
+    IN_A_ROW,
+    DecisionOutcome,
+    FailureHistory,
+    HookName,
+    failure_history,
+    is_logged,
+)
 from compaction.newest_answer import (
     CompactToolCalls,
     answer_calls,
@@ -22,7 +29,6 @@ from compaction.newest_answer import (
     report_no_compaction,
     session_end,
 )
-from compaction.outcomes import DecisionOutcome
 from compaction.part import Count, Limits, Positive, Reason
 from compaction.plan import WENT_ON, has_new_messages
 from compaction.policy.model import Policy

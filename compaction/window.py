@@ -49,12 +49,12 @@ class WindowItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages that a compaction may summarize, oldest first: an item for each of the `parts`.
+    """The messages that a compaction may summarize, oldest first.
 
-    `previous_summary` is that of the compaction in effect. `measured` is the provider's token count of the
-    newest successful call since, `last_measured` that of the newest one on the path, even before that
-    compaction. `is_compacted` means that no message follows that compaction. `is_open` means that tool calls
-    of the newest answer have no results yet and must be kept.
+    `items` has one for each of the `parts`. `previous_summary` is that of the compaction in effect. `measured` is the
+    provider's token count of the newest successful call since, `last_measured` that of the newest one on the path, even
+    before that compaction. `is_compacted` means that no message follows that compaction. `is_open` means that tool
+    calls of the newest answer have no results yet and must be kept.
     """
 
     items: tuple[WindowItem, ...]

@@ -9,8 +9,8 @@ import msgspec
 
 from compaction.branching.move_plan import Move, plan_move
 from compaction.branching.summarize import branch_summary, has_content, summarize_branch
+from compaction.decisions import DecisionOutcome
 from compaction.hooks import Cancel, Hooks, SuppliedSummary, call_hooks_before, recording_hook_errors
-from compaction.outcomes import DecisionOutcome
 from compaction.part import Limits
 from compaction.plan import LEFT
 from compaction.summarizers.chain import SummarizerChain, request_record

@@ -46,7 +46,7 @@ _OPAQUE: Final = "[Only the model's provider can read this summary.]"
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A piece of a message: its event's number (0: not shown) and id, its author, the whole text."""
+    """A piece of a message: its event's number (0: not shown) and id, author and whole text."""
 
     seq: int
     id: str

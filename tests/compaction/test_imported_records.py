@@ -10,8 +10,7 @@ import pytest
 
 from compaction.compactor import latest_notes
 from compaction.composing import restore_files
-from compaction.decisions import FailureHistory, failure_history
-from compaction.outcomes import DecisionOutcome
+from compaction.decisions import DecisionOutcome, FailureHistory, failure_history
 from compaction.policy.model import Restoring
 from compaction.summarizers import SummarizerError
 from compaction.summarizers.recorded import RecordedSummarizer

@@ -35,7 +35,8 @@ _ECHO: Final = re.compile(
 )
 """Beginnings of texts that the harness wrote in the user's name."""
 _VERSION_NUMBER: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
-_RECORDS_ATTACHMENTS: Final = (2, 1, 110)
+RECORDS_ATTACHMENTS: Final = (2, 1, 110)
+"""The first version that records its attachments."""
 _RENDERS: Final = (2, 1, 288)
 """A version from which on every attachment that is sent says its text."""
 _REWRITES_WITHOUT_ID: Final = frozenset({"content-replacement", "marble-origami-commit"})
@@ -182,7 +183,7 @@ class Fields(msgspec.Struct, frozen=True, dict=True):
     @property
     def is_placed(self) -> bool:
         """True for an attachment of a version that moves and joins them, recorded or not."""
-        return (version_of(self.version) or ()) >= _RECORDS_ATTACHMENTS
+        return (version_of(self.version) or ()) >= RECORDS_ATTACHMENTS
 
     @property
     def agent(self) -> str:

@@ -19,7 +19,7 @@ from eventstore.harnesses.claude_code.api_requests import (
     words_around,
 )
 from eventstore.harnesses.claude_code.meaning import RENDERED, shown_messages
-from eventstore.harnesses.claude_code.record import VERSION, fields_of, is_boundary
+from eventstore.harnesses.claude_code.record import RECORDS_ATTACHMENTS, VERSION, fields_of, is_boundary
 from eventstore.log import Snapshot
 from eventstore.node import CompactionView, PromptView
 from eventstore.paths import LazyEvent, Order, event, events_of_kinds, path, upward
@@ -55,13 +55,8 @@ from projections.rules.claude_code.turns import (
 COUNTS: Final = "message counts"
 WORDS: Final = "words around attachments"
 RESUMED: Final = "what a resumed session sends again, because a plugin kept a result"
-_RECORDS_ATTACHMENTS: Final = (2, 1, 110)
-"""The first version that records its attachments."""
 _ENDS_LINES: Final = (2, 1, 78)
-"""The first version in which refold ends the line of a text before another one.
-
-All from 2.1.78 on do, but no record of theirs has the words of attachments that lie between texts.
-"""
+"""The first version that ends the line of a text before another one."""
 _REMEMBERED: Final = 1 << 14
 """Hashes kept: most messages of a request are in the next one too."""
 _COUNTED: Final = b'"messageCount"'
@@ -158,7 +153,7 @@ class ClaudeCodeRules(Rules):
         for entry in on_path:
             if entry.kind == "compaction" and entry.format == VERSION:
                 version = version_at(entry)
-                if version is not None and version < _RECORDS_ATTACHMENTS:
+                if version is not None and version < RECORDS_ATTACHMENTS:
                     yield Gap(what=SENT_AGAIN, event=entry.id, seq=entry.seq)
         if not on_path:
             return
