@@ -187,8 +187,10 @@ def _with_attachments(users: Sequence[tuple[bytes, Rendered]]) -> list[list[Json
     return turns
 
 
-def _is_text(blocks: Sequence[Json]) -> bool:
-    return bool(blocks) and all(isinstance(block.get("text"), str) for block in blocks)
+def _is_text(blocks: Sequence[Any]) -> bool:
+    return bool(blocks) and all(
+        isinstance(block, dict) and isinstance(block.get("text"), str) for block in blocks
+    )
 
 
 def _behind_result(content: Any, blocks: Sequence[Json]) -> str | list[Json]:

@@ -207,6 +207,7 @@ def test_attachments_move_up_past_their_prompt(log: MemoryLog, tmp_path: Path) -
         ("out\n", "out\n\na"),
         ([text("out")], [text("out\n"), text("a")]),
         ([], [text("a")]),
+        ([7], [7, text("a")]),
     ],
 )
 def test_attachments_join_the_last_result(
