@@ -70,3 +70,6 @@ def test_planted_states_are_counted() -> None:
         f"{planted['readAsGone']} were read as gone; the {sum(elsewhere.values())} others the summary still says"
         f" elsewhere, {elsewhere['fully']} in full and {elsewhere['partly']} in part"
     ) in words
+    unsaid = planted["unsaid"]
+    assert f"Of {unsaid['put']} sentences about the person that nobody had said" in words
+    assert f"{unsaid['readAsUnsaid']} were named as such" in words
