@@ -249,12 +249,15 @@ class TestOfClaudeCode:
 
 
 REAL = {
-    "0708a5fa-snap3": [12_773, 3_724],
+    "0708a5fa-snap3": [12_773, None, 3_724],
     "6113e919-3auto": [42_389, -15_311, 20_404, 14_665, 12_579],
     "67d765b5-manual": [40_163, 8_051],
-    "aefcb05b": [34_215, 3_216],
+    "aefcb05b": [34_215, None, 3_216],
 }
-"""The sizes of the gaps of Claude Code's sessions: what is before the messages, then what only usage reveals."""
+"""The sizes of the gaps of Claude Code's sessions: what is before the messages, then what only usage reveals.
+
+Words around attachments, None, are in no record of those that have attachments, and no count tells their size.
+"""
 
 
 @pytest.mark.parametrize("name", REAL)
