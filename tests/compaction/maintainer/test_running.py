@@ -61,8 +61,8 @@ def test_what_is_called_off_leaves_its_attempt_and_is_no_failure(story, aside):
     runs = aside(asked.after_turn, story.writer)
     assert scribe.asked.wait(PATIENCE)
     asked.cancel(story.writer)
-    assert runs.done()
     assert kinds(story) == ["attempt"]
+    runs.result(PATIENCE)
     assert record(story, "attempt").request["reason"] == "threshold"
     assert [outcome for outcome, _ in decisions(story)] == ["triggered", "cancelled"]
 
