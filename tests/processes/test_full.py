@@ -12,11 +12,15 @@ from typing import NamedTuple
 
 import pytest
 
+from eventstore import open_store
 from eventstore.backup import backup
 from eventstore.errors import StoreError
 from eventstore.lmdb.environment import Durability
 from eventstore.lmdb.store import LmdbLog
 from eventstore.verify import verify
+from tests.cli import tale
+from tests.cli.running import Refold
+from tests.cli.tale import SESSION
 from tests.support.disks import disk
 from tests.support.events import event, events, message, version
 from tests.support.processes import output_of, running
@@ -262,6 +266,28 @@ class TestFullDisk:
 
     def test_a_full_disk_refuses_no_reader(self, small_disk: Path) -> None:
         assert json.loads(output_of(KEEP_WHEN_FULL, small_disk)) == [1, None]
+
+    @pytest.mark.parametrize("room", [0, 4096, 40_960])
+    @pytest.mark.parametrize("what", [SESSION, "--all"])
+    def test_an_audit_on_a_full_disk(
+        self, small_disk: Path, tmp_path: Path, what: str, room: int
+    ) -> None:
+        refold, elsewhere = Refold(small_disk / "store"), Refold(tmp_path / "store")
+        for each in (refold, elsewhere):
+            each.program("sync", tale.write(tmp_path / "tale.jsonl"))
+        output_of(f"{PRELUDE}\nfill(Path(sys.argv[1]), but={room})", small_disk)
+        told = refold.program("audit", what, "--json")
+        assert (told.raw, told.errors) == (elsewhere.program("audit", what, "--json").raw, "")
+        assert refold.program("verify").errors == ""
+
+    def test_a_file_audited_on_a_full_disk(self, small_disk: Path, tmp_path: Path) -> None:
+        refold, file = Refold(small_disk / "store"), tale.write(tmp_path / "tale.jsonl")
+        with open_store(refold.store) as log:
+            log.append("s", [message("a")])
+        output_of(f"{PRELUDE}\nfill(Path(sys.argv[1]))", small_disk)
+        (line,) = refold.program("audit", file, code=1).errors.splitlines()
+        assert line.startswith(f"refold: {refold.store}: ")
+        assert refold.program("verify").errors == ""
 
     @pytest.mark.parametrize("room", [0, 4096, 16_384, 40_960, 65_536])
     def test_a_new_store_on_a_full_disk_is_refused_or_made_and_never_ends_in_a_signal(

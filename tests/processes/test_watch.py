@@ -283,6 +283,26 @@ class TestChanges:
             assert watch.hear()["added"] == 1
             assert watch.end() == (0, "")
 
+    def test_a_changed_file_that_fails_at_every_retry(
+        self, refold: Refold, place: Path, environment: dict[str, str]
+    ) -> None:
+        path, other = begin(place, "first"), begin(place, "first", day="--tuesday--")
+        other.write_bytes(header(3, session="other"))
+        whole = path.read_bytes()
+        with watching(refold, **environment) as watch:
+            path.write_bytes(b"no session\n")
+            assert watch.process.stderr is not None
+            assert str(path).encode() in watch.process.stderr.readline()
+            for text in ("second", "third"):
+                append(path, b"still none\n")
+                append(other, said(text, text, None))
+                assert watch.hear()["session"] == "other"
+                # Until what fails would be reported.
+                assert watch.is_silent(4)
+            path.write_bytes(whole + said("second", "second", None))
+            assert watch.hear()["added"] == 1
+            assert watch.end() == (0, "")
+
 
 @pytest.mark.parametrize("environment", [{}, POLLING], ids=["notified", "polling"])
 def test_named_files_and_folders_are_watched_alone(

@@ -246,6 +246,23 @@ def test_a_file_that_stays_unreadable_is_only_counted(refold: Refold, home: Path
     assert [each["known"] for each in failed] == [True, True]
 
 
+def test_a_changed_file_that_fails_at_every_retry(refold: Refold, home: Path) -> None:
+    refold("sync", "--home", home)
+    path = home / PI / "one" / "one-0.jsonl"
+    whole = path.read_bytes()
+    for state in (b"a shopping list\n", b"a longer shopping list\n"):
+        write(path, state)
+        (line,) = refold("sync", "--home", home, code=1).errors.splitlines()
+        assert str(path) in line
+        for retry in range(2):
+            pi_session(home, "two", f"{len(state)}-{retry}")
+            again = refold("sync", "--home", home, "--json")
+            assert "1 unreadable file" in again.errors
+            assert counts(again.json)["pi", "two"][0] == 1
+    write(path, whole + said("more", "n1", "e2"))
+    assert counts(refold("sync", "--home", home, "--json").json)["pi", "one"] == (0, 1, 3, 1)
+
+
 def test_a_line_that_cannot_be_read_is_told_of(refold: Refold, home: Path) -> None:
     path = home / PI / "one" / "one-0.jsonl"
     write(path, path.read_bytes().replace(b'"e2"', b'"e2'))
