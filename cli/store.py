@@ -224,13 +224,14 @@ def resolve_session(log: EventLog, name: str) -> str:
             return name
         heads = list(snapshot.heads())
         names = [head.name for head in heads]
+        readable = [head.name for head in heads if head.version]
         if name == "@last" and heads:
             return _newest_session(snapshot, heads)
         is_file = looks_like_file(name)
         if not is_file and name:
             found = _without_agents(begin_with(name, names))
             found = found or [each for each in names if _agent(each).startswith(name)]
-            found = found or _titled(snapshot, name, names)
+            found = found or _titled(snapshot, name, readable)
             if newest := newest_generation(found):
                 if len(found) > 1:
                     echo_note(
@@ -253,7 +254,7 @@ def resolve_session(log: EventLog, name: str) -> str:
         remedy = "this is a folder: name a session file in it"
     else:
         remedy = (
-            f"'refold sessions' lists the sessions{_similar_titles(log, name, names)}"
+            f"'refold sessions' lists the sessions{_similar_titles(log, name, readable)}"
             if names
             else "the store is empty: run refold sync"
         )

@@ -21,16 +21,16 @@ encode_source: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_name(name: str) -> bytes:
-    """Encode a name for a lookup; a lone surrogate, which is never stored, matches nothing."""
-    return name.encode("utf-8", "surrogatepass")
+    """Encode a name for a lookup: one of `decode_name` finds its row, any other lone surrogate finds nothing."""
+    try:
+        return name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogatepass")
 
 
 def decode_name(stored: bytes | memoryview) -> str:
-    """Decode the name of a session or event. Raises CorruptionError."""
-    try:
-        return str(stored, "utf-8")
-    except UnicodeDecodeError as error:
-        raise CorruptionError("", 0, f"a name in its indexes cannot be read ({error})") from error
+    """Decode the name of a session or event; a byte that is no text, which only damage leaves, is a surrogate."""
+    return str(stored, "utf-8", "surrogateescape")
 
 
 def id_key(event_id: str) -> bytes:

@@ -69,7 +69,7 @@ def earlier_generation(snapshot: Snapshot, session: str) -> str | None:
 
 def earlier_generations(snapshot: Snapshot) -> set[str]:
     """Return the sessions that have a later generation."""
-    before = (earlier_generation(snapshot, head.name) for head in snapshot.heads())
+    before = (earlier_generation(snapshot, head.name) for head in snapshot.heads() if head.version)
     return {name for name in before if name is not None}
 
 

@@ -180,7 +180,10 @@ class Snapshot(Protocol):
         """Return the snapshot itself, so that a fold accepts a log or a snapshot of one."""
 
     def heads(self) -> Iterator[Head]:
-        """Return the heads of all sessions, sorted by name."""
+        """Return the heads of all sessions, sorted by name.
+
+        One that is damaged has version 0: `head` raises its CorruptionError.
+        """
 
     def head(self, session: str) -> Head:
         """Return the head of a session. Raises NotFoundError."""

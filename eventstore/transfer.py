@@ -84,7 +84,7 @@ def compare(
                 raise NotFoundError("session", name, "name one that the source has")
         heads = [by_name[name] for name in set(sessions)]
     with target.snapshot() as snapshot:
-        there = {head.name: (head.version, head.digest) for head in snapshot.heads()}
+        there = {head.name: (head.version, head.digest) for head in snapshot.heads() if head.version}
     found = []
     for head in sorted(heads, key=lambda head: head.position):
         state = SessionTransfer(session=head.name, version=head.version)

@@ -50,7 +50,9 @@ def encode_heads(heads: Iterable[Head], by: Literal["backup", "sync", "verify"])
     saved = SavedHeads(
         by=by,
         heads=tuple(
-            SavedHead(session=head.name, version=head.version, digest=head.digest.hex()) for head in heads
+            SavedHead(session=head.name, version=head.version, digest=head.digest.hex())
+            for head in heads
+            if head.version
         ),
     )
     return msgspec.json.format(msgspec.json.encode(saved), indent=0) + b"\n"
@@ -122,7 +124,7 @@ def verify(
         checked += each.version
     progress(total, total)
     with _reading(findings), log.snapshot() as snapshot:
-        versions = {each.name: snapshot.head(each.name).version for each in heads}
+        versions = {each.name: each.version for each in snapshot.heads()}
         findings += _feed_findings(snapshot, versions)
         findings += lost_heads(snapshot, versions, saved)
     return Verification(sessions=len(heads), events=checked, findings=findings)
@@ -152,7 +154,9 @@ def lost_heads(
     for head in saved:
         version = versions.get(head.session, 0)
         try:
-            if not version:
+            if head.session in versions and not version:
+                problem = "the session's head cannot be read"
+            elif not version:
                 problem = f"the session is missing: it was saved with {head.version} events"
             elif version < head.version:
                 problem = f"events are missing: the session was saved with {head.version}, and has {version}"
@@ -299,7 +303,8 @@ def _feed_findings(snapshot: Snapshot, versions: dict[str, int]) -> Iterator[Int
             )
             return
     for session, version in versions.items():
-        if read[session] != version:
+        # The session of a damaged head has its finding already.
+        if version and read[session] != version:
             yield IntegrityFinding(
                 session=session, seq=0, problem="the index of positions lacks some of its events"
             )

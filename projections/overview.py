@@ -169,12 +169,13 @@ def overviews(
     table = prices or library_prices()
     cached_with = None if prices else table.name
     with log.snapshot() as snapshot:
-        found = {head.name: _cached(log, snapshot, head, cached_with) for head in snapshot.heads()}
-    missing = [name for name, overview in found.items() if overview is None]
+        heads = list(snapshot.heads())
+        found = {head.name: _cached(log, snapshot, head, cached_with) for head in heads}
+    missing = [head for head in heads if found[head.name] is None]
     for done in range(0, len(missing), _BATCH):
         if done:
             progress(done, len(missing))
-        made = [_overview(log, name, table) for name in missing[done : done + _BATCH]]
+        made = [_overview(log, head, table) for head in missing[done : done + _BATCH]]
         found.update((overview.name, overview) for overview, _ in made)
         if cached_with is not None:
             # A full disk takes no figures, but they can be listed.
@@ -215,15 +216,13 @@ def _key(head: Head) -> bytes:
     return b"overview " + head.number.to_bytes(4, "big")
 
 
-def _overview(log: EventLog, session: str, prices: Prices) -> tuple[SessionOverview, int]:
+def _overview(log: EventLog, head: Head, prices: Prices) -> tuple[SessionOverview, int]:
     """Return a session's overview, and the number of the last event copied from its original."""
     try:
         with log.snapshot() as snapshot:
-            return session_overview(snapshot, session, prices), copied_through(snapshot, session)
+            return session_overview(snapshot, head.name, prices), copied_through(snapshot, head.name)
     except CorruptionError as error:
-        with log.snapshot() as snapshot:
-            head = snapshot.head(session)
-            return SessionOverview(head=head, ended=head.last_time, problem=str(error)), 0
+        return SessionOverview(head=head, ended=head.last_time, problem=str(error)), 0
 
 
 def session_overview(snapshot: Snapshot, session: str, prices: Prices) -> SessionOverview:

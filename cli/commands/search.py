@@ -63,7 +63,7 @@ def command(
     is a phrase, and findM* matches every word that begins with findM. The newest events come first; people see 20 of
     them.
     """
-    from cli.output import console, echo_json, echo_note, progress_bar
+    from cli.output import console, echo_json, echo_note, echo_problem, progress_bar
     from cli.redacting import masked_throughout, masks_if
     from cli.store import opened
     from eventstore.errors import BadInputError
@@ -78,6 +78,7 @@ def command(
     masks = masks_if(redact)
     with opened(ctx) as log:
         sessions = _chosen(log, chosen, session)
+        problems = dict[str, str]()
 
         def find(source: EventLog | Snapshot) -> list[Hit]:
             with progress_bar("indexing") as progress:
@@ -92,6 +93,7 @@ def command(
                     width=_WIDTH if as_json else min(_WIDTH, (out.width - len(_INDENT)) * _LINES),
                     progress=progress,
                     read=source,
+                    problems=problems,
                 )
 
         hits = masked_throughout(find, log, masks)
@@ -104,7 +106,9 @@ def command(
                 echo_note(f"no event matches{_unsearched(log) if session is None else ''}")
             elif len(hits) > _SCREENFUL:
                 echo_note("… more events match: narrow the query, or --json for all")
-    ctx.exit(0 if hits else 1)
+    for each in problems.values():
+        echo_problem(each)
+    ctx.exit(0 if hits and not problems else 1)
 
 
 def _chosen(log: StoredLog, chosen: SessionFilter, session: str | None) -> set[str] | None:

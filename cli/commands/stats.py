@@ -11,7 +11,9 @@ from cli.options import chosen_prices, json_option
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from eventstore.log import StoreSize
     from projections.overview import Family, SessionOverview, Spent
+    from projections.stats import Stats
 
 _GROUPS: Final = ("project", "day", "model", "harness")
 
@@ -33,7 +35,7 @@ def command(ctx: click.Context, *, by: str | None, as_json: bool) -> None:
 
 
 def _show_store(ctx: click.Context, *, as_json: bool) -> None:
-    from cli.output import console, counted, echo_json, print_line, safe_line, table, thousands
+    from cli.output import echo_json, echo_problem
     from cli.store import opened
     from projections.stats import stats
 
@@ -44,9 +46,18 @@ def _show_store(ctx: click.Context, *, as_json: bool) -> None:
         import msgspec
 
         echo_json({"store": log.place, **msgspec.to_builtins(size), **msgspec.to_builtins(found)})
-        return
+    else:
+        _print_store(log.place, size, found)
+    for each in found.problems:
+        echo_problem(each)
+    ctx.exit(1 if found.problems else 0)
+
+
+def _print_store(place: str, size: StoreSize, found: Stats) -> None:
+    from cli.output import console, counted, print_line, safe_line, table, thousands
+
     out = console()
-    print_line(out, log.place, style="bold")
+    print_line(out, place, style="bold")
     share = f" ({size.file_bytes / found.body_bytes:.2f} times the records)" if found.body_bytes else ""
     held = f"{counted(found.sessions, 'session')}, {counted(found.events, 'event')}"
     print_line(out, f"{held}, {found.body_bytes:,} bytes of records")

@@ -48,12 +48,29 @@ class LmdbSnapshot:
         return nullcontext(self)
 
     def heads(self) -> Iterator[Head]:
+        for name, number in self._names():
+            try:
+                head = self._head(name, number)
+            except CorruptionError:
+                head = Head(name=name, number=number)
+            yield head
+
+    def _names(self) -> Iterator[tuple[str, int]]:
         cursor = self._transaction.cursor(self._dbs.sessions)
         if cursor.set_range(b"n"):
             for key, number in cursor:
                 if bytes(key[:1]) != b"n":
                     return
-                yield self._head(decode_name(key[1:]), int.from_bytes(number, "big"))
+                yield decode_name(key[1:]), int.from_bytes(number, "big")
+
+    def _name(self, number: int) -> str:
+        try:
+            return decode_head(self._get(number_key(b"h", number), db=self._dbs.sessions)).name
+        except CorruptionError:
+            for name, found in self._names():
+                if found == number:
+                    return name
+            raise
 
     def head(self, session: str) -> Head:
         # A fold asks for the same one repeatedly.
@@ -127,8 +144,7 @@ class LmdbSnapshot:
             numbers = [int.from_bytes(each[4:], "big") for each in keys]
         # Another id may have the same checksum.
         found = self._transaction.cursor(self._dbs.ids).getmulti([id_key(each, event_id) for each in numbers])
-        stored = (self._get(b"h" + bytes(place[:4]), db=self._dbs.sessions) for place, _ in found)
-        return sorted(decode_head(each).name for each in stored)
+        return sorted(self._name(int.from_bytes(place[:4], "big")) for place, _ in found)
 
     def ids(self, session: str, prefix: str = "") -> Iterator[str]:
         number = self._number(session)
@@ -150,7 +166,7 @@ class LmdbSnapshot:
         for key, value in cursor:
             number, seq = place.unpack(value)
             if number not in names:
-                names[number] = decode_head(self._get(number_key(b"h", number), db=self._dbs.sessions)).name
+                names[number] = self._name(number)
             yield FeedItem(int.from_bytes(key, "big"), names[number], seq, self.frame(names[number], seq))
 
     def blob(self, digest: bytes) -> bytes:

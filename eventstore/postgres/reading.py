@@ -99,7 +99,13 @@ class PostgresSnapshot:
 
     def heads(self) -> Iterator[Head]:
         found = self._rows("SELECT name, number, position, bytes, head FROM sessions ORDER BY name")
-        return (self._known(decode_name(name), *stored).head for name, *stored in found)
+        for stored, number, *rest in found:
+            name = decode_name(stored)
+            try:
+                head = self._known(name, number, *rest).head
+            except CorruptionError:
+                head = Head(name=name, number=number)
+            yield head
 
     def head(self, session: str) -> Head:
         return self._session(session).head
@@ -108,9 +114,9 @@ class PostgresSnapshot:
         known = self._sessions.get(name)
         if known is None:
             head = msgspec.structs.replace(decode_head(packed, name), number=number, position=position)
+            if head.name != name:
+                raise CorruptionError(name, 0, f"the index of sessions leads to {head.name!r}")
             known = self._sessions[name] = _Session(head, size)
-            if known.head.name != name:
-                raise CorruptionError(name, 0, f"the index of sessions leads to {known.head.name!r}")
         return known
 
     def _session(self, name: str) -> _Session:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from itertools import islice
 
 import msgspec
 
-from eventstore.errors import NotFoundError
+from eventstore.errors import CorruptionError, NotFoundError
 from eventstore.harnesses import format_of, node_of
-from eventstore.log import EventLog, Progress, Snapshot
+from eventstore.log import EventLog, Progress, Snapshot, damage_behind
 from eventstore.paths import LazyEvent, event, events, path
 from projections.audit.readings import losses_by_event
 from projections.context.build import context_at, parts_in_native_history
@@ -74,21 +75,38 @@ def search(
     width: int = 200,
     progress: Progress = lambda _done, _total: None,
     read: EventLog | Snapshot | None = None,
+    problems: dict[str, str] | None = None,
 ) -> list[Hit]:
     """Return the events that match a query, those with the newest time first.
 
     There are at most `limit`. The index in the store's `folder` catches up first (None: a temporary one); each hit is
     read from the log, and matched again. `sessions` are those to search, None for all. With `gone`, only hits that the
     model was sent but no longer is; with `lost`, only those that a reading quotes for a loss. Excerpts have about
-    `width` characters, of the texts that `read` has (None: the log): what it hides is not found. Raises StoreError,
-    CorruptionError.
+    `width` characters, of the texts that `read` has (None: the log): what it hides is not found. `problems` gets
+    what is wrong with damaged sessions, by name, and without it, one raises CorruptionError. Raises StoreError.
     """
     with open_index(log, folder, progress) as index:
         found = index.find(query.expression, sessions)
         with (read or log).snapshot() as snapshot:
             reading = _Reading(snapshot, query, gone=gone, lost=lost, width=width)
-            hits = (reading.hit(session, seq) for session, seq in found)
+            for head in snapshot.heads():
+                if not head.version and (sessions is None or head.name in sessions):
+                    with _isolated(snapshot, head.name, problems):
+                        snapshot.head(head.name)
+            hits = (reading.isolated_hit(session, seq, problems) for session, seq in found)
             return list(islice((hit for hit in hits if hit is not None), limit))
+
+
+@contextmanager
+def _isolated(snapshot: Snapshot, session: str, problems: dict[str, str] | None) -> Iterator[None]:
+    """Let a session's damage be a problem, if somebody takes it."""
+    try:
+        yield
+    except Exception as error:
+        damage = error if isinstance(error, CorruptionError) else damage_behind(error, snapshot, [session])
+        if problems is None or damage is None:
+            raise
+        problems[session] = str(damage)
 
 
 class _Reading:
@@ -101,6 +119,13 @@ class _Reading:
         self._shown = set[bytes]()
         self._contexts: dict[str, _Context] = {}
         self._losses: dict[str, dict[int, tuple[str, ...]]] = {}
+
+    def isolated_hit(self, session: str, seq: int, problems: dict[str, str] | None) -> Hit | None:
+        """Return a hit as `hit` does, None for a damaged session."""
+        if session not in (problems or ()):
+            with _isolated(self._snapshot, session, problems):
+                return self.hit(session, seq)
+        return None
 
     def hit(self, session: str, seq: int) -> Hit | None:
         """Return an event as it was searched for, None if it is not, or was returned before."""

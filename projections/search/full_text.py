@@ -154,6 +154,11 @@ def _contents(found: LazyEvent, snapshot: Snapshot) -> tuple[str, int | None, by
         return "", None, b""
 
 
+def _text(name: str) -> str:
+    """Return a session's name as SQLite takes it: a damaged one may be no text."""
+    return name.encode("utf-8", "replace").decode()
+
+
 class FullTextIndex:
     """An open index; its position in the log is stored in the same transaction as its rows."""
 
@@ -208,7 +213,9 @@ class FullTextIndex:
         if sessions is not None:
             self._db.execute("CREATE TEMP TABLE IF NOT EXISTS chosen (name TEXT PRIMARY KEY)")
             self._db.execute("DELETE FROM chosen")
-            self._db.executemany("INSERT OR IGNORE INTO chosen VALUES (?)", ((name,) for name in sessions))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO chosen VALUES (?)", ((_text(name),) for name in sessions)
+            )
             sql += " AND sessions.name IN (SELECT name FROM chosen)"
         return self._db.execute(f"{sql} ORDER BY events.time DESC, events.position DESC", (expression,))
 
@@ -242,6 +249,10 @@ class FullTextIndex:
         indexed, heads = 0, {head.name: head for head in snapshot.heads()}
         for name, seq, digest in self._db.execute("SELECT name, seq, digest FROM sessions"):
             head = heads.get(name)
+            if head is not None and not head.version:
+                # A damaged head says nothing, and its session stays searchable.
+                indexed += seq
+                continue
             if head is None or seq > head.version:
                 return False
             found = head if seq == head.version else event(snapshot, name, seq)
@@ -265,14 +276,15 @@ class FullTextIndex:
             found = LazyEvent(item.frame, item.session)
             text, time, digest = _contents(found, snapshot)
             normal = normalized(text)
-            number = numbers.setdefault(item.session, len(numbers) + 1)
+            name = _text(item.session)
+            number = numbers.setdefault(name, len(numbers) + 1)
             row = (item.position, number, item.seq, time)
             self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", row)
             self._db.execute(
                 "INSERT INTO texts (rowid, text, names) VALUES (?, ?, ?)",
                 (item.position, normal, divided_names(normal)),
             )
-            newest[item.session] = item.seq, digest
+            newest[name] = item.seq, digest
             position = item.position
             size += max(len(normal), _LEAST)
             if size >= _BATCH:

@@ -32,6 +32,7 @@ from eventstore.postgres.reading import PostgresSnapshot
 from eventstore.transfer import transfer
 from eventstore.verify import verify
 from projections.audit.session import audit
+from tests.cli.listing_commands import COMMANDS, costs_a_line
 from tests.cli.running import Refold
 from tests.support import claude_code
 from tests.support.events import events, message
@@ -345,15 +346,35 @@ class TestDamage:
             refold(*command.split())
         assert refold("verify", code=1).errors == ""
 
-    @pytest.mark.parametrize("command", ["sessions", "search parser", "audit --all", "verify", "push COPY"])
-    def test_a_name_of_noise_costs_a_line(self, url: str, command: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize(
+        "row",
+        [
+            "SELECT 9, '\\xff', position, leaf, bytes, head FROM sessions",
+            "SELECT 9, 'other', position, leaf, bytes, head FROM sessions",
+            "VALUES (9, '\\xff', 1, 1, 1, '')",
+            "VALUES (9, 'other', 1, 1, 1, 'noise')",
+        ],
+    )
+    def test_a_session_of_noise_costs_a_line(self, url: str, row: str, command: str, tmp_path: Path) -> None:
         with open_store(url) as log:
             log.append("s", [message("a", "the parser")])
-        sql(url, "INSERT INTO sessions SELECT 9, '\\xff', position, leaf, bytes, head FROM sessions")
+        sql(url, f"INSERT INTO sessions {row}")
         refold = Refold(Path("/nowhere"))
         refold.store = url  # type: ignore[assignment]
-        told = refold(*command.replace("COPY", str(tmp_path)).split(), code=1)
-        assert "a name in its indexes cannot be read" in told.out + told.errors
+        costs_a_line(refold, command, tmp_path)
+
+    def test_events_of_noise_are_searched_around(self, url: str) -> None:
+        with open_store(url) as log:
+            log.append("s", [message("a", "the parser")])
+        sql(
+            url,
+            "INSERT INTO sessions VALUES (9, '\\xff', 1, 1, 1, '')",
+            "INSERT INTO events SELECT 9, 1, 2, 0, 1, 'x', frame FROM events",
+        )
+        refold = Refold(Path("/nowhere"))
+        refold.store = url  # type: ignore[assignment]
+        assert "the parser" in refold("search", "parser", code=1).out
 
     def test_a_frame_of_noise_is_damage(self, url: str) -> None:
         with open_store(url) as log:

@@ -269,9 +269,7 @@ class TestFullDisk:
 
     @pytest.mark.parametrize("room", [0, 4096, 40_960])
     @pytest.mark.parametrize("what", [SESSION, "--all"])
-    def test_an_audit_on_a_full_disk(
-        self, small_disk: Path, tmp_path: Path, what: str, room: int
-    ) -> None:
+    def test_an_audit_on_a_full_disk(self, small_disk: Path, tmp_path: Path, what: str, room: int) -> None:
         refold, elsewhere = Refold(small_disk / "store"), Refold(tmp_path / "store")
         for each in (refold, elsewhere):
             each.program("sync", tale.write(tmp_path / "tale.jsonl"))
