@@ -354,9 +354,9 @@ class TestCached:
         found: list[str] = []
         real = module._overview
 
-        def noted(snapshot: Any, session: str, prices: Any) -> Any:
-            found.append(session)
-            return real(snapshot, session, prices)
+        def noted(log: Any, head: Any, prices: Any) -> Any:
+            found.append(head.name)
+            return real(log, head, prices)
 
         monkeypatch.setattr(module, "_overview", noted)
         return found
