@@ -21,7 +21,7 @@ encode_source: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_name(name: str) -> bytes:
-    """Encode a name for a lookup: one of `decode_name` finds its row, any other lone surrogate finds nothing."""
+    """Encode a name for a lookup; a lone surrogate that `decode_name` did not make finds nothing."""
     try:
         return name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -29,7 +29,7 @@ def encode_name(name: str) -> bytes:
 
 
 def decode_name(stored: bytes | memoryview) -> str:
-    """Decode the name of a session or event; a byte that is no text, which only damage leaves, is a surrogate."""
+    """Decode the name of a session or event; bytes that are no text are damage, and surrogates."""
     return str(stored, "utf-8", "surrogateescape")
 
 

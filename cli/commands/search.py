@@ -63,7 +63,7 @@ def command(
     is a phrase, and findM* matches every word that begins with findM. The newest events come first; people see 20 of
     them.
     """
-    from cli.output import console, echo_json, echo_note, echo_problem, progress_bar
+    from cli.output import console, echo_json, echo_problem, progress_bar
     from cli.redacting import masked_throughout, masks_if
     from cli.store import opened
     from eventstore.errors import BadInputError
@@ -101,11 +101,7 @@ def command(
             found = {"hits": [_json(hit) for hit in hits]}
             echo_json(found | ({"redaction": masks.count()} if masks else {}))
         else:
-            _print(log, out, hits[:_SCREENFUL])
-            if not hits:
-                echo_note(f"no event matches{_unsearched(log) if session is None else ''}")
-            elif len(hits) > _SCREENFUL:
-                echo_note("… more events match: narrow the query, or --json for all")
+            _print(log, out, hits, _unsearched(log) if not hits and session is None else "")
     for each in problems.values():
         echo_problem(each)
     ctx.exit(0 if hits and not problems else 1)
@@ -154,14 +150,19 @@ def _json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _print(log: StoredLog, out: Any, hits: list[Hit]) -> None:
-    from cli.output import paged
+def _print(log: StoredLog, out: Any, hits: list[Hit], unsearched: str) -> None:
+    from cli.output import echo_note, paged
     from cli.store import unique_prefix
 
+    shown = hits[:_SCREENFUL]
     with log.snapshot() as snapshot:
-        prefixes = [unique_prefix(snapshot, hit.session, hit.id) for hit in hits]
+        prefixes = [unique_prefix(snapshot, hit.session, hit.id) for hit in shown]
     with paged(out):
-        _print_hits(out, hits, prefixes)
+        _print_hits(out, shown, prefixes)
+    if not hits:
+        echo_note(f"no event matches{unsearched}")
+    elif len(hits) > _SCREENFUL:
+        echo_note("… more events match: narrow the query, or --json for all")
 
 
 def _print_hits(out: Any, hits: list[Hit], prefixes: list[str]) -> None:
