@@ -21,7 +21,7 @@ encode_source: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_name(name: str) -> bytes:
-    """Encode a name for a lookup; a lone surrogate that `decode_name` did not make finds nothing."""
+    """Encode a name for a lookup; a lone surrogate not of `decode_name` finds nothing."""
     try:
         return name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
