@@ -73,3 +73,14 @@ def test_planted_states_are_counted() -> None:
     unsaid = planted["unsaid"]
     assert f"Of {unsaid['put']} sentences about the person that nobody had said" in words
     assert f"{unsaid['readAsUnsaid']} were named as such" in words
+
+
+def test_three_runs_are_compared() -> None:
+    runs = MEASURED["threeRuns"]
+    none, some, few = runs["withLosses"]
+    words = " ".join(PAGE.split())
+    assert (
+        f"of {runs['ruleEvents']} messages with rules at {runs['boundaries']} of these boundaries, three runs named"
+        f" {runs['inAll']} each time, {runs['sameState']} of them with the same state; they showed losses at {none},"
+        f" {some} and {few} of the boundaries"
+    ) in words
