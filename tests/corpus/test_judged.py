@@ -37,18 +37,17 @@ def test_few_claims_have_no_percentage(name: str, row: str) -> None:
     assert f"| {len(verdicts)} {row} | {verdicts.count('right')}, too few to say |" in PAGE
 
 
-@pytest.mark.parametrize("name", ["rules", "facts", "statements", "losses"])
-def test_claims_of_the_newest_template_are_counted(name: str) -> None:
+def test_nine_of_ten_printed_claims_are_right() -> None:
     found = Counter(
         {
-            verdict: sum(len(each.get(verdict, {}).get(name, [])) for each in MEASURED["again"])
+            verdict: sum(
+                len(events) for each in MEASURED["again"] for events in each.get(verdict, {}).values()
+            )
             for verdict in ("right", "doubtful", "wrong")
         }
     )
-    right, all_of_them = found["right"], found.total()
-    share = f"{right}, too few to say" if all_of_them < 20 else f"{right} ({percent(right, all_of_them)})"
-    noun = "losses shown" if name == "losses" else name
-    assert f"| {all_of_them} {noun} | {share} | {found['doubtful']} | {found['wrong']} |" in PAGE
+    assert found == {"right": 1267, "doubtful": 48, "wrong": 29}
+    assert found["right"] / found.total() >= 0.9
 
 
 def test_labels_that_were_found_are_counted() -> None:
@@ -72,7 +71,7 @@ def test_planted_states_are_counted() -> None:
     ) in words
     unsaid = planted["unsaid"]
     assert f"Of {unsaid['put']} sentences about the person that nobody had said" in words
-    assert f"{unsaid['readAsUnsaid']} were named as such" in words
+    assert f"it named {unsaid['readAsUnsaid']} as such" in words
 
 
 def test_three_runs_are_compared() -> None:
@@ -80,7 +79,7 @@ def test_three_runs_are_compared() -> None:
     none, some, few = runs["withLosses"]
     words = " ".join(PAGE.split())
     assert (
-        f"of {runs['ruleEvents']} messages with rules at {runs['boundaries']} of these boundaries, three runs named"
+        f"of {runs['ruleEvents']} messages with rules at {runs['boundaries']} boundaries, three runs of version 5 named"
         f" {runs['inAll']} each time, {runs['sameState']} of them with the same state; they showed losses at {none},"
         f" {some} and {few} of the boundaries"
     ) in words
