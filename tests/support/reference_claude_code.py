@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -30,8 +31,10 @@ from eventstore.records import TextReplacement
 from projections.context.overlay import Rewrites
 from projections.context.parts import Fate, Part
 from projections.rules.claude_code import RULES
-from projections.rules.claude_code.turns import attachments_first
+from projections.rules.claude_code.turns import attachments_first, lines_ended
 
+_ENDS_LINES: Final = (2, 1, 78)
+"""The first version that ends the line of a text before another one."""
 _REJOINS: Final = (2, 1, 88)
 """The first version that restores the results of parallel calls when it resumes a session."""
 _RESUMED: Final = re.compile(
@@ -155,7 +158,11 @@ class _Reader:
 
     def _waits(self, seq: int, fields: Fields, named: str) -> bool:
         is_there = named in self.nodes.ids or named == fields.uuid
-        return not is_there and self.to_come.get(named, 0) > seq
+        is_to_come = self.to_come.get(named, 0) > seq
+        return not is_there and (is_to_come or any(named == each.uuid for _, each in self._all_waiting()))
+
+    def _all_waiting(self) -> Iterator[tuple[int, Fields]]:
+        return chain.from_iterable(self.waiting.values())
 
     def _is_repeat(self, seq: int, fields: Fields) -> bool:
         first = self.to_come[fields.uuid]
@@ -300,7 +307,9 @@ def _run(nodes: Nodes, first: int, last: int) -> list[int]:
 
 def parts_at(nodes: Nodes, leaf: int) -> Sequence[Part]:
     """Return the parts of a context, as the rules join and arrange them."""
-    return RULES.joined(attachments_first([*_changed(nodes, _shown(nodes, leaf))]))
+    versions = {node.id: node.version for node in nodes.made}
+    joined = RULES.joined(attachments_first([*_changed(nodes, _shown(nodes, leaf))]))
+    return lines_ended(joined, lambda part: versions[part.id] >= _ENDS_LINES)
 
 
 def _shown(nodes: Nodes, leaf: int) -> list[int]:
@@ -324,9 +333,12 @@ def _shown(nodes: Nodes, leaf: int) -> list[int]:
 
 
 def _with_beside(nodes: Nodes, path: Sequence[int]) -> list[int]:
-    """Return a path with what was in memory beside it, in the order of the records."""
-    beside = _beside(nodes, path)
-    return sorted([*path, *beside], key=lambda each: nodes[each].seq) if beside else list(path)
+    """Return a path with what was in memory beside it, in the order of the records; none comes before its parent."""
+    places: dict[int, int] = {}
+    shown = [*path, *sorted(_beside(nodes, path))]
+    for each in shown:
+        places[each] = max(nodes[each].seq, places.get(nodes[each].parent, 0))
+    return sorted(shown, key=places.__getitem__)
 
 
 def _beside(nodes: Nodes, path: Sequence[int]) -> list[int]:
