@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, takewhile
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from eventstore.log import Snapshot
 from eventstore.paths import LazyEvent
 from projections.audit.measure import MetricStruct
 from projections.audit.readings import Quotation, Reading, readings
+from projections.audit.said import Texts
 from projections.context.cursor import Cursor
 from projections.files import files_at
 from projections.person_text import CUT, GIVEN_BACK, as_quoted, person_text
@@ -118,7 +120,7 @@ class _Chosen:
     """Choose quotations within a budget, in the order in which they are offered."""
 
     def __init__(self, words: Words, summary: str | None, frame: Sequence[str]) -> None:
-        self._words, self._summary = words, _folded(summary or "")
+        self._words, self._summary = words, Texts([summary or ""])
         self._size = self._length = 0
         for each in frame:
             self.has_room(each)
@@ -136,7 +138,7 @@ class _Chosen:
             if len(self._too_much) == _MOST_TOO_MUCH:
                 return
             folded = _folded(each.quote)
-            if folded in self._summary:
+            if self._summary.has(folded):
                 self._in_summary.append(_shortened(each, each.quote, _LONGEST_LEFT))
             elif any(folded in known for known in self._known):
                 continue
@@ -176,15 +178,18 @@ def _known(
 ) -> tuple[list[Quotation], list[Quotation], Iterator[Quotation]]:
     """Return quotations of rules, of open tasks, and of messages that no reading saw.
 
-    The newest reading that ends at the cursor or before it counts. Of messages, the first is the first, and then the
-    newest come first.
+    Readings that end at the cursor or before it count, the newest first; one without rules has seen no message. Tasks
+    are those of the newest: older ones may be done. Of messages, the first is the first, and then the newest come
+    first.
     """
     found = readings(snapshot, cursor.session).values()
     on_path = {each.seq for each in paths.path(snapshot, cursor.session, cursor.leaf)} if found else set()
-    ends = {snapshot.locate(cursor.session, each.until): each for each in found}
-    end = max((seq for seq in ends if seq in on_path), default=0)
-    rules, tasks = _read(ends[end], on_path) if end else ([], [])
-    return rules, tasks, _said(snapshot, cursor, end)
+    ends = [(snapshot.locate(cursor.session, each.until), each) for each in found]
+    ends = sorted((each for each in ends if each[0] in on_path), key=itemgetter(0), reverse=True)
+    read = [(seq, *_read(each, on_path)) for seq, each in ends]
+    rules = {(each.seq, each.quote): each for _, quotations, _ in read for each in quotations}
+    seen = next((seq for seq, quotations, _ in read if quotations), 0)
+    return [*rules.values()], read[0][2] if read else [], _said(snapshot, cursor, seen)
 
 
 def _said(snapshot: Snapshot, cursor: Cursor, end: int) -> Iterator[Quotation]:

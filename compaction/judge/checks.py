@@ -12,6 +12,7 @@ import msgspec
 from compaction.judge.claims import ClaimedFact, ClaimedLoss, ClaimedRule, ClaimedStatement, Claims, Quoted
 from compaction.judge.material import Material, Said
 from projections.audit.readings import PUBLIC, Fact, Quotation, Refused, Rule, RuleState, Statement
+from projections.audit.said import Texts
 from projections.pieces import Who
 
 _NEAR: Final = 3
@@ -96,7 +97,8 @@ def _rule(claim: ClaimedRule, material: Material) -> Rule:
 
 def unbroken(rule: Rule, material: Material, *, is_weakened: bool = False) -> Rule:
     """Return a rule with the state that the texts behind the boundary show."""
-    stands = all(is_in(each.quote, material.shown) for each in rule.said)
+    shown = Texts(material.shown)
+    stands = all(shown.has(each.quote) for each in rule.said)
     if stands or (rule.in_summary is not None and not is_weakened):
         state = RuleState.KEPT
     elif material.is_opaque:
@@ -261,12 +263,6 @@ def _nearby(seq: int, material: Material) -> Iterator[int]:
     yield seq
     for distance in range(1, _NEAR + 1):
         yield from (numbers[place] for place in (at - distance, at + distance) if 0 <= place < len(numbers))
-
-
-def is_in(words: str, texts: Iterable[str]) -> bool:
-    """Return True if a text has some words literally, white space aside."""
-    sought = folded(words)
-    return any(sought in folded(text) for text in texts)
 
 
 def folded(text: str) -> str:

@@ -13,10 +13,10 @@ from eventstore.paths import events_of_kinds
 from eventstore.records import Note, own_record
 from projections.audit.measure import MetricStruct
 from projections.audit.readings import Quotation
-from projections.audit.said import ContextTexts
+from projections.audit.said import Texts
 from projections.context.cursor import Cursor
 from projections.context.parts import Part
-from projections.person_text import CUT, as_quoted
+from projections.person_text import CUT
 
 
 class ReturnedState(StrEnum):
@@ -81,7 +81,7 @@ def given_back(
     `parts_at` returns the context at an entry's number.
     """
     notes = dict(_notes(snapshot, cursor, windows))
-    texts = {each.seq: ContextTexts(parts_at(each.end)) for each in windows} if notes else {}
+    texts = {each.seq: Texts.of(parts_at(each.end)) for each in windows} if notes else {}
     for place, window in enumerate(windows):
         note = notes.get(window.seq)
         if note is None:
@@ -130,6 +130,5 @@ def _notes(
             yield window.seq, note
 
 
-def _has(texts: ContextTexts, quote: str) -> bool:
-    words = quote.removesuffix(CUT)
-    return texts.has(words) or texts.has(as_quoted(words))
+def _has(texts: Texts, quote: str) -> bool:
+    return texts.has(quote.removesuffix(CUT))

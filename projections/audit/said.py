@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from eventstore.log import Snapshot
 from projections.audit.measure import MetricStruct
@@ -13,11 +15,14 @@ from projections.context.parts import Part, view_of_part
 from projections.message_text import message_text
 from projections.person_text import person_text
 
+_QUOTED: Final = re.compile(r"^[ \t]*[>|][ \t]?", re.MULTILINE)
+"""Marks that begin the lines of a quotation: extractive summaries write `>`, `as_quoted` writes `|`."""
+
 
 class SaidMessage(MetricStruct, frozen=True):
     """A message that a person wrote, or what they said when they refused a call.
 
-    `stands` means that the context has its text literally, white space aside: in the message itself or in another.
+    `stands` means that the context has its text literally, as `Texts.has` says: in the message itself or in another.
     """
 
     event: str
@@ -47,7 +52,7 @@ class ReadRule(MetricStruct, frozen=True):
 
 def said_messages(snapshot: Snapshot, cursor: Cursor) -> list[SaidMessage]:
     """Return what the person said on the path to a cursor, in order."""
-    context = ContextTexts(context_at(snapshot, cursor).parts)
+    context = Texts.of(context_at(snapshot, cursor).parts)
     return [
         SaidMessage(event=entry.id, seq=entry.seq, text=text, stands=context.has(text))
         for entry in path(snapshot, cursor)
@@ -61,7 +66,7 @@ def rules_read(snapshot: Snapshot, cursor: Cursor) -> list[ReadRule]:
     Readings of several boundaries may name the same words differently: the newest name counts.
     """
     on_path = {entry.seq for entry in path(snapshot, cursor)}
-    context = ContextTexts(context_at(snapshot, cursor).parts)
+    context = Texts.of(context_at(snapshot, cursor).parts)
     found: dict[tuple[int, str], ReadRule] = {}
     for reading in readings(snapshot, cursor.session).values():
         for rule in reading.rules:
@@ -81,15 +86,20 @@ def rules_read(snapshot: Snapshot, cursor: Cursor) -> list[ReadRule]:
     return [found[place] for place in sorted(found)]
 
 
-class ContextTexts:
-    """The texts of a context, with white space folded."""
+class Texts:
+    """Texts in which words are sought."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
-        self._whole = {_folded(message_text(view_of_part(part))) for part in parts}
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._whole = {_folded(form) for text in texts for form in (text, _QUOTED.sub("", text))}
         self._joined = "\0".join(self._whole)
 
+    @classmethod
+    def of(cls, parts: Iterable[Part]) -> Texts:
+        """Return the texts of a context."""
+        return cls(message_text(view_of_part(part)) for part in parts)
+
     def has(self, text: str) -> bool:
-        """Return True if a message has a text literally."""
+        """Return True if one has a text literally, but for white space and marks of a quotation's lines."""
         words = _folded(text)
         # Most words stand as the message that they are, which is found at once.
         return words in self._whole or words in self._joined

@@ -12,6 +12,7 @@ from compaction.giving_back import (
 )
 from eventstore import SessionWriter
 from eventstore.memory import MemoryLog
+from eventstore.paths import event as event_at
 from eventstore.records import Note
 from projections.context.cursor import resolve_cursor
 from projections.person_text import GIVEN_BACK
@@ -45,7 +46,11 @@ def say(log: MemoryLog, *texts: str) -> list[str]:
     return found
 
 
-def read_rule(log: MemoryLog, event: str, seq: int, quote: str, *tasks: dict[str, object]) -> None:
+def read_rule(
+    log: MemoryLog, until: str, seq: int, quote: str, *tasks: dict[str, object], boundary: str = ""
+) -> None:
+    with log.snapshot() as snapshot:
+        event = event_at(snapshot, SESSION, seq).id
     rule = {
         "rule": "a rule",
         "said": [{"event": event, "seq": seq, "quote": quote}],
@@ -55,7 +60,8 @@ def read_rule(log: MemoryLog, event: str, seq: int, quote: str, *tasks: dict[str
     }
     facts = [{"fact": "a task", "kind": "open task", "known": [each]} for each in tasks]
     lists = {"facts": facts, "losses": [], "refused": [], "request": {}}
-    data = {"type": "reading", "boundary": "", "until": event, "input": "", "rules": [rule], **lists}
+    head = {"type": "reading", "boundary": boundary, "until": until, "input": ""}
+    data = {**head, "rules": [rule] if quote else [], **lists}
     SessionWriter(log, SESSION).append(Note(data=data))
 
 
@@ -81,6 +87,12 @@ def test_what_a_summary_has_is_left_out(log: MemoryLog) -> None:
     assert "Never push." not in given.text
 
 
+def test_a_summary_may_quote_line_by_line(log: MemoryLog) -> None:
+    say(log, "Rules:\n1. Never push.\n2. Be brief.")
+    given = behind(log, "> Rules:\n> 1. Never push.\n> 2. Be brief.")
+    assert (len(given.in_summary), given.messages) == (1, [])
+
+
 def test_nothing_is_said_without_a_quotation(log: MemoryLog) -> None:
     say(log, "Go.")
     assert behind(log, "Go.").text == ""
@@ -95,6 +107,23 @@ def test_rules_come_before_what_no_reading_saw(log: MemoryLog) -> None:
     given = behind(log)
     assert [each.quote for each in given.rules] == ["Chat."]
     assert [each.quote for each in given.messages] == ["After the reading."]
+
+
+def test_rules_of_each_reading_come_once(log: MemoryLog) -> None:
+    first, second, third = say(log, "Never push.", "Be brief.", "Chat.")
+    read_rule(log, first, 1, "Never push.", boundary="a")
+    read_rule(log, second, 1, "Never push.", boundary="b")
+    read_rule(log, third, 3, "Be brief.", boundary="c")
+    assert [each.quote for each in behind(log).rules] == ["Be brief.", "Never push."]
+
+
+def test_a_reading_without_rules_hides_no_message(log: MemoryLog) -> None:
+    first, second = say(log, "Never push.", "Be brief.")
+    read_rule(log, first, 1, "Never push.", boundary="a")
+    read_rule(log, second, 3, "", boundary="b")
+    given = behind(log)
+    assert [each.quote for each in given.rules] == ["Never push."]
+    assert [each.quote for each in given.messages] == ["Be brief."]
 
 
 def test_a_summarizer_is_told_rules_and_tasks(log: MemoryLog) -> None:

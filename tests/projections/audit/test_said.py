@@ -29,3 +29,18 @@ def test_a_message_that_a_summary_quotes_stands(story):
     story.says(user("use\n  tabs"), assistant("ok"))
     story.add(Compaction(summary="The user: “use tabs”.", first_kept_entry_id="", tokens_before=9))
     assert states(story) == [(1, "use\n  tabs", True)]
+
+
+def test_marks_of_a_quotation_part_no_words(story):
+    story.says(user("use tabs\n\n1. never push\n2. be brief"), assistant("ok"), user("> they wrote\n> this"))
+    summary = (
+        "The user said:\n  > use tabs\n  >\n  > 1. never push\n  > 2. be brief\n\n> > they wrote\n> > this"
+    )
+    story.add(Compaction(summary=summary, first_kept_entry_id="", tokens_before=9))
+    assert [stands for _, _, stands in states(story)] == [True, True]
+
+
+def test_other_words_between_lines_part_them(story):
+    story.says(user("use tabs\nnever push"), assistant("ok"))
+    story.add(Compaction(summary="> use tabs\nand\n> never push", first_kept_entry_id="", tokens_before=9))
+    assert [stands for _, _, stands in states(story)] == [False]
