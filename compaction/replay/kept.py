@@ -18,6 +18,7 @@ from compaction.templates import find_template
 from eventstore.log import Snapshot
 from eventstore.paths import event
 from projections.audit.readings import Quotation, Reading
+from projections.audit.said import folded_forms
 from projections.context.parts import Part
 from projections.rules.base import native_provider
 
@@ -64,9 +65,9 @@ def counts_of(claims: Iterable[Claim]) -> Counts:
 def kept_in(parts: Sequence[Part], claims: Sequence[Claim], ask: Ask | None = None) -> Kept:
     """Return what of some claims stands in messages.
 
-    Word for word, all quotations of a claim have to, but for white space. A short one counts only as all that a piece
-    of a message says, and a part of a word never. `ask` gets one request for the other claims, if there are any: of
-    the words that it answers, those count which stand in a message.
+    Word for word, all quotations of a claim have to, but for white space and marks of a quotation's lines. A short one
+    counts only as all that a piece of a message says, and a part of a word never. `ask` gets one request for the other
+    claims, if there are any: of the words that it answers, those count which stand in a message.
     """
     texts = list(_texts(parts))
     found = [_literal(number, each, texts) for number, each in enumerate(claims)]
@@ -107,7 +108,7 @@ class _Text(NamedTuple):
 def _texts(parts: Sequence[Part]) -> Iterator[_Text]:
     for part in parts:
         event_id = "" if part.role == "compactionSummary" else part.id
-        yield from (_Text(event_id, folded(each.text)) for each in pieces_in([part]))
+        yield from (_Text(event_id, form) for each in pieces_in([part]) for form in folded_forms(each.text))
 
 
 def _literal(number: int, claim: Claim, texts: Sequence[_Text]) -> Standing | None:

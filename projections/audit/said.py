@@ -90,7 +90,7 @@ class Texts:
     """Texts in which words are sought."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._whole = {_folded(form) for text in texts for form in (text, _QUOTED.sub("", text))}
+        self._whole = {form for text in texts for form in folded_forms(text)}
         self._joined = "\0".join(self._whole)
 
     @classmethod
@@ -103,6 +103,11 @@ class Texts:
         words = _folded(text)
         # Most words stand as the message that they are, which is found at once.
         return words in self._whole or words in self._joined
+
+
+def folded_forms(text: str) -> set[str]:
+    """Return a text with white space folded: as it is, and without marks of a quotation's lines."""
+    return {_folded(text), _folded(_QUOTED.sub("", text))}
 
 
 def _folded(text: str) -> str:

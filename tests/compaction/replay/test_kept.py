@@ -226,3 +226,8 @@ def test_a_failed_program_hides_no_count() -> None:
     )
     first, second = summaries([replayed(read(), RECORDED, failing)], ["recorded", "false"])
     assert (first.judged, second.judged) == (1, 0)
+
+
+def test_words_stand_in_a_quotation_of_lines():
+    claims = claims_of([reading_of(["Never push. 2. Never touch main."])])
+    assert kept_in(parts_of("The user:\n> 1. Never push.\n> 2. Never touch main."), claims).facts == 1
