@@ -41,7 +41,8 @@ class LmdbSnapshot:
     def damage(self, error: BaseException) -> CorruptionError | None:
         """Return the damage that explains a reader's error; see `damage_behind`."""
         if isinstance(error, lmdb.Error):
-            return damage_behind(CorruptionError("", 0, f"cannot be read ({error})"), self, self._numbers)
+            damage = CorruptionError("", 0, f"cannot be read ({error})")
+            return damage_behind(damage, self, self._numbers) or damage
         return damage_behind(error, self, self._numbers)
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:

@@ -99,13 +99,13 @@ class PostgresSnapshot:
 
     def heads(self) -> Iterator[Head]:
         found = self._rows("SELECT name, number, position, bytes, head FROM sessions ORDER BY name")
-        for stored, number, *rest in found:
-            name = decode_name(stored)
-            try:
-                head = self._known(name, number, *rest).head
-            except CorruptionError:
-                head = Head(name=name, number=number)
-            yield head
+        return (self._readable(decode_name(name), *stored) for name, *stored in found)
+
+    def _readable(self, name: str, number: int, position: int, size: int, packed: bytes) -> Head:
+        try:
+            return self._known(name, number, position, size, packed).head
+        except CorruptionError:
+            return Head(name=name, number=number)
 
     def head(self, session: str) -> Head:
         return self._session(session).head
