@@ -16,7 +16,7 @@ from projections.message_text import message_text
 from projections.person_text import person_text
 
 _QUOTED: Final = re.compile(r"^[ \t]*[>|][ \t]?", re.MULTILINE)
-"""Marks that begin the lines of a quotation: extractive summaries write `>`, `as_quoted` writes `|`."""
+"""Marks that begin the lines of a quotation: `>` in summaries, `|` of `as_quoted`."""
 
 
 class SaidMessage(MetricStruct, frozen=True):
@@ -99,14 +99,14 @@ class Texts:
         return cls(message_text(view_of_part(part)) for part in parts)
 
     def has(self, text: str) -> bool:
-        """Return True if one has a text literally, but for white space and marks of a quotation's lines."""
+        """Return True if one has a text literally, but for white space and marks of quotations."""
         words = _folded(text)
         # Most words stand as the message that they are, which is found at once.
         return words in self._whole or words in self._joined
 
 
 def folded_forms(text: str) -> set[str]:
-    """Return a text with white space folded: as it is, and without marks of a quotation's lines."""
+    """Return a text with white space folded: as it is, and without marks of quotations."""
     return {_folded(text), _folded(_QUOTED.sub("", text))}
 
 
