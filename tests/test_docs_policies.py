@@ -84,13 +84,13 @@ def literal(value: Any) -> str:
 
 
 @pytest.mark.parametrize("section", LISTS)
-def test_every_key_and_its_default_is_in_its_list(section: str) -> None:
+def test_every_key_has_its_default_listed(section: str) -> None:
     lists = "\n".join(re.findall(r"^- `.*", SECTIONS[section], re.MULTILINE))
     assert list(keys_in(lists).items()) == list(defaults(LISTS[section]))
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_every_key_of_a_part_is_in_its_row(name: str) -> None:
+def test_each_row_has_its_parts_keys(name: str) -> None:
     assert list(keys_of_part(name).items()) == list(defaults(PARTS[name]))
 
 

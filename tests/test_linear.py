@@ -107,5 +107,5 @@ def test_every_pattern_of_the_program_is_linear() -> None:
     assert {name: bad for pattern, name in found.items() if (bad := squares(pattern, name))} == {}
 
 
-def test_a_pattern_that_compares_each_with_each_is_found() -> None:
+def test_a_quadratic_pattern_is_found() -> None:
     assert squares(re.compile(r"a+b"), "none") == ["a"]

@@ -135,7 +135,7 @@ def test_an_audit_claims_no_native_loss(log: MemoryLog, tmp_path: Path) -> None:
     assert (compaction.summary, compaction.conditions) == ("", [])
 
 
-def test_a_sealed_history_is_a_gap_with_its_size(log: MemoryLog, tmp_path: Path) -> None:
+def test_a_sealed_history_is_a_sized_gap(log: MemoryLog, tmp_path: Path) -> None:
     session = bring(log, tmp_path, *EARLY, compacted(first=1, sealed=8_000), *LATE)
     (gap,) = (gap for gap in audit(log, session).gaps if "only openai can read" in gap.what)
     assert (gap.event, gap.tokens) == ("00000002", 1_337)

@@ -263,7 +263,7 @@ def test_a_changed_file_that_fails_at_every_retry(refold: Refold, home: Path) ->
     assert counts(refold("sync", "--home", home, "--json").json)["pi", "one"] == (0, 1, 3, 1)
 
 
-def test_a_line_that_cannot_be_read_is_told_of(refold: Refold, home: Path) -> None:
+def test_an_unreadable_line_is_told(refold: Refold, home: Path) -> None:
     path = home / PI / "one" / "one-0.jsonl"
     write(path, path.read_bytes().replace(b'"e2"', b'"e2'))
     outcome = refold("sync", "--home", home, "--json")

@@ -64,7 +64,7 @@ def test_a_recorded_cost_of_nothing_is_explained() -> None:
     assert "$0.00 as recorded, as with a subscription · $2.00" in line
 
 
-def test_where_no_call_has_a_cost_it_is_said() -> None:
+def test_calls_without_any_cost_are_told() -> None:
     cost = spent(9, None, None, unrecorded=9, unpriced=9)
     assert printed(print_overview, audit(cost=cost))[-1] == "9 calls · no cost recorded · no price in a table"
 

@@ -438,7 +438,7 @@ def test_damaged_sessions_lose_no_whole_message(tmp_path: Path) -> None:
             check(random.Random(seed), tmp_path)
 
 
-def test_a_damaged_name_of_a_session_loses_no_message(tmp_path: Path) -> None:
+def test_a_damaged_session_name_loses_no_message(tmp_path: Path) -> None:
     messages = [user("msg_1"), user("msg_12"), user("msg_123")]
     for each, name in zip(messages, ["ses_ff" + "[" * 500, SESSION, SESSION], strict=True):
         each["info"]["sessionID"] = name
