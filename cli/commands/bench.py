@@ -68,8 +68,9 @@ def command(
     The store is not changed, except that a SESSION that names a file is imported first. --leaf and --as-of say
     which context is rebuilt, of one SESSION.
     """
-    from cli.output import echo_json, progress_bar
+    from cli.output import echo_json, echo_problem, progress_bar
     from cli.store import looks_like_file, opened, resolve_leaf, resolve_session
+    from eventstore.errors import CorruptionError
 
     if len(names) != 1 and (leaf is not None or as_of is not None):
         raise click.UsageError("--leaf and --as-of need one SESSION", ctx)
@@ -80,23 +81,24 @@ def command(
         with log.snapshot() as snapshot:
             at = resolve_leaf(snapshot, sessions[0], leaf) if sessions else None
         with _folder_beside(log.folder) as folder:
-            files = {
-                session: _exported(log, session, folder / f"{n}.jsonl", _harness(log, session))
-                for n, session in enumerate(sessions)
-            }
             log.close()
+            measured, problems = [], []
             with progress_bar("measuring") as report:
-                measured = []
-                for number, (session, file) in enumerate(files.items()):
-                    report(number, len(files) + 1)
-                    measured.append(_measured(store, session, file, folder, leaf=at, as_of=as_of))
+                for number, session in enumerate(sessions):
+                    report(number, len(sessions) + 1)
+                    try:
+                        measured.append(_measured(store, session, folder, leaf=at, as_of=as_of))
+                    except CorruptionError as error:
+                        problems.append(f"not measured: {error}")
                 appends = _appends(folder)
     found = {"store": place, "sessions": measured, "append": appends}
     if as_json:
         echo_json(found)
     else:
         _print(found)
-    ctx.exit(1 if _report_regressions(measured, earlier) else 0)
+    for problem in problems:
+        echo_problem(problem)
+    ctx.exit(1 if _report_regressions(measured, earlier) or problems else 0)
 
 
 def _earlier(file: BinaryIO) -> dict[str, float]:
@@ -162,19 +164,18 @@ def _folder_beside(store: str) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _exported(log: StoredLog, session: str, file: Path, form: str) -> Path:
+def _exported(log: StoredLog, session: str, file: Path) -> Path:
     from eventstore import export_original, export_session
     from eventstore.files.exporting import export_formats
 
+    form = _harness(log, session)
     can_write = form in export_formats()
     with file.open("wb") as out:
         out.writelines(export_session(log, session, form) if can_write else export_original(log, session))
     return file
 
 
-def _measured(
-    store: str, session: str, file: Path, folder: Path, *, leaf: Leaf, as_of: int | None
-) -> dict[str, Any]:
+def _measured(store: str, session: str, folder: Path, *, leaf: Leaf, as_of: int | None) -> dict[str, Any]:
     """Measure a session; its file is what a harness without a store would have."""
     from eventstore import import_sessions, open_store
     from projections.context.build import context_json
@@ -188,6 +189,7 @@ def _measured(
             import_sessions(log, file)
 
     with open_store(store, create=False) as log:
+        file = _exported(log, session, folder / "session.jsonl")
         events = _events(log, session)
         (open_rebuild,) = _timed(lambda: context_json(log, session, leaf=leaf, as_of=as_of))
     # The first field has the messages, whatever the harness calls it.
