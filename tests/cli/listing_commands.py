@@ -10,7 +10,16 @@ from tests.cli.running import Refold
 
 COMMANDS: Final = (
     *("sessions", "sessions --json", "search parser", "search --json parser", "stats", "stats --json"),
-    *("stats --by project", "audit --all", "check --all", "replay --all", "bench", "push COPY", "status", "verify"),
+    *(
+        "stats --by project",
+        "audit --all",
+        "check --all",
+        "replay --all",
+        "bench",
+        "push COPY",
+        "status",
+        "verify",
+    ),
 )
 
 
