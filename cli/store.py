@@ -106,9 +106,9 @@ def store_path(store: str | None) -> str:
     """Return the store's folder: as given, or in the platform's data directory."""
     if store:
         return store
-    import platformdirs
+    from eventstore.user_folders import user_folder
 
-    return os.path.join(platformdirs.user_data_dir("refold"), "store")
+    return os.path.join(user_folder("data"), "store")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypedDict
 import click
 
 from cli.options import Decorator, json_option
+from eventstore.user_folders import user_folder
 
 FOLDER: Final = "REFOLD_CONFIG"
 """The environment variable for the folder that holds `policies` and `templates`."""
@@ -27,15 +28,13 @@ class UserFiles:
 
         Raises BadInputError if `REFOLD_CONFIG` names a file.
         """
-        import platformdirs
-
         named = os.environ.get(FOLDER)
         if named and Path(named).is_file():
             from eventstore.errors import BadInputError
 
             remedy = "name the folder that holds the folders policies and templates"
             raise BadInputError(f"{FOLDER}={named}", "is a file, not a folder", remedy)
-        return Path(named or platformdirs.user_config_dir("refold"), self._folder)
+        return Path(named or user_folder("config"), self._folder)
 
     def names(self) -> list[str]:
         """Return their names, sorted."""

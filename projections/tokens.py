@@ -15,6 +15,7 @@ from eventstore.errors import NotFoundError
 from eventstore.estimates import IMAGE_TOKENS, fragments
 from eventstore.javascript import utf8_length, utf16_length
 from eventstore.log import EventLog
+from eventstore.user_folders import user_folder
 from eventstore.views import Image, Message
 from projections.context.parts import Part, view_of_part
 from projections.settings import Model
@@ -193,9 +194,9 @@ def _is_vocabulary(file: Path) -> bool:
 
 
 def _default_cache_dir() -> Path:
-    import platformdirs  # noqa: PLC0415  only needed here
+    from pathlib import Path  # noqa: PLC0415  only needed here
 
-    return platformdirs.user_cache_path("refold") / "vocabularies"
+    return Path(user_folder("cache"), "vocabularies")
 
 
 def _packaged_vocabulary() -> Path | None:

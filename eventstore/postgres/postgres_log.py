@@ -29,6 +29,7 @@ from eventstore.postgres.connections import (
 from eventstore.postgres.inserting import Known, PostgresAppend, read_known
 from eventstore.postgres.reading import PostgresSnapshot
 from eventstore.postgres.schema import require_tables
+from eventstore.user_folders import user_folder
 
 _TRIES: Final = 3
 _REMEMBERED: Final = 1024
@@ -89,11 +90,9 @@ class PostgresLog:
     @property
     def folder(self) -> str:
         """A folder in the user's cache, made on first use."""
-        import platformdirs  # noqa: PLC0415  light until used
-
         parts = {name: part for name, part in conninfo_to_dict(self.path).items() if name != "password"}
         name = sha256(repr(sorted(parts.items())).encode()).hexdigest()[:32]
-        folder = Path(platformdirs.user_cache_dir("refold"), name)
+        folder = Path(user_folder("cache"), name)
         with suppress(OSError):
             folder.mkdir(0o700, parents=True, exist_ok=True)
         return str(folder)

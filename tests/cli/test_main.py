@@ -19,7 +19,7 @@ from tests.cli.tale import SESSION, write
 from tests.support.patience import PATIENCE
 from tests.support.pi_files import header, said
 
-HEAVY = ("rich", "tiktoken", "anthropic", "lmdb", "msgspec", "platformdirs")
+HEAVY = ("rich", "tiktoken", "anthropic", "lmdb", "msgspec")
 
 
 def test_every_command_is_in_one_group_of_help(refold: Refold) -> None:

@@ -36,7 +36,6 @@ HEAVY = (
     "jinja2",
     "genai_prices",
     "markdown_it",
-    "platformdirs",
 )
 LONG = "All of it, in many words. " * 400
 
