@@ -18,8 +18,8 @@ import pytest
 from eventstore import open_store
 from eventstore.log import StoredLog
 from eventstore.transfer import transfer
-from projections import build_context
 from projections.audit.session import audit
+from projections.context.build import build_context
 from tests.support.events import message
 from tests.support.postgres import new_server, remove
 from tests.support.stores import make_store

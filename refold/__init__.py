@@ -45,8 +45,8 @@ from eventstore.harnesses.refold.messages import PROVIDER, stored_messages
 from eventstore.log import Snapshot
 from eventstore.views import ToolCall
 from eventstore.writing import message_record
-from projections import ROOT, build_context
-from projections.context.cursor import Leaf, newest_first, resolve_cursor
+from projections.context.build import build_context
+from projections.context.cursor import ROOT, Leaf, newest_first, resolve_cursor
 from projections.context.parts import Context as RecordedContext
 from projections.harness_file import harness_file
 from projections.tokens import counter
@@ -357,7 +357,7 @@ class Session:
         Take the arguments of `compact`. Apply the policy's rewrites first, then summarize. If the summary fails,
         `error` says why and the session is unchanged; after three failures in a row no more are tried.
         """
-        from compaction import Maintainer
+        from compaction.maintainer import Maintainer
 
         compactor = self._compactor(policy, window, summarizer)
         return Maintainer(compactor=compactor, now=epoch_milliseconds).before_request(self._writer)
@@ -368,7 +368,7 @@ class Session:
         For a user's message the session stands above it then, and `move.editor_text` is its text. Raises
         NotFoundError.
         """
-        from compaction import go
+        from compaction.branching.move import go
 
         return go(self._writer, to if to is ROOT else _converted("to", to, str))
 
@@ -393,7 +393,7 @@ class Session:
     def _compactor(
         self, policy: Policy | str | os.PathLike[str], window: int, summarizer: Summarizer | str | None
     ) -> Compactor:
-        from compaction import Compactor
+        from compaction.compactor import Compactor
         from compaction.part import Limits
         from compaction.policy.load import find_policy, load_policy_file
         from compaction.policy.model import Policy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import record_compaction, record_rewrite
+from compaction.composing import record_compaction
+from compaction.rewriting import record_rewrite
 from eventstore.errors import NotFoundError, VersionConflictError
 from eventstore.records import (
     BranchSummary,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import record_compaction, record_rewrite
+from compaction.composing import record_compaction
+from compaction.rewriting import record_rewrite
 from eventstore.errors import BadInputError
 from eventstore.memory import MemoryLog
 from eventstore.records import TextReplacement, record_of

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from compaction import record_compaction
+from compaction.composing import record_compaction
 from compaction.prompts import serialize
 from compaction.rewrites import Mask, Micro, Snip
 from compaction.rewriting import record_rewrite, record_rewrites

@@ -15,8 +15,7 @@ from eventstore.frame import body_of
 from eventstore.memory import MemoryLog
 from eventstore.paths import events
 from eventstore.verify import verify
-from projections import build_context
-from projections.context.build import context_at
+from projections.context.build import build_context, context_at
 from projections.context.cursor import resolve_cursor
 from projections.tree import tree
 from tests.support.oracles import check_bodies

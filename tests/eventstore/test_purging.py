@@ -26,7 +26,7 @@ from eventstore.records import Note
 from eventstore.transfer import transfer
 from eventstore.verify import verify
 from eventstore.writing import SessionWriter
-from projections import build_context
+from projections.context.build import build_context
 from tests.support import claude_code, opencode
 from tests.support.events import NOW, compaction, event, events, message
 from tests.support.examples import examples

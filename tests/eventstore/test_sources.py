@@ -21,7 +21,7 @@ from eventstore.imports import earlier_generation, generations, observed_rewrite
 from eventstore.memory import MemoryLog
 from eventstore.records import Custom, CustomMessage, Label
 from eventstore.verify import verify
-from projections import build_context
+from projections.context.build import build_context
 from tests.support import claude_code
 from tests.support.events import NOW, events, leaf, message, session_names, stored, version
 from tests.support.pi_files import SESSION, bring, entry, header, kept, line, original, said

@@ -29,7 +29,7 @@ from eventstore.transfer import (
     transfer,
 )
 from eventstore.verify import verify
-from projections import build_context
+from projections.context.build import build_context
 from tests.conformance.test_stored_against_model import LmdbAgainstModel
 from tests.support import claude_code
 from tests.support.events import NOW, events, message

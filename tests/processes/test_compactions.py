@@ -45,7 +45,7 @@ with open_store(sys.argv[1]) as log:
 
 ACT = """
 import sys
-from compaction import go
+from compaction.branching.move import go
 from eventstore import SessionWriter, open_store
 with open_store(sys.argv[1]) as log:
     writer = SessionWriter(log, sys.argv[2])

@@ -23,7 +23,9 @@ from tests.support.processes import running
 
 ACT_SLOWLY = """
 import sys
-from compaction import fork, go, undo
+from compaction.branching.fork import fork
+from compaction.branching.move import go
+from compaction.branching.undo import undo
 from eventstore import SessionWriter, open_store
 from eventstore.event import random_id
 from eventstore.errors import RefoldError

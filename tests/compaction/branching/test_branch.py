@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import move_to, record_branch_summary
-from compaction.branching.summarize import PREAMBLE, entries_for_summary
+from compaction.branching.move import move_to
+from compaction.branching.summarize import PREAMBLE, entries_for_summary, record_branch_summary
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import move_to, record_branch_summary, record_compaction, record_rewrite
 from compaction.branching.fork import fork
+from compaction.branching.move import move_to
+from compaction.branching.summarize import record_branch_summary
 from compaction.branching.undo import undo
+from compaction.composing import record_compaction
+from compaction.rewriting import record_rewrite
 from eventstore.errors import BadInputError
 from eventstore.records import (
     Decision,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction import move_to
+from compaction.branching.move import move_to
 from eventstore.event import Flag
 from eventstore.records import (
     Label,

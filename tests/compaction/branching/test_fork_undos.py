@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction import move_to
+from compaction.branching.move import move_to
 from compaction.branching.undo import undo
 from projections.tree import tree
 from tests.compaction.forks import forked, shown

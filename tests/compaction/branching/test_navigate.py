@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction import go, move_to, plan_move, record_branch_summary
-from compaction.branching.summarize import PREAMBLE
+from compaction.branching.move import go, move_to
+from compaction.branching.move_plan import plan_move
+from compaction.branching.summarize import PREAMBLE, record_branch_summary
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (

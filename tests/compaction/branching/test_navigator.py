@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from compaction import record_compaction
 from compaction.branching.move import GREW, NOTHING_TO_SUMMARIZE, Navigator, go
 from compaction.branching.move_plan import Move
 from compaction.branching.undo import undo
+from compaction.composing import record_compaction
 from compaction.hooks import Cancel, Hooks, SuppliedSummary
 from compaction.part import Limits
 from compaction.plan import LEFT

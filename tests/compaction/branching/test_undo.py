@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import go, move_to, plan_undo, record_branch_summary, record_compaction, record_rewrite
-from compaction.branching.undo import undo
+from compaction.branching.move import go, move_to
+from compaction.branching.summarize import record_branch_summary
+from compaction.branching.undo import plan_undo, undo
+from compaction.composing import record_compaction
+from compaction.rewriting import record_rewrite
 from eventstore.errors import BadInputError, NotFoundError, VersionConflictError
 from eventstore.memory import MemoryLog
 from eventstore.records import (

@@ -12,7 +12,9 @@ from cli.views.model import AuditedReplacement, audit_view
 from cli.views.page.build import build_page, figures, models, sections_of, verdicts
 from cli.views.page.material import Material
 from cli.views.page.parts import BarSegment, LabelledValue, Page, Row, Section, Verdict
-from compaction import record_branch_summary, record_compaction, record_rewrite
+from compaction.branching.summarize import record_branch_summary
+from compaction.composing import record_compaction
+from compaction.rewriting import record_rewrite
 from eventstore import EventLog
 from eventstore.records import SessionInfo, TextReplacement
 from tests.cli.views.page.reading import lines_in, material_of

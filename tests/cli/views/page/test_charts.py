@@ -24,7 +24,8 @@ from cli.views.page.charts import (
 )
 from cli.views.page.material import Material
 from cli.views.page.parts import Chart
-from compaction import move_to, record_compaction
+from compaction.branching.move import move_to
+from compaction.composing import record_compaction
 from eventstore.records import ModelChange
 from projections.context.cursor import ROOT
 from tests.cli.views.page.reading import lines_in, material_of, target

@@ -13,7 +13,8 @@ from cli.views.page.lines import GROUP, EventLine, event_groups, lines_of, tree_
 from cli.views.page.material import outcomes
 from cli.views.page.parts import EventView, TreeLine
 from cli.views.texts import LONGEST_TEXT
-from compaction import move_to, record_compaction
+from compaction.branching.move import move_to
+from compaction.composing import record_compaction
 from eventstore import EventLog
 from eventstore.records import Custom, CustomMessage, Label, MessageRecord, ModelChange, Record, SessionInfo
 from tests.cli.views.page.reading import lines_in, material_of, target

@@ -20,7 +20,11 @@ from cli.views.page.material import (
     read_material,
     total_cost,
 )
-from compaction import fork, move_to, record_branch_summary, record_compaction, record_rewrite
+from compaction.branching.fork import fork
+from compaction.branching.move import move_to
+from compaction.branching.summarize import record_branch_summary
+from compaction.composing import record_compaction
+from compaction.rewriting import record_rewrite
 from eventstore import EventLog
 from eventstore.errors import NotFoundError
 from eventstore.harnesses import node_of

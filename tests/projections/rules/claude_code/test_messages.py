@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bench.plain_claude_code import plain_context
-from compaction import record_compaction
 from compaction.branching.fork import fork
+from compaction.composing import record_compaction
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
 from eventstore.writing import SessionWriter

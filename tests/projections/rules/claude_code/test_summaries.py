@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compaction import record_compaction
+from compaction.composing import record_compaction
 from eventstore.memory import MemoryLog
 from eventstore.paths import path
 from eventstore.writing import SessionWriter
