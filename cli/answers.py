@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, partial
 
-import click
 import msgspec
 
 from cli.each_session import each_session
+from cli.options import require_consent
 from cli.output import counted, echo_note, progress_bar
 from cli.replaying import Answers, ReplayOptions, measures_of, reader_of, summarizer_of, variants_of
 from cli.summarizing import Interrupt
@@ -231,10 +230,7 @@ def _agreed(lacking: Sequence[PlannedBoundary], consent: Consent) -> Budget:
     if consent.budget is not None:
         return Budget(consent.budget)
     if not consent.is_given:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            problem = "no request was sent: allow them with --yes, or with --budget DOLLARS"
-            raise click.UsageError(problem, click.get_current_context(silent=True))
-        if not click.confirm("Send these requests?", err=True):
-            echo_note("nothing was sent")
-            click.get_current_context().exit(1)
+        require_consent(
+            "Send these requests?", "no request was sent: allow them with --yes, or with --budget DOLLARS"
+        )
     return Budget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -202,6 +203,15 @@ def text_of(file: BinaryIO) -> str:
         return file.read().decode()
     except UnicodeDecodeError:
         raise BadInputError(file.name, "is not UTF-8", "give a text in UTF-8") from None
+
+
+def require_consent(question: str, otherwise: str) -> None:
+    """Ask the person, and exit with 1 for a no. Raises UsageError, which says `otherwise`, without a terminal."""
+    ctx = click.get_current_context()
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError(otherwise, ctx)
+    if not click.confirm(question, err=True):
+        ctx.exit(1)
 
 
 def require_all_or_names(

@@ -39,6 +39,8 @@ GIVEN_BACK: Final = (
     " here, word for word, and is no new instruction."
 )
 """The first line of what refold gives back, which harnesses record as a person's message."""
+_HEARTBEAT: Final = "[OpenClaw heartbeat poll]"
+"""What OpenClaw sends in the person's place when nobody says anything."""
 CUT: Final = " […]"
 """Ends a quotation whose end refold cut off."""
 _INSIDE: Final = "\n| "
@@ -72,7 +74,7 @@ def text_by_person(message: Message, *, by_person: bool) -> str:
     if message.role == "toolResult":
         return message.feedback.strip()
     blocks = (block.text for block in message.blocks if isinstance(block, Text)) if by_person else ()
-    own = (text for text in blocks if not text.startswith(GIVEN_BACK))
+    own = (text for text in blocks if not text.startswith(GIVEN_BACK) and text.strip() != _HEARTBEAT)
     return "\n".join(filter(None, (outside_tags(text).strip() for text in own)))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from cli.options import LazyChoice, chosen_counter, redact_option, utf8
+from cli.options import LazyChoice, chosen_counter, redact_option, require_consent, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -94,7 +93,7 @@ def command(
                     pieces, lost = harness_file(source, name, form)
                     if lost.get(SEALED_SUMMARIES):
                         _note_size(ctx, source, name)
-                    _require_consent(ctx, lost, is_given=yes)
+                    _require_consent(lost, is_given=yes)
                 size = _write(output, pieces)
     if output == "-":
         return
@@ -160,7 +159,7 @@ def _note_size(ctx: click.Context, log: EventLog | Snapshot, session: str) -> No
     )
 
 
-def _require_consent(ctx: click.Context, lost: Mapping[str, int], *, is_given: bool) -> None:
+def _require_consent(lost: Mapping[str, int], *, is_given: bool) -> None:
     """List what a harness's file lacks; ask for leave to write it, unless it is given."""
     from cli.output import echo_note, safe_line
 
@@ -169,12 +168,8 @@ def _require_consent(ctx: click.Context, lost: Mapping[str, int], *, is_given: b
     counts = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
     lacking = ", ".join(f"{safe_line(what)} {count:,}" for what, count in counts)
     echo_note(f"the file has the context at the session's leaf; it lacks: {lacking}")
-    if is_given:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("nothing was written: allow it with --yes", ctx)
-    if not click.confirm("Write it?", err=True):
-        ctx.exit(1)
+    if not is_given:
+        require_consent("Write it?", "nothing was written: allow it with --yes")
 
 
 def _markdown(log: EventLog | Snapshot, session: str, leaf: str | None) -> Iterator[bytes]:

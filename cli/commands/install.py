@@ -6,14 +6,13 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
 
-from cli.options import json_option
+from cli.options import json_option, require_consent
 
 INTEGRATIONS: Final = Path(__file__).parents[2] / "integrations"
 """The folder with a folder for each integration, beside refold's packages."""
@@ -129,8 +128,7 @@ SETUPS: Final = {
 @click.option("--uninstall", is_flag=True, help="Take it out again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
-@click.pass_context
-def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_json: bool) -> None:
+def command(*, harness: str, uninstall: bool, yes: bool, as_json: bool) -> None:
     """Set refold up in a harness, so that it gives back what compactions drop.
 
     HARNESS is claude-code, codex, oh-my-pi, opencode or pi. What it will do is shown first. The harness's own program
@@ -149,10 +147,7 @@ def command(ctx: click.Context, *, harness: str, uninstall: bool, yes: bool, as_
     for line in _announced(setup, commands, uninstall=uninstall):
         echo_note(line)
     if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise click.UsageError("nothing was changed: allow it with --yes", ctx)
-        if not click.confirm("Go on?", err=True):
-            ctx.exit(1)
+        require_consent("Go on?", "nothing was changed: allow it with --yes")
     was_there = setup.is_there
     _change(setup, program, commands, uninstall=uninstall)
     if as_json:

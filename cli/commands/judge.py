@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 import click
 
-from cli.options import chosen_counter, json_option, require_all_or_names
+from cli.options import chosen_counter, json_option, require_all_or_names, require_consent
 from cli.summarizing import SummarizerOptions, summarizer_options_with
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from compaction.judge.material import Material
     from compaction.judge.reading import Templates
     from compaction.prompts import Prompt
-    from compaction.summarizers import Cancellation
     from compaction.summarizers.chain import SummarizerChain
     from eventstore.log import Snapshot, StoredLog
     from projections.audit.prices import Price
@@ -35,6 +33,14 @@ class Due(NamedTuple):
     session: str
     boundary: str
     tokens: int
+
+
+class Found(NamedTuple):
+    """A session, a reading of it, and the number of the reading's boundary, "" for the open window."""
+
+    session: str
+    reading: Reading
+    name: str
 
 
 @click.command("judge", epilog="Example:  refold judge @last --dry-run")
@@ -98,9 +104,11 @@ def command(
     With --prompts and --answers, any program or agent can answer: write the prompts, put each answer into a
     file of the same name, run it again with both. The prompts of second looks follow the first answers.
     """
-    from cli.output import console, echo_note, print_line
+    from cli.output import console, counted, echo_note, print_line
     from cli.store import chosen_names, opened, resolve_session
-    from cli.summarizing import advise_on_failure, cancellable
+    from cli.summarizing import advise_on_failure, build_summarizer_chain, cancellable
+    from compaction.judge.answer_folder import AnswerFolder
+    from compaction.summarizers.chain import SummarizerChain
     from projections.tokens import counter
 
     require_all_or_names(ctx, "reads", sessions, is_all=is_all)
@@ -108,7 +116,7 @@ def command(
     readers = _readers(ctx, summarizer_options, second_model)
     if bool(readers) == uses_files and not dry_run:
         raise click.UsageError("name who reads: --summarizer, or --prompts and --answers", ctx)
-    found: list[tuple[str, Reading]] = []
+    found = list[Found]()
     failure = advise_on_failure(ctx, "what was read before it is kept; run it again later")
     with opened(ctx, writes=not dry_run) as log, failure, cancellable(ctx) as interrupt:
         names = chosen_names(log) if is_all else [resolve_session(log, each) for each in sessions]
@@ -120,35 +128,23 @@ def command(
             print_line(console(), _estimate(due, limit))
         elif not uses_files and not as_json:
             echo_note(_estimate(due, limit))
-        if dry_run or not due:
-            pass
-        elif readers:
-            is_agreed = yes or budget is not None or max_tokens is not None
-            chains = _chains(ctx, log, readers, interrupt, is_agreed=is_agreed)
-            found = _read(log, due, chains, templates, limit)
-        else:
-            found = _by_files(
-                log, due, templates, prompts, answers, redacts=not summarizer_options["no_redact"]
-            )
+        if due and not dry_run:
+            for each in readers:
+                _require_reader(ctx, each)
+            if readers and not yes and budget is None and max_tokens is None:
+                require_consent(
+                    "Send these requests?", "nothing was sent: allow it with --yes, --budget or --max-tokens"
+                )
+            chains = [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
+            if not chains:
+                folder = AnswerFolder(answers=answers, prompts=prompts)
+                chains = [SummarizerChain(summarizers=[folder], redacts=not summarizer_options["no_redact"])]
+            found, missing = _read(log, due, chains, templates, limit, may_lack=uses_files)
+            if missing:
+                where = f"; their prompts are in {prompts}" if prompts else ""
+                echo_note(f"{counted(missing, 'boundary', 'boundaries')} without all answers{where}")
     _show(found, as_json=as_json)
     ctx.exit(int(failed))
-
-
-def _chains(
-    ctx: click.Context,
-    log: StoredLog,
-    readers: Sequence[SummarizerOptions],
-    interrupt: Cancellation,
-    *,
-    is_agreed: bool,
-) -> list[SummarizerChain]:
-    """Return the models that read, once the person has agreed to ask them."""
-    from cli.summarizing import build_summarizer_chain
-
-    for each in readers:
-        _require_reader(ctx, each)
-    _require_consent(ctx, is_given=is_agreed)
-    return [build_summarizer_chain(ctx, log, each, interrupt) for each in readers]
 
 
 def _readers(
@@ -283,15 +279,6 @@ def _require_reader(ctx: click.Context, options: SummarizerOptions) -> None:
         raise click.UsageError(f"--summarizer {chosen} reads nothing: name one of {able}", ctx)
 
 
-def _require_consent(ctx: click.Context, *, is_given: bool) -> None:
-    if is_given:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("nothing was sent: allow it with --yes, --budget or --max-tokens", ctx)
-    if not click.confirm("Send these requests?", err=True):
-        ctx.exit(1)
-
-
 def _materials(log: StoredLog, due: Sequence[Due]) -> Iterator[tuple[str, Material]]:
     """Yield what is to be read, with the session; that of one session at a time is in memory."""
     from compaction.judge.material import materials
@@ -311,11 +298,18 @@ def _materials(log: StoredLog, due: Sequence[Due]) -> Iterator[tuple[str, Materi
 
 
 def _read(
-    log: StoredLog, due: Sequence[Due], chains: Sequence[SummarizerChain], templates: Templates, limit: Limit
-) -> list[tuple[str, Reading]]:
+    log: StoredLog,
+    due: Sequence[Due],
+    chains: Sequence[SummarizerChain],
+    templates: Templates,
+    limit: Limit,
+    *,
+    may_lack: bool,
+) -> tuple[list[Found], int]:
     """Read boundaries in turn, by the first chain, with second looks by the last.
 
-    One whose answers have another shape costs a line, not the rest.
+    One whose answers have another shape costs a line, not the rest. Also return the number of those without all
+    answers, if they `may_lack` some.
     """
     from cli.output import echo_note, echo_problem, progress_bar
     from compaction.judge.reading import LimitReachedError, judge
@@ -323,67 +317,35 @@ def _read(
     from compaction.summarizers.chain import SummarizersFailedError
     from eventstore.writing import SessionWriter
 
-    found: list[tuple[str, Reading]] = []
+    found, missing = list[Found](), 0
     with progress_bar("reading") as advance:
         for number, (session, material) in enumerate(_materials(log, due)):
             advance(number, len(due))
             writer = SessionWriter(log, session)
             try:
                 read = judge(writer, chains[0], material, templates, second=chains[-1], may_ask=limit.may_ask)
-                found.append((session, read))
+                found.append(Found(session, read, f"#{material.seq}" if material.seq else ""))
             except LimitReachedError:
                 echo_note(f"{len(due) - number:,} of {len(due):,} boundaries are left: the limit is reached")
                 break
             except SummarizersFailedError:
-                raise
+                if not may_lack:
+                    raise
+                missing += 1
             except SummarizerError as error:
                 echo_problem(f"{session}: not judged: {error}")
-    return found
+    return found, missing
 
 
-def _by_files(
-    log: StoredLog,
-    due: Sequence[Due],
-    templates: Templates,
-    prompts: Path | None,
-    answers: Path | None,
-    *,
-    redacts: bool,
-) -> list[tuple[str, Reading]]:
-    """Read what the answers in a folder allow, and write the other prompts."""
-    from cli.output import counted, echo_note, echo_problem
-    from compaction.judge.answer_folder import AnswerFolder
-    from compaction.judge.reading import judge
-    from compaction.summarizers import SummarizerError
-    from compaction.summarizers.chain import SummarizerChain, SummarizersFailedError
-    from eventstore.writing import SessionWriter
-
-    folder = AnswerFolder(answers=answers, prompts=prompts)
-    chain = SummarizerChain(summarizers=[folder], redacts=redacts)
-    found: list[tuple[str, Reading]] = []
-    missing = 0
-    for session, material in _materials(log, due):
-        try:
-            found.append((session, judge(SessionWriter(log, session), chain, material, templates)))
-        except SummarizersFailedError:
-            missing += 1
-        except SummarizerError as error:
-            echo_problem(f"{session}: not judged: {error}")
-    if missing:
-        where = f"; their prompts are in {prompts}" if prompts else ""
-        echo_note(f"{counted(missing, 'boundary', 'boundaries')} without all answers{where}")
-    return found
-
-
-def _show(found: Sequence[tuple[str, Reading]], *, as_json: bool) -> None:
+def _show(found: Sequence[Found], *, as_json: bool) -> None:
     from cli.output import console, echo_json, print_line, safe_line
     from cli.views.readings import lines_of_reading
 
     if as_json:
-        echo_json({"readings": [{"session": session, "reading": each} for session, each in found]})
+        echo_json({"readings": [{"session": each.session, "reading": each.reading} for each in found]})
         return
     out = console()
-    for session, reading in found:
-        print_line(out, safe_line(session), style="bold")
-        for text, style in lines_of_reading(reading):
+    for each in found:
+        print_line(out, safe_line(each.session), style="bold")
+        for text, style in lines_of_reading(each.reading, each.name):
             print_line(out, text, style=style)

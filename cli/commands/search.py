@@ -162,7 +162,7 @@ def _print(log: StoredLog, out: Any, hits: list[Hit], unsearched: str) -> None:
     if not hits:
         echo_note(f"no event matches{unsearched}")
     elif len(hits) > _SCREENFUL:
-        echo_note("… more events match: narrow the query, or --json for all")
+        echo_note(f"these are the newest {_SCREENFUL} of more: narrow the query, or print all with --json")
 
 
 def _print_hits(out: Any, hits: list[Hit], prefixes: list[str]) -> None:

@@ -56,18 +56,18 @@ def print_plan(
 ) -> None:
     """Print a plan and who would write its summary; `template` replaces the policy's, unless ""."""
     expected = estimate(plan, compactor.policy, compactor.tokens)
-    prefix = f" and {counted(len(plan.turn_prefix), 'message')} of a split turn" if plan.turn_prefix else ""
+    prefix = f", and {len(plan.turn_prefix):,} of the turn that it cuts" if plan.turn_prefix else ""
     by = made_by(compactor.policy.name, _template(compactor, plan, template), [_named(choice)])
     echo_text(f"would summarize {counted(len(plan.to_summarize), 'message')}{prefix}, {by}")
     begin = f" from {safe_line(plan.cut.first_kept)} on" if plan.kept else ""
     echo_text(f"would keep {counted(len(plan.kept), 'message')}{begin}{_shrinking(plan, expected)}")
-    likely = f"about {expected.likely:,}" if expected.likely < expected.at_most else ""
+    likely = f"about {expected.likely:,} afterwards" if expected.likely < expected.at_most else ""
     # Few summaries are as long as they may be: that bound says nothing where it is no smaller than the context.
-    bound = f"at most {expected.at_most:,}" if not likely or expected.at_most < plan.tokens_before else ""
-    echo_text(
-        f"context: {plan.tokens_before:,} -> {', '.join(filter(None, (likely, bound)))} tokens"
-        f" {counted_by(compactor.tokens, estimated=estimated)}"
-    )
+    is_bound = expected.at_most < plan.tokens_before
+    bound = f"up to {expected.at_most:,} if the summary is as long as it may be" if is_bound else ""
+    after = ", ".join(filter(None, (likely, bound))) or "a summary may be as long as what it replaces"
+    by = counted_by(compactor.tokens, estimated=estimated)
+    echo_text(f"context: {plan.tokens_before:,} tokens; {after}, {by}")
     _print_files(plan.files)
 
 

@@ -80,13 +80,15 @@ def part_of(found: int, total: int) -> str:
 
 
 def spent_dollars(spent: Spent | Spending | None) -> str:
-    """Format the cost of calls; a "+" marks a sum that lacks some calls or output."""
-    return (
-        "-"
-        if spent is None
-        else dollars(spent.cost)
-        + ("+" if spent.cost is not None and spent.without_cost + spent.understated else "")
-    )
+    """Format the cost of calls; a "+" marks a sum that lacks some calls or output.
+
+    A subscription's calls are recorded with a cost of nothing, which is no price.
+    """
+    if spent is None or spent.cost is None:
+        return "-"
+    if not spent.cost and spent.calls:
+        return "none recorded"
+    return dollars(spent.cost) + ("+" if spent.without_cost + spent.understated else "")
 
 
 FREE: Final = ", as with a subscription"

@@ -124,7 +124,7 @@ class RoundSummary(ReplayStruct, frozen=True):
 
     round: int
     judged: int
-    size: float
+    size: float | None
     asked: Counts
     kept: Counts
     read: Counts | None
@@ -171,7 +171,7 @@ def summaries(results: Sequence[ReplayResult], variants: Sequence[str]) -> list[
             variant=name,
             trials=len(shared),
             failed=failed,
-            size=fmean(map(_size, trials)) if trials else None,
+            size=_mean_size(trials),
             requests=_total([each.requests for each in trials]),
             dollars=_total([each.dollars for each in trials]),
         )
@@ -204,7 +204,7 @@ def _rounds(judged: Sequence[ReplayResult], place: int) -> Iterator[RoundSummary
         yield RoundSummary(
             round=number,
             judged=len(found),
-            size=fmean(map(_size, trials)),
+            size=_mean_size(trials),
             asked=_sum([each.boundary.asked for each in found]),
             kept=_sum([each.kept for each in trials]),
             read=_read(trials),
@@ -215,6 +215,12 @@ def _read(trials: Sequence[Trial]) -> Counts | None:
     """Return what a model found in other words, None if it was not asked everywhere."""
     found = [each.kept.read for each in trials if each.kept]
     return None if None in found else _sum(found)
+
+
+def _mean_size(trials: Sequence[Trial]) -> float | None:
+    """Return the share of the tokens that trials left, None where no size before is known."""
+    sizes = [_size(each) for each in trials if each.tokens_before]
+    return fmean(sizes) if sizes else None
 
 
 def _size(trial: Trial) -> float:

@@ -196,16 +196,22 @@ class _Context:
             return State.CONTEXT
         if found.seq in self._native:
             return State.NATIVE
-        if found.kind == "compaction" and not self._was_in_effect(found.seq):
+        if found.kind in {"compaction", "branch_summary"} and not self._was_sent(found):
             return State.UNSENT
         if found.seq not in self._path:
             return State.BRANCH
         return State.COMPACTED if found.seq < self._compaction else State.REMOVED
 
-    def _was_in_effect(self, compaction: int) -> bool:
-        """Return True if the model answered while a compaction was in effect."""
-        later = events(self._snapshot, self._session, first=compaction + 1)
-        return any(each.role == "assistant" and each.compaction_seq == compaction for each in later)
+    def _was_sent(self, summary: LazyEvent) -> bool:
+        """Return True if the model answered while a compaction was in effect, or below a branch summary."""
+        below = {summary.seq}
+        for each in events(self._snapshot, self._session, first=summary.seq + 1):
+            if each.parent_seq in below and summary.kind == "branch_summary":
+                below.add(each.seq)
+            is_below = each.seq in below or each.compaction_seq == summary.seq
+            if each.role == "assistant" and is_below:
+                return True
+        return False
 
 
 def _text_of(part: Part) -> str:

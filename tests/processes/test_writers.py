@@ -87,14 +87,19 @@ for turn in range(6):
 APPEND_SLOWLY = """
 import sys
 from eventstore import open_store
+from eventstore.lmdb.appending import Append
 from tests.support.events import message
-def clock():
+put = Append.put
+def put_slowly(append, transaction):
+    done = put(append, transaction)
     print("inside", flush=True)
     sys.stdin.readline()
-    return 0
-with open_store(sys.argv[1], durability=sys.argv[2], clock=clock) as log:
+    return done
+Append.put = put_slowly
+with open_store(sys.argv[1], durability=sys.argv[2]) as log:
     log.append("s", [message("never"), message("there")])
 """
+"""It stops in its turn, with its rows put and not yet committed: frames are made before, outside of any turn."""
 
 APPEND_ONE = """
 import sys

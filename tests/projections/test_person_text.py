@@ -55,6 +55,11 @@ def test_what_refold_gave_back_is_nobodys(tmp_path: Path) -> None:
     assert text_of(tmp_path, said("x", "a", f"{GIVEN_BACK}\n#3: “use tabs”")) == ""
 
 
+def test_a_heartbeat_is_nobodys(tmp_path: Path) -> None:
+    assert text_of(tmp_path, said("x", "a", "[OpenClaw heartbeat poll]")) == ""
+    assert text_of(tmp_path, said("x", "a", "Stop the [OpenClaw heartbeat poll].")) != ""
+
+
 def test_a_queued_message_is_said(tmp_path: Path) -> None:
     queued = {"type": "queued_command", "prompt": "use tabs", "commandMode": "prompt"}
     assert text_of(tmp_path, attached("x", "a", queued)) == "use tabs"

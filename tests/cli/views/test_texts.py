@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from cli.views.full import INDENT, day_and_time, print_field, print_rule, print_summary
 from cli.views.page.lines import cut
-from cli.views.texts import dollars, gap_text, line_of, part_of, percent
+from cli.views.texts import dollars, gap_text, line_of, part_of, percent, spent_dollars
+from projections.overview import Spent
 from projections.rules.base import Gap
 from tests.cli.views.printing import printed
 
@@ -58,6 +59,12 @@ def test_a_line_is_never_longer_than_asked(text: str, longest: int) -> None:
 )
 def test_dollars_are_told_to_the_cent_and_small_ones_closer(amount: float | None, shown: str) -> None:
     assert dollars(amount) == shown
+
+
+def test_a_recorded_cost_of_nothing_is_no_price() -> None:
+    assert spent_dollars(Spent(calls=2, output=9, cost=0.0)) == "none recorded"
+    assert spent_dollars(Spent(calls=2, output=9)) == spent_dollars(None) == "-"
+    assert spent_dollars(Spent(calls=2, cost=1.0, without_cost=1)) == "$1.00+"
 
 
 @pytest.mark.parametrize(("amount", "shown"), [(2.0, "+$2.00"), (-2.0, "-$2.00"), (None, "-")])

@@ -231,3 +231,10 @@ def test_a_failed_program_hides_no_count() -> None:
 def test_words_stand_in_a_quotation_of_lines():
     claims = claims_of([reading_of(["Never push. 2. Never touch main."])])
     assert kept_in(parts_of("The user:\n> 1. Never push.\n> 2. Never touch main."), claims).facts == 1
+
+
+def test_no_size_is_left_of_an_unknown_one() -> None:
+    boundary = ReplayedBoundary(session="s", leaf="l", seq=1, at="recorded")
+    trials = [Trial(variant="v", tokens_before=0, tokens_after=0), Trial(variant="w", error="none")]
+    results = [ReplayResult(boundary=boundary, trials=trials, summaries={})]
+    assert [each.size for each in summaries(results, ["v", "w"])] == [None, None]

@@ -66,6 +66,16 @@ def test_a_hit_says_where_it_is_now(log: EventLog) -> None:
     assert sorted(hit.id for hit in gone) == ["b", "c", "d"]
 
 
+def test_a_branch_summary_without_an_answer_was_unsent(log: EventLog) -> None:
+    left = {"fromId": "a", "summary": "x left"}
+    log.append("s", [message("a", "x"), event("k", "branch_summary", parent="a", **left)])
+    log.append(
+        "s", [event("l", "branch_summary", parent="a", **left), message("b", "go on", role="assistant")]
+    )
+    log.append("s", [message("c", "elsewhere", parent="a")])
+    assert states(log, "left") == {"k": "unsent", "l": "branch"}
+
+
 def test_what_a_rewrite_replaced_is_lost_and_what_it_left_is_not(log: EventLog) -> None:
     targets = [{"target": "b", "shown": "only stays"}]
     log.append("s", [message("a", "x"), message("b", "goes stays"), message("c", "x")])
