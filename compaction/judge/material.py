@@ -95,10 +95,14 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     def texts_within(self, most: int) -> list[str]:
         """Return the conversation as texts of at most `most` characters, one if it fits.
 
-        Each of several has a part of what came before, and all that followed, cut so that it fills a quarter.
+        What is no person's is cut to half and to a quarter first: a reader of a part cannot see what replaced its facts
+        later. Each of several texts has a part of what came before, and all that followed, cut to fill a quarter.
         """
-        if len(whole := self.text) <= most:
-            return [whole]
+        for shrink in _SHRINKS[:3]:
+            lines = [_shorter(each, shrink) for each in self.before]
+            whole = self._text(lines, [_shorter(each, shrink) for each in self.after])
+            if len(whole) <= most:
+                return [whole]
         short = msgspec.structs.replace(
             self, previous=cut(self.previous, most // 8), summary=cut(self.summary, most // 8)
         )
@@ -261,6 +265,11 @@ def pieces_in(parts: Iterable[Part]) -> Iterator[Said]:
         for who, text in pieces_of(message, by_person=by_person, is_answer=is_answer):
             if text.strip():
                 yield Said(part.seq, part.id, who, text.strip())
+
+
+def _shorter(piece: Said, shrink: int) -> str:
+    """Return a piece as a line; of what is no person's, a shorter one."""
+    return piece.line if piece.who is Who.PERSON else piece.cut_to(_LONGEST[piece.who] // shrink)
 
 
 def lines_within(pieces: Sequence[Said], most: int) -> list[str]:

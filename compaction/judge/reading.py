@@ -214,11 +214,14 @@ def _prompt(template: Template, text: str, shape: type[Lists | Look]) -> Prompt:
 
 
 def _joined(claims: Sequence[Claims]) -> Claims:
-    """Return the claims of several parts together; a rule that two found counts once."""
+    """Return the claims of several parts together; a rule that two found counts once.
+
+    Facts of a later part come first: they may have replaced those of an earlier one, and not all fit.
+    """
     rules = {tuple(folded(each.quote) for each in rule.said): rule for half in claims for rule in half.rules}
     return Claims(
         rules=[*rules.values()],
-        facts=[fact for half in claims for fact in half.facts][:MOST_FACTS],
+        facts=[fact for half in reversed(claims) for fact in half.facts][:MOST_FACTS],
         losses=[loss for half in claims for loss in half.losses],
         statements=[*_joined_statements(claims)][:MOST_STATEMENTS],
         malformed=[each for half in claims for each in half.malformed],

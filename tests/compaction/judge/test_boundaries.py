@@ -195,6 +195,28 @@ def test_every_request_has_a_limit(before: int, after: int, size: int, hostile: 
     assert after == 0 or all(f"#{before + 2} person: after" in each.text for each in found)
 
 
+@pytest.mark.parametrize(("calls", "parts"), [(550, 1), (1_000, 1), (1_500, 1), (2_600, 5)])
+def test_calls_are_cut_before_a_window_is_split(calls: int, parts: int) -> None:
+    person = "a rule of a person " * 40
+    before = [
+        Said(1, "e1", Who.PERSON, person),
+        *(Said(seq, f"e{seq}", Who.CALL, "x" * 400) for seq in range(2, calls + 2)),
+    ]
+    found = msgspec.structs.replace(material_of(lossy()), before=before).texts_within(4 * LARGEST)
+    assert (len(found), person in found[0]) == (parts, True)
+
+
+def test_facts_of_a_later_part_come_first() -> None:
+    material = msgspec.structs.replace(long(100, 0, 1900), summary="A summary.")
+    first, later = (
+        [{"fact": f"{seq} is known", "kind": "result", "known": [quote(seq, f"{seq} x x x x x x")]}] * 20
+        for seq in (10, 90)
+    )
+    chain = SummarizerChain(summarizers=[Scripted(answer(facts=first), answer(facts=later))])
+    facts = judge(lossy().writer, chain, material, find_templates(())).facts
+    assert [facts[0].fact, facts[-1].fact, len(facts)] == ["90 is known", "10 is known", 25]
+
+
 def test_second_looks_and_reminders_have_a_limit() -> None:
     material = long(8, 4_000, 2_000)
     claim = {
