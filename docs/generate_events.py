@@ -13,17 +13,17 @@ import msgspec
 from eventstore import records
 from eventstore.event import NewEvent
 from eventstore.kinds import is_entry
-from eventstore.records import RECORDS, FileSets, Record
+from eventstore.records import RECORDS, FileSets, Record, Resume, Segment
 
 INTRODUCTION = """\
 # Events
 
-Written by `python docs/generate_events.py` from the types in `eventstore`; a test fails if they differ.
+Written by `python docs/generate_events.py` from the types in `eventstore`.
 
-A session is a list of events, numbered from 1 without gaps. Those in its tree are **entries**; the others are
-**off-path**. Imported events keep their original record. refold's own have one of the records below, in the shape of
-pi's version 3 if pi has the kind; id, parent and time belong to the event (`eventstore.event`). A field with `?` may be
-omitted: then it is null, empty, 0 or false, if there is no `=`. A kind that refold does not know is an entry.
+A session is a list of events, numbered from 1 without gaps. Those in its tree are **entries**, also of unknown kinds;
+the others are **off-path**. Imported events keep their original record. refold's own have one of the records below, in
+the shape of pi's version 3 if pi has the kind; id, parent and time belong to the event (`eventstore.event`). A field
+with `?` may be omitted: then it is null, empty, 0 or false, if there is no `=`.
 """
 
 
@@ -52,7 +52,7 @@ def _parts() -> list[type[msgspec.Struct]]:
         type_
         for _, type_ in inspect.getmembers(records, inspect.isclass)
         if issubclass(type_, msgspec.Struct)
-        and not issubclass(type_, (Record, NewEvent, FileSets))
+        and not issubclass(type_, (Record, NewEvent, FileSets, Resume, Segment))
         and type_.__module__ == records.__name__
         and not type_.__name__.startswith("_")
     ]

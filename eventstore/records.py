@@ -218,12 +218,12 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Import(Record, frozen=True, tag="import"):
     """One reading of a file: bytes `offset` to `size`; `digest` is SHA-256 over the file so far.
 
-    `records` counts the records of the whole file, `unknown` those of each type that refold does not know. `lines`
-    holds whole lines, `tail` the bytes after the last line end, `head` those at the beginning that change in place.
-    `continues` is the number of the import event with the bytes before `offset`. `skipped` are lines without a record
-    or with a repeated one. Of a file with several `sessions`, the import of the first keeps the bytes; the others name
-    it in `kept_by`. A database is no file: its `digest` is that of its records. `copy_of` is the session's name in
-    the file if it was imported under another.
+    From it the file can be restored, by parts (`Segment`, `Resume`) that may change. `records` counts the records
+    of the whole file, `unknown` those of each type that refold does not know. `skipped` are lines without a record
+    or with a repeated one. `continues` is the number of the import event with the bytes before `offset`. Of a file
+    with several `sessions`, the import of the first keeps the bytes; the others name it in `kept_by`. Of a
+    database, `digest` is that of its records. `copy_of` is the session's name in the file if it was imported under
+    another.
     """
 
     source_format: str
